@@ -28,7 +28,7 @@ class ExactError:
         return errors[indices]
 
 
-def at_lengths(*simulated: Sequence[int]) -> ExactError:
+def solve_exact_error(*simulated: Sequence[int]) -> ExactError:
     """Return the exact error at the lengths of the exact curves and at the simulated lengths."""
     lengths = np.unique(np.concatenate([dense_lengths(), *simulated]))
     return ExactError(radial_table(np.log(lengths)), lengths)
@@ -55,13 +55,13 @@ class ErrorsByScale:
     errors: Float[np.ndarray, "sigmas n"]
 
 
-def errors_by_scale(exact: ExactError, scales: Sequence[float], gain: float) -> ErrorsByScale:
+def solve_errors_by_scale(exact: ExactError, scales: Sequence[float], gain: float) -> ErrorsByScale:
     """Return the errors at the lengths of the exact curves, most of them longer than any simulated prompt."""
     lengths = dense_lengths()
     errors = np.stack([sigma**2 * exact(gain * sigma, DIMENSION, lengths) for sigma in scales])
     return ErrorsByScale(scales, gain, lengths, errors)
 
 
-def best_bound(exact: ErrorsByScale) -> BoundShape:
+def solve_best_bound(exact: ErrorsByScale) -> BoundShape:
     """Return the form of the bound with the tightest pair of constants for all exact curves."""
     return tightest_bound(exact.scales, exact.lengths, exact.errors)

@@ -92,7 +92,9 @@ class ExactTheory:
         return float(np.log(near / far) / np.log(FAR[1] / FAR[0]))
 
 
-def exact_theory(scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError) -> ExactTheory:
+def solve_errors_by_distribution(
+    scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError
+) -> ExactTheory:
     """Return exact errors at the given, the drawn and very large lengths, their limits, and ratios of moments."""
     moments = even_moments()
     orders = np.arange(1, MOMENTS + 1)

@@ -29,7 +29,7 @@ class ValueErrors:
     wrong: Mapping[float, Float[np.ndarray, " k"]]
 
 
-def value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -> ValueErrors:
+def solve_value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -> ValueErrors:
     """Return d times the error of the output, by quadrature."""
     table = radial_table(np.log(lengths))
 
@@ -59,7 +59,7 @@ class LooseBound:
     """Whether scales, lengths and gain are those for which the distances of the claims were computed."""
 
 
-def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
+def solve_gradient_bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
     """Return, for each gradient, bounds on the simulated errors at all σ and lengths."""
     lengths = np.asarray(next(iter(measured.values())).lengths)
     scales = np.asarray(list(measured))[:, None]
@@ -90,7 +90,7 @@ class SingleTokens:
     exact: Mapping[float, Mapping[str, float]]
 
 
-def single_tokens(measured: Mapping[float, PairedErrors], gain: float) -> SingleTokens:
+def solve_single_token_errors(measured: Mapping[float, PairedErrors], gain: float) -> SingleTokens:
     """Return both errors of one token, whose output is Vz₁ for any query: d²σ²(1 + H²) for ∇_V, d²σ⁴ for ∇_U."""
     square = DIMENSION**2
     exact = {s: {VALUE: square * s**2 * (1 + (gain * s) ** 2), BILINEAR: square * s**4} for s in measured}

@@ -26,7 +26,7 @@ class TiltedMoments:
     ceilings: Mapping[int, Float[np.ndarray, " n"]]
 
 
-def compute_moments() -> TiltedMoments:
+def solve_tilted_moments() -> TiltedMoments:
     """Return the moments, by quadrature over the tokens or (Laplace) in closed form, and the ceilings."""
     tilts = np.linspace(0.0, 6.0, 121)
     x = np.linspace(-14.0, 20.0, 6801)

@@ -41,14 +41,14 @@ class Accuracy:
     coarse: Float[np.ndarray, " probes"]
 
 
-def compute_plane(taus: int, lengths: int) -> Plane:
+def solve_plane(taus: int, lengths: int) -> Plane:
     """Return participation and score error on a rectangular grid of (τ, ln L)."""
     tau, log_length = np.meshgrid(np.linspace(0.0, 12.0, taus), np.linspace(0.0, 80.0, lengths))
     statistics = score_statistics(tau**2, log_length)
     return Plane(tau.ravel(), log_length.ravel(), np.ravel(statistics.participation), np.ravel(statistics.score_error))
 
 
-def compute_weight_sums(plane: Plane) -> WeightSums:
+def solve_weight_sums(plane: Plane) -> WeightSums:
     """Return `P + L (L - 1) E p_1 p_2`, which equals `E (Σp)² = 1`; a separate integral gives the pairs."""
     pairs = np.asarray(_pairs(jnp.asarray(plane.tau), jnp.asarray(plane.log_length)))
     long = np.exp(np.minimum(plane.tau**2 - plane.log_length, 0.0))
@@ -69,7 +69,7 @@ def _pairs(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[A
     return jax.lax.map(one, (taus, log_lengths))
 
 
-def probe_quadrature(*, key: PRNGKeyArray) -> Accuracy:
+def solve_quadrature_accuracy(*, key: PRNGKeyArray) -> Accuracy:
     """Return the error estimate of the quadrature at random points of the whole guaranteed domain."""
     tau_key, length_key = jr.split(key)
     taus = jr.uniform(tau_key, (PROBES,), minval=0.1, maxval=LARGEST_TAU)

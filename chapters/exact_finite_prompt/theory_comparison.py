@@ -51,7 +51,7 @@ class ErrorsBySize:
     fluctuation_trace: float
 
 
-def compare_means(ray: QueryRay, taus: list[float], simulated: OutputsByLength) -> MeanDeviations:
+def solve_mean_deviations(ray: QueryRay, taus: list[float], simulated: OutputsByLength) -> MeanDeviations:
     """Return the deviations of mean outputs from linear attention, with and without the factor 1 - P."""
     positive = np.asarray(taus) > 0
     queries = ray.queries(np.asarray(taus)[positive])
@@ -69,7 +69,7 @@ def compare_means(ray: QueryRay, taus: list[float], simulated: OutputsByLength) 
     return MeanDeviations(deviations(exact), deviations([limit] * len(simulated)))
 
 
-def compare_errors(ray: QueryRay, taus: list[float], simulated: OutputsByLength) -> list[ErrorsBySize]:
+def solve_output_errors(ray: QueryRay, taus: list[float], simulated: OutputsByLength) -> list[ErrorsBySize]:
     """Return, for each query size, exact errors on a grid of lengths and simulated errors at the simulated lengths."""
     grid, lengths = np.linspace(np.log(2.0), 12 * np.log(10.0), 40), np.log(list(simulated))
     queries = ray.queries(taus)

@@ -10,7 +10,7 @@ from chapters.finite_samples.theory import QUANTITIES, Measured, Trained
 from lib.statistics import extrapolate_to_infinite_size
 
 
-def extrapolate(runs: pd.DataFrame) -> Trained:
+def solve_infinite_size(runs: pd.DataFrame) -> Trained:
     """Return each quantity at D → ∞, by head and sample ratio."""
     return {
         setting: {
@@ -21,7 +21,7 @@ def extrapolate(runs: pd.DataFrame) -> Trained:
     }
 
 
-def differences_of_risks(runs: pd.DataFrame) -> dict[float, Measured]:
+def solve_risk_differences(runs: pd.DataFrame) -> dict[float, Measured]:
     """Return the risk of softmax minus that of linear attention at D → ∞, by sample ratio.
 
     The runs of both heads have the same prompts, whose randomness partly cancels in the difference of each pair.

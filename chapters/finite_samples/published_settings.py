@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.extrapolation import extrapolate
+from chapters.finite_samples.extrapolation import solve_infinite_size
 from chapters.finite_samples.style import DIFFERENT
 from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, quantities_of, solve_fixed_point
-from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, tracked, train
+from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, read_tracked, train
 from lib.single_location import LocationTask, Max, Spiked, bayes_risk, best_risk, linear
 from lib.statistics import standard_error
 
@@ -60,13 +60,13 @@ class Panel:
 
 def read_panels() -> dict[str, Panel]:
     """Return the tracked tables by task, and the risks at infinitely many prompts."""
-    theory, optimal, runs = (tracked(f"published_{name}") for name in ("theory", "optimal", "runs"))
+    theory, optimal, runs = (read_tracked(f"published_{name}") for name in ("theory", "optimal", "runs"))
     panels = {}
     for name, task in tasks().items():
         fixed, best, trained = (table[table["panel"] == name] for table in (theory, optimal, runs))
         panels[name] = Panel(
             theory={(row["head"], row["alpha"]): _measured(row) for row in fixed.to_dict("records")},
-            trained=extrapolate(trained[trained["start"] == "informed"]),
+            trained=solve_infinite_size(trained[trained["start"] == "informed"]),
             starts=_starts(trained[trained["dimension"] == RANDOM_STARTS]),
             optimal=dict(zip(best["alpha"], best["risk"], strict=True)),
             floors={"softmax": float(bayes_risk(task)), "linear": float(best_risk(task, linear))},
@@ -100,9 +100,9 @@ class Recomputed:
     run: Rerun
 
 
-def recompute_first(panels: Mapping[str, Panel], *, points: int) -> Recomputed:
+def train_first_published_run(panels: Mapping[str, Panel], *, points: int) -> Recomputed:
     """Recompute the fixed point and the first run of the linear head at the sample ratio 1 of the max task."""
-    ridges, runs = tracked("published_ridges"), tracked("published_runs")
+    ridges, runs = read_tracked("published_ridges"), read_tracked("published_runs")
     chosen = ridges[(ridges["panel"] == MAX) & (ridges["head"] == "linear") & (ridges["alpha"] == 1)].iloc[0]
     ridge, task = (float(chosen["ridge_k"]), float(chosen["ridge_v"])), tasks()[MAX]
     fixed = quantities_of(solve_fixed_point(HEADS["linear"], 1.0, ridge, points=points, task=task))["risk"]

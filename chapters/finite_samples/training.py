@@ -50,7 +50,7 @@ def chapter_task() -> Spiked:
     return Spiked(LENGTH, SNR)
 
 
-def tracked(name: str) -> pd.DataFrame:
+def read_tracked(name: str) -> pd.DataFrame:
     """Return a table of `data/`; its README describes the rows."""
     return pd.read_csv(DATA / f"{name}.csv")
 
@@ -75,7 +75,7 @@ def train(
     return simulate_seeds(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **options)
 
 
-def retrain_first_run(runs: pd.DataFrame) -> Rerun:
+def train_first_run_again(runs: pd.DataFrame) -> Rerun:
     """Repeat one tracked training run, and train once more on other prompts."""
     row = runs[(runs["head"] == "softmax") & (runs["dimension"] == min(RUNS))].iloc[0]
     ridge = (float(row["ridge_k"]), float(row["ridge_v"]))

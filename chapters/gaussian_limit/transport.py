@@ -26,7 +26,7 @@ class Matching(NamedTuple):
     """The fraction for queries z and the same tilted means."""
 
 
-def match_tilts(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
+def solve_tilt_matching(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
     """Match queries, and their tilts, with the tilted means of a mixture of two Gaussians."""
     from scipy.optimize import linear_sum_assignment  # only this function needs it
 

@@ -65,7 +65,9 @@ def families() -> tuple[Family, Family]:
     return plane, Family("all heads, d = 1", 1, line_head, line_average(48), starts)
 
 
-def search_balls(radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]) -> list[Farthest]:
+def solve_largest_gaps(
+    radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]
+) -> list[Farthest]:
     """Return the suprema of each family over balls of fixed `radii` and, at the extreme lengths, over growing ones."""
     plane, line = families()
     return [

@@ -37,7 +37,7 @@ def dense_log_lengths(log_lengths: list[float], longest: float) -> list[float]:
     return sorted({*log_lengths, *np.linspace(min(log_lengths), longest, 14)[1:-1].tolist()})
 
 
-def least_risks(dimensions: list[int], log_lengths: list[float]) -> list[FinalRisk]:
+def solve_final_risks(dimensions: list[int], log_lengths: list[float]) -> list[FinalRisk]:
     """Return the least risks of heads A = uI, and the risks at (A*, b*), for Σ = I."""
     risks = []
     for d in dimensions:

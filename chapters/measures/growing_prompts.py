@@ -39,7 +39,9 @@ class InfiniteOutput:
         return np.sqrt(self.variance / length)
 
 
-def predict_output(params: Attention, distribution: GaussianMixture, query: Float[np.ndarray, " d"]) -> InfiniteOutput:
+def solve_limit_and_fluctuation(
+    params: Attention, distribution: GaussianMixture, query: Float[np.ndarray, " d"]
+) -> InfiniteOutput:
     """Return the limit and the fluctuation of the first output, from the distribution of the tokens.
 
     The output minus its limit f is A/(1 + B), with the means A of `w (y - f)` and B of `w - 1` over tokens, where y is

@@ -49,6 +49,6 @@ def simulate_short_prompts(taus: list[float], lengths: list[int], prompts: int, 
     return ShortPrompts(taus, lengths, np.asarray(squares))
 
 
-def exact_errors(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
+def solve_short_prompt_errors(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
     """Return the mean squared errors, by quadrature."""
     return tabulate(score_error, np.asarray(taus), np.log(lengths)[:, None])

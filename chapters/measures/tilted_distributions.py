@@ -54,7 +54,7 @@ class Average:
         return np.abs(self.mean - expected) / self.std_error
 
 
-def tilt_distributions(
+def solve_tilted_distributions(
     distributions: Mapping[str, GaussianMixture], tilt: Float[np.ndarray, " d"], grid: int
 ) -> dict[str, Tilted]:
     """Return each distribution before and after the tilt, on a square grid with `grid` points per side."""
@@ -82,7 +82,7 @@ def window(grid: int) -> Float[np.ndarray, "n 2"]:
     return np.stack([across.ravel(), up.ravel()], axis=1)
 
 
-def weigh_tokens(
+def solve_token_weights(
     drawn: Mapping[str, Float[np.ndarray, "n d"]], tilt: Float[np.ndarray, " d"], shown: int
 ) -> dict[str, Weighted]:
     """Return the first `shown` tokens from each distribution, with their softmax weights under the tilt."""
@@ -95,7 +95,9 @@ def _weigh(tokens: Float[np.ndarray, "n d"], tilt: Float[np.ndarray, " d"]) -> W
     return Weighted(tokens, weights, weights @ tokens / len(tokens))
 
 
-def average_tokens(drawn: Mapping[str, Float[np.ndarray, "n d"]], tilted: Mapping[str, Tilted]) -> dict[str, Average]:
+def solve_weighted_means(
+    drawn: Mapping[str, Float[np.ndarray, "n d"]], tilted: Mapping[str, Tilted]
+) -> dict[str, Average]:
     """Return the weighted mean of all tokens from each distribution."""
     return {name: _average(points, tilted[name]) for name, points in drawn.items()}
 

@@ -24,7 +24,7 @@ def token_distributions() -> dict[str, GaussianMixture]:
     }
 
 
-def draw_tokens(
+def simulate_tokens(
     distributions: Mapping[str, GaussianMixture], n: int, *, key: PRNGKeyArray
 ) -> dict[str, Float[np.ndarray, "n 2"]]:
     """Return `n` tokens from each distribution."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from chapters.message_passing import settings
-from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, tracked
+from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, read_tracked
 from lib.single_location import ErmResult, full_batch_trainer, informed, simulate_seeds, softmax, uninformed
 
 # An easy setting without a hard phase, and the dimensions of the runs in the easy and the hard setting.
@@ -23,21 +23,21 @@ BEGIN = {"uninformed": uninformed, "informed": informed}
 STEPS, FLAT = 2000, 1e-4
 
 
-def messages() -> pd.DataFrame:
+def read_message_passing_runs() -> pd.DataFrame:
     """Return the tracked runs of message passing on these prompts, from both starts."""
-    passed = tracked("passed")
+    passed = read_tracked("passed")
     easy = (passed["length"] == EASY.length) & (passed["snr"] == EASY.snr) & (passed["dimension"] == DIMENSIONS[EASY])
-    return pd.concat([passed[easy & (passed["seed"] < RUNS)], tracked("hard_runs")], ignore_index=True)
+    return pd.concat([passed[easy & (passed["seed"] < RUNS)], read_tracked("hard_runs")], ignore_index=True)
 
 
 def ridge(setting: Setting, alpha: float) -> tuple[float, float]:
     """Return the best ridges of softmax: by theory in the easy setting, by trial on other prompts in the hard one."""
     if setting == HARD:
-        tried = tracked("descent_ridges")
+        tried = read_tracked("descent_ridges")
         means = tried[tried["alpha"] == alpha].groupby(["ridge_k", "ridge_v"])["risk"].mean()
         ridge_k, ridge_v = means.idxmin()
     else:
-        best = tracked("best_ridges")
+        best = read_tracked("best_ridges")
         mine = (best["length"] == setting.length) & (best["snr"] == setting.snr) & (best["head"] == "softmax")
         ridge_k, ridge_v = best.loc[mine & (best["alpha"] == alpha), ["ridge_k", "ridge_v"]].iloc[0]
     return float(ridge_k), float(ridge_v)

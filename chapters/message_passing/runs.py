@@ -25,7 +25,7 @@ class Shown:
     textbook: dict[str, InferenceTrajectory]
 
 
-def run(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:
+def simulate_message_passing_runs(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:
     """Run message passing from both starts, with one seed per set of prompts."""
     how = {"alpha": alpha, "dimension": dimension, "seeds": range(runs * seed, runs * (seed + 1))}
     return Shown(

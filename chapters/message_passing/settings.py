@@ -53,7 +53,7 @@ HARD_RUN = {"dimension": 800, "iterations": 60, "damping": 0.3}
 HARD_RUNS = 4
 
 
-def tracked(name: str) -> pd.DataFrame:
+def read_tracked(name: str) -> pd.DataFrame:
     """Return a table of `data/`; the README there describes its rows."""
     return pd.read_csv(DATA / f"{name}.csv")
 

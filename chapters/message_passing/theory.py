@@ -55,7 +55,9 @@ class Ends(NamedTuple):
         return self.two and informed > uninformed
 
 
-def follow(setting: Setting, alpha: float, iterations: int) -> Mapping[str, Float[np.ndarray, " iterations"]]:
+def solve_state_evolution(
+    setting: Setting, alpha: float, iterations: int
+) -> Mapping[str, Float[np.ndarray, " iterations"]]:
     """Return the risk after each iteration, by start."""
     evolution = {"noise_std": setting.noise_std, "alpha": alpha, "iterations": iterations}
     return {
@@ -64,7 +66,7 @@ def follow(setting: Setting, alpha: float, iterations: int) -> Mapping[str, Floa
     }
 
 
-def ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
+def solve_ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
     """Return both ends at each sample ratio."""
     found = {}
     for alpha in map(float, alphas):
@@ -85,18 +87,18 @@ def _risk(point: FixedPoint) -> Measured:
     return Measured(float(point.end.risk), float(point.std_error))
 
 
-def hard_ends(ratios: int) -> dict[float, Ends]:
+def solve_hard_ends(ratios: int) -> dict[float, Ends]:
     """Return both ends in the setting with a hard phase, at `ratios` sample ratios and those of the runs."""
     between = np.linspace(HARD_ALPHAS[0], HARD_ALPHAS[-1], ratios).round(3).tolist()
-    return ends(HARD, sorted({*between, *HARD_ALPHAS}))
+    return solve_ends(HARD, sorted({*between, *HARD_ALPHAS}))
 
 
-def noisy_ends() -> dict[float, Ends]:
+def solve_noisy_ends() -> dict[float, Ends]:
     """Return both ends at the noise of the compared settings and the middle sample ratios of the runs."""
-    return ends(Setting(HARD.length, HARD.snr, COMPARED[0].noise_std), HARD_ALPHAS[2:5])
+    return solve_ends(Setting(HARD.length, HARD.snr, COMPARED[0].noise_std), HARD_ALPHAS[2:5])
 
 
-def best_risks(alphas: Iterable[float] = CURVE) -> dict[tuple[Setting, float], Measured]:
+def solve_best_risks(alphas: Iterable[float] = CURVE) -> dict[tuple[Setting, float], Measured]:
     """Return the Bayes-optimal risk at the compared settings, at each sample ratio."""
     ratios = sorted({float(alpha) for alpha in alphas})
     return {(setting, alpha): _risk(_end(setting, alpha, "uninformed")) for setting in COMPARED for alpha in ratios}

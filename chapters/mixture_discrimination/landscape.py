@@ -208,7 +208,7 @@ def scores_and_slopes(blocks: Blocks, law: GaussianMixture, tokens: Float[Array,
     return scores(flat), jax.jacfwd(scores)(flat)
 
 
-def count_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
+def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
     """Return the number of flat directions at random minimisers of random mixtures.
 
     A direction is flat if it does not change the score to first order; these directions are the kernel of the Hessian.
@@ -243,7 +243,7 @@ def count_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
 # --- second variation and the sequence of Prop. 3.4 -------------------------------------------------------------------
 
 
-def second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
+def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
     """Return how far the second derivative of the score along a random direction is from two formulas.
 
     Returns:

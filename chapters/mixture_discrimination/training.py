@@ -93,7 +93,7 @@ def train_heads(steps: int, runs: int, *, key: PRNGKeyArray) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def sample_overlaps(*, key: PRNGKeyArray) -> np.ndarray:
+def simulate_start_overlaps(*, key: PRNGKeyArray) -> np.ndarray:
     """Return ⟨v_21, m⟩²/‖v_21‖² for `OVERLAPS` starts of the value only; 0 under the hypothesis of Theorem 3.6."""
     rows = jr.normal(key, (OVERLAPS, OPPOSITE_DIMENSION))
     mean = opposite_mixture().components.mean[0]

@@ -59,13 +59,13 @@ def linear_threshold(lengths: Float[np.ndarray, "*n"] | float, risk: float = HAL
     return lengths * (1.0 / risk - lengths / (lengths - 1.0))
 
 
-def reference_lines(decades: list[int]) -> Thresholds:
+def solve_reference_lines(decades: list[int]) -> Thresholds:
     """Return the lines `2 ln L` and `L`, at every quarter of a decade."""
     exponents = np.arange(4 * min(decades), 4 * max(decades) + 1) / 4
     return Thresholds(exponents, {"2 ln L": 2.0 * np.log(10.0**exponents), "L": 10.0**exponents})
 
 
-def evaluate_linear() -> LinearRisks:
+def solve_linear_risks() -> LinearRisks:
     """Return the risk of the best linear head, by quadrature, at its closed-form threshold and at that of softmax."""
     snrs = np.asarray([linear_threshold(SHORT), 2.0 * np.log(SHORT)])
     return LinearRisks(SHORT, *map(float, np.asarray(best_risk(Spiked(SHORT, snrs), linear))))

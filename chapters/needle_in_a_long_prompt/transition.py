@@ -34,7 +34,7 @@ class FrozenWeights:
     frozen: float
 
 
-def evaluate_transitions(decades: list[int], ratios: int) -> dict[int, Transition]:
+def solve_transitions(decades: list[int], ratios: int) -> dict[int, Transition]:
     """Return the transition of each length L = 10^decade, at `ratios` signal strengths ν/(2 ln L) from 0.05 to 2.4."""
     return {decade: _transition(decade, np.linspace(0.05, 2.4, ratios)) for decade in decades}
 
@@ -51,7 +51,7 @@ def _transition(decade: int, ratios: Float[np.ndarray, " n"]) -> Transition:
     )
 
 
-def evaluate_frozen_weights() -> FrozenWeights:
+def solve_frozen_weights() -> FrozenWeights:
     """Return the participation of a short and of the longest prompt without a relevant token, at twice the "
     "threshold."""
     decades, excess = (SHORT_DECADE, LONG_DECADE), 2.0

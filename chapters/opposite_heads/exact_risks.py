@@ -85,12 +85,12 @@ def solve_curvature(task: LinearRegression, length: int) -> Curvature:
     at_small, at_large = _pair_excess(task, np.array([small, large]), length) / np.array([small, large]) ** 2
     measured = at_small + (at_small - at_large) / ((large / small) ** 2 - 1)
     ratio, scale = float(task.noise_std / task.task_scale) ** 2, length**2
-    long_prompts = -limit_curve(task).quadratic
+    long_prompts = -solve_limit_curve(task).quadratic
     predicted = long_prompts * (length - 1) * length / (length + task.dimension + ratio) ** 2
     return Curvature(length, scale * measured, scale * abs(measured - at_small), predicted, long_prompts)
 
 
-def limit_curve(task: LinearRegression) -> LimitCurve:
+def solve_limit_curve(task: LinearRegression) -> LimitCurve:
     """Return the limit of L³ times the excess of the best pair, with coefficients 4τ_w²d(d+2) and c₃."""
     d, power, ratio = task.dimension, float(task.task_scale) ** 2, float(task.noise_std / task.task_scale) ** 2
     quadratic = 4 * power * d * (d + 2)

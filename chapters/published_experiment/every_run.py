@@ -105,7 +105,7 @@ def every_run() -> list[Run]:
     ]
 
 
-def read(folder: Path = FOLDER) -> Tables:
+def read_every_run(folder: Path = FOLDER) -> Tables:
     """Return the tracked tables, which may contain some of the runs or none."""
     return {
         name: pd.read_csv(folder / f"{name}.csv")

@@ -19,7 +19,7 @@ CURVE_COLUMNS = {
 }
 
 
-def best_mean_squares(lengths: list[int]) -> Optima:
+def solve_best_mean_squares(lengths: list[int]) -> Optima:
     """Return the least mean squares of one softmax head and of linear attention, for both covariances."""
     queries = query_average(5)
     risk = jax.jit(block_risk)

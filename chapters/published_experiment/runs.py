@@ -37,7 +37,7 @@ class LongRun:
 LongRuns = Mapping[tuple[str, int, int], LongRun]
 
 
-def tracked(pattern: str = "*.csv") -> LongRuns:
+def read_long_runs(pattern: str = "*.csv") -> LongRuns:
     """Return the tracked runs of the published length that match `pattern`, all for the corrected covariances."""
     long = {}
     for path in sorted(DATA.glob(pattern)):
@@ -49,9 +49,9 @@ def tracked(pattern: str = "*.csv") -> LongRuns:
     return long
 
 
-def tracked_from_other_starts() -> LongRuns:
+def read_runs_from_other_starts() -> LongRuns:
     """Return the tracked runs on short prompts from other starts."""
-    return tracked(f"{OTHER_STARTS}/*.csv")
+    return read_long_runs(f"{OTHER_STARTS}/*.csv")
 
 
 def lengths_of(long: LongRuns) -> list[int]:
@@ -99,7 +99,7 @@ class Training:
 Trainings = Mapping[tuple[str, int], Training]
 
 
-def train(plan: Plan, *, key: PRNGKeyArray) -> Trainings:
+def train_short_runs(plan: Plan, *, key: PRNGKeyArray) -> Trainings:
     """Train every model of the plan."""
     times = (np.arange(ROWS) + 0.5) / ROWS * plan.schedule.steps * plan.schedule.step_size
     values = gather(training_tasks(plan, key=key))

@@ -21,14 +21,14 @@ from lib.heads import compare
 NODES, GRID = np.linspace(0.0, LARGEST_TAU, 121), np.linspace(0.0, LARGEST_TAU, 6001)
 
 
-def measure_text(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:
+def solve_text_statistics(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:
     """Return the statistics of every head on the first `prompts` stretches of the text, cut to each length."""
     if network is None:
         return tracked_tables.text_statistics(lengths)
     return {length: _statistics_and_inputs(network, length, prompts)[0] for length in sorted(lengths)}
 
 
-def measure_shuffled_text(network: Network | None, length: int, prompts: int, *, key: PRNGKeyArray) -> HeadStatistics:
+def simulate_shuffled_text(network: Network | None, length: int, prompts: int, *, key: PRNGKeyArray) -> HeadStatistics:
     """Return the statistics on the same prompts with their words in random order and special tokens in place."""
     if network is None:
         return tracked_tables.head_statistics("shuffled", length)
@@ -37,7 +37,7 @@ def measure_shuffled_text(network: Network | None, length: int, prompts: int, *,
     return measure(network, np.concatenate([plain[:, :1], words, plain[:, -1:]], axis=1))
 
 
-def measure_bare_text(network: Network | None, length: int, prompts: int) -> HeadStatistics:
+def solve_bare_text_statistics(network: Network | None, length: int, prompts: int) -> HeadStatistics:
     """Return the statistics on the same stretches of text without special tokens."""
     if network is None:
         return tracked_tables.head_statistics("bare", length)

@@ -36,7 +36,7 @@ class NoisyBest(NamedTuple):
     excess: float
 
 
-def search_all_heads(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> list[LineSearch]:
+def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> list[LineSearch]:
     """Search all heads for d = 1 from `starts` random heads at each length; return the ends."""
     task, average = LinearRegression(np.eye(1)), line_average(RADII)
 
@@ -65,7 +65,7 @@ def search_all_heads(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) 
     return ends
 
 
-def best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
+def solve_best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
     """Minimise the excess risk of A = uI over (u, b) for each variance of the label noise."""
     scores, queries = score_table(float(np.log(NOISY_LENGTH))), radial_average(DIMENSION)
 

@@ -81,7 +81,7 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
     return best
 
 
-def search_best_heads(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
+def solve_best_heads(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
     """Return the best head from each start, in each dimension, at each length and at `LONG`."""
     return [
         head

@@ -85,7 +85,7 @@ def simulate_outputs(length: int, tilts: Sequence[float], prompts: int, *, key: 
     return Outputs(length, tilts, one.T, two.T, targets)
 
 
-def predict_errors(length: int, tilts: Sequence[float]) -> Theory:
+def solve_errors(length: int, tilts: Sequence[float]) -> Theory:
     """Return the theoretical errors at the `tilts` and on a fine grid between the smallest and the largest."""
     task, scores, queries = LinearRegression(np.eye(DIMENSION)), score_table(np.log(length)), radial_average(DIMENSION)
 

@@ -70,7 +70,7 @@ class StationaryHeads:
 Landscapes = Mapping[tuple[str, str], StationaryHeads]
 
 
-def find_stationary_heads() -> Landscapes:
+def solve_stationary_heads() -> Landscapes:
     """Return the stationary heads of both activations for both covariances; no start is random."""
     return {(activation, law): find_heads_of(activation, law) for law in LAWS for activation in POOLS}
 
@@ -96,7 +96,7 @@ def find_heads_of(activation: str, law: str) -> StationaryHeads:
 _square = jax.jit(sharp_square, static_argnums=0)
 
 
-def least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
+def solve_least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
     """Return the least curvature at every stationary head except the optima, by activation, covariances and name."""
     return {
         (activation, law, name): least_curvature(activation, place.point, law=law)

@@ -36,7 +36,7 @@ class AveragedErrors:
         return np.diff(self.log_ratios[:, -2:])[:, 0] / np.log(self.log_lengths[-1] / self.log_lengths[-2])
 
 
-def compute_averaged_errors() -> AveragedErrors:
+def solve_averaged_errors() -> AveragedErrors:
     """Return the exact errors at LOG_LENGTHS, averaged over queries."""
     log_lengths = np.asarray(LOG_LENGTHS)
     table = radial_table(log_lengths, largest_tau=LARGEST_TAU, nodes=NODES)

@@ -23,7 +23,7 @@ class Slopes:
     slope: Float[np.ndarray, " lengths"]
 
 
-def average_bounded_queries(log_lengths: list[float]) -> dict[float, Slopes]:
+def solve_bounded_query_slopes(log_lengths: list[float]) -> dict[float, Slopes]:
     """Return the slopes by H² for Gaussian tokens and queries uniform on [-√3, √3], with τ uniform on [0, √3 H]."""
     edges = np.sqrt(3.0 * np.asarray([0.0, *SQUARED_NORMS]))
     nodes, weights = np.polynomial.legendre.leggauss(16)
@@ -37,7 +37,7 @@ def average_bounded_queries(log_lengths: list[float]) -> dict[float, Slopes]:
     return slopes
 
 
-def average_bounded_tokens() -> dict[float, Slopes]:
+def solve_bounded_token_slopes() -> dict[float, Slopes]:
     """Return the slopes by H² for tokens ±1, queries N(0, 1) and U = H.
 
     A prompt with K plus signs has the output `tanh(ξ + ½ ln(K/(L - K)))`.

@@ -108,7 +108,7 @@ class Again:
     other: float
 
 
-def recompute_first(runs: pd.DataFrame) -> Again:
+def train_first_published_run(runs: pd.DataFrame) -> Again:
     """Recompute the first run on the manifold, and compare it with the tracked paths of the first two runs."""
     found = run(ON, [0]).overlaps
     path = np.stack([found.m_k[0], found.m_v[0]], axis=1)

@@ -80,12 +80,12 @@ class SoftplusLeads:
     long: float
 
 
-def best_risks(length: int, snr: float) -> dict[str, ActivationRisks]:
+def solve_best_risks(length: int, snr: float) -> dict[str, ActivationRisks]:
     """Return by model the best risk of every activation, and the risks of softplus by its bias."""
     return {model: _best_risks(model, make(length, snr)) for model, make in MODELS.items()}
 
 
-def compare_softplus() -> SoftplusLeads:
+def solve_softplus_leads() -> SoftplusLeads:
     """Return the lead of the best element-wise weights over softplus without a bias, on short and longer prompts."""
     tasks = Spiked(*np.asarray([*SHORT, *STRONG, LONG]).T)
     lead = np.asarray(best_risk(tasks, softplus)) - np.asarray(best_elementwise_risk(tasks))

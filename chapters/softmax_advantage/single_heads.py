@@ -57,7 +57,7 @@ class Products:
         return float(np.mean(self.together**2 / (self.weights * self.posterior)))
 
 
-def evaluate_slopes() -> SlopeRisks:
+def solve_slope_risks() -> SlopeRisks:
     """Return the risks of softmax heads at two slopes, by the quadrature for normalised activations."""
     generic = Spiked(GENERIC_LENGTH, GENERIC_SNR)
     slopes = np.asarray([np.sqrt(GENERIC_SNR), STEEP])

@@ -44,7 +44,7 @@ class FixedHead:
     bayes: Float[np.ndarray, " widths"]
 
 
-def best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
+def solve_best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
     """Return risks by model and kind of head, for prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
     widths = np.arange(0, MEAN_LENGTH - 1, 2)
     heads = {}

@@ -37,7 +37,7 @@ class OtherSignals:
     narrow_bayes: Float[np.ndarray, "lengths widths"]
 
 
-def best_softmax_risks() -> OtherSignals:
+def solve_best_softmax_risks() -> OtherSignals:
     """Return the risks of all cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:

@@ -40,7 +40,7 @@ class StrongLinear:
     scaled: Float[np.ndarray, " two"]
 
 
-def scaled_linear_risks() -> StrongLinear:
+def solve_scaled_linear_risks() -> StrongLinear:
     """Return the risk of the best linear head where 1/ν is small compared with 1/L, by quadrature."""
     snrs = np.asarray([1000.0, 2000.0])
     return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(best_risk(Spiked(GENERIC_LENGTH, snrs), linear)))
@@ -59,7 +59,7 @@ class LimitConstants:
     softmax: Float[np.ndarray, "2 lengths"]
 
 
-def extrapolate_constants() -> LimitConstants:
+def solve_limit_constants() -> LimitConstants:
     """Extrapolate the constants of the best linear and softmax heads in the spiked model, from short to long "
     "prompts."""
     lengths = np.asarray(EVERY_LENGTH)
@@ -95,7 +95,7 @@ def largest_softmax_error(lengths: Int[np.ndarray, " lengths"]) -> float:
     return float(max(next_term, third_tokens))
 
 
-def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
+def solve_best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
     """Return exact risks in the spiked model along strong signals, by length; two tokens are always included."""
     snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), [WEAKER, STRONG]))
     return {length: _best_risks(Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}

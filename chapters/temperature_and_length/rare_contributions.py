@@ -56,7 +56,7 @@ class Averages:
     typical: Float[np.ndarray, " n"]
 
 
-def exact_averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
+def solve_averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
     """Return mean and typical participation from c = 0.1 to 1.2, or to the largest τ of the guaranteed domain."""
     averages = []
     for log_length in log_lengths:
@@ -68,12 +68,12 @@ def exact_averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
     return averages
 
 
-def contributions_at_lengths(ratio: float) -> list[Contributions]:
+def solve_contributions(ratio: float) -> list[Contributions]:
     """Return the contributions at each of `CONTRIBUTION_LENGTHS`, for the same c = τ/√(2 ln L)."""
     return [contributions(ratio, log_length, FRACTIONS) for log_length in CONTRIBUTION_LENGTHS]
 
 
-def contributions_at_small_scores() -> Contributions:
+def solve_small_score_contributions() -> Contributions:
     """Return the contributions at the longest length for scores of size `SMALL_RATIO`."""
     return contributions(SMALL_RATIO, max(CONTRIBUTION_LENGTHS), FRACTIONS)
 

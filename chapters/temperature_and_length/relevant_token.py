@@ -25,7 +25,7 @@ class RelevantWeights:
     weight: Float[np.ndarray, " n"]
 
 
-def exact_weights(reference: int, ratio: float, height: float, points: int) -> list[RelevantWeights]:
+def solve_mean_weights(reference: int, ratio: float, height: float, points: int) -> list[RelevantWeights]:
     """Return the mean weight of a token whose score is `height` standard deviations of the others, at every length."""
     log_lengths, curves = np.geomspace(SHORTEST, LONGEST, points), []
     for law, log_survival in OTHER_SCORES.items():

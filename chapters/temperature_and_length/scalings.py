@@ -47,7 +47,7 @@ def spreads(reference: int, ratio: float, log_lengths: Float[np.ndarray, " n"]) 
     return {name: ratio * np.sqrt(2 * start) * (log_lengths / start) ** power for name, power in POWERS.items()}
 
 
-def normal_curves(reference: int, ratio: float, points: int) -> Curves:
+def solve_normal_curves(reference: int, ratio: float, points: int) -> Curves:
     """Return the curves of normal scores over the lengths and spreads for which the exact theory is guaranteed."""
     curves, (start, log_reference) = {}, (ratio * np.sqrt(2 * np.log(reference)), np.log(reference))
     for name, power in POWERS.items():
@@ -60,7 +60,7 @@ def normal_curves(reference: int, ratio: float, points: int) -> Curves:
     return curves
 
 
-def uniform_curves(reference: int, ratio: float, points: int) -> Curves:
+def solve_uniform_curves(reference: int, ratio: float, points: int) -> Curves:
     """Return the curves of scores of the same standard deviation that are uniform on an interval."""
     log_lengths = np.geomspace(SHORTEST, LONGEST, points)
     curves = {}

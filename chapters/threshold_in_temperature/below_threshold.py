@@ -47,7 +47,7 @@ def frozen_participation(temperature: Float[np.ndarray, "*n"] | float) -> Float[
     return 1.0 - np.minimum(temperature, 1.0)
 
 
-def evaluate_risks(decades: list[int], temperatures: int, variance: float) -> list[RiskWithoutOverlap]:
+def solve_risks(decades: list[int], temperatures: int, variance: float) -> list[RiskWithoutOverlap]:
     """Return the risk without an overlap along the temperature, at each length L = 10^decade."""
     grid = np.linspace(LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE, temperatures)
 
@@ -61,7 +61,7 @@ def evaluate_risks(decades: list[int], temperatures: int, variance: float) -> li
     ]
 
 
-def evaluate_other_tokens(variance: float) -> OtherTokens:
+def solve_other_tokens(variance: float) -> OtherTokens:
     """Return the participation of the other tokens of two very long prompts, at two thirds of the temperature."""
     values = [weights(length, 0.0, COLDER, variance).others_square for length in LOG_LENGTHS]
     return OtherTokens(COLDER, LOG_LENGTHS, np.array(values), float(frozen_participation(COLDER)))

@@ -100,7 +100,7 @@ def best_factor(head: Blocks, length: int) -> tuple[float, float]:
     return float(np.exp(minimum.x)), float(np.exp(minimum.fun))
 
 
-def exact_risks(dimension: int, trained: int, used: list[int]) -> Risks:
+def solve_risks(dimension: int, trained: int, used: list[int]) -> Risks:
     """Return the risks, at every length of use, of the head trained at one length."""
     head = best_head(dimension, trained)
     factors = np.asarray([best_factor(head, length) for length in used])

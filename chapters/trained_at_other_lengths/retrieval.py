@@ -84,7 +84,7 @@ def risk(head: Head, length: int, snr: float) -> float:
     return float(attention_risk(Spiked(length, snr), head.activation, head.overlaps))
 
 
-def exact_risks(trained: int, snr: float, used: list[int]) -> Risks:
+def solve_risks(trained: int, snr: float, used: list[int]) -> Risks:
     """Return the risks, at every length of use, of the heads trained at one length."""
     heads = {kind: best_head(kind, trained, snr) for kind in HEADS}
     growth = [np.log(length) / np.log(trained) for length in used]

@@ -36,7 +36,7 @@ def stops(path: InfinitePath) -> Float[np.ndarray, "3 p"]:
     return path.heads[[0, steps // 2, steps]]
 
 
-def squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath]) -> Norms:
+def solve_squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath]) -> Norms:
     """Return H² at the checkpoints by task: the largest `‖Γ^{1/2} U Γ_q^{1/2}‖²` over the episodes' Γ, with Γ_q = I."""
     return {name: _squared_norms(course, infinite[name]) for name, course in courses.items()}
 
@@ -48,7 +48,7 @@ def _squared_norms(course: Course, path: InfinitePath) -> Float[np.ndarray, " 3"
     return np.linalg.eigvalsh(scores)[..., -1].max(axis=1)
 
 
-def gradient_errors(
+def simulate_gradient_errors(
     courses: Mapping[str, Course],
     infinite: Mapping[str, InfinitePath],
     plan: TrainingPlan,

@@ -46,7 +46,7 @@ class Envelope:
         return self.prompt_noise * times * np.exp(self.curvature * times)
 
 
-def compute_envelopes(
+def solve_envelopes(
     courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]
 ) -> dict[str, Envelope]:
     """Return the envelopes by sub-Gaussian task: g(L) from drawn prompts, β from heads between the trajectories."""

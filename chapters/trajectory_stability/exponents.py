@@ -18,7 +18,7 @@ MANY = 6
 Rates = Mapping[str, list[Rate]]
 
 
-def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
+def solve_rates(errors: Mapping[str, GradientErrors]) -> Rates:
     """Return the exponent of the mean squared gap at each checkpoint by task, fitted with a correction 1/L.
 
     With many lengths there is also a correction 1/√L: a fit without it can look good although its exponent is wrong by

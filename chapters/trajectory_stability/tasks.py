@@ -11,7 +11,7 @@ from chapters.trajectory_stability.trajectories import (
     Course,
     InfinitePath,
     TrainingPlan,
-    follow_law,
+    train_infinite_path,
     training_tasks,
 )
 from companion.authoring.tasks import Tasks
@@ -41,7 +41,7 @@ def _of_task(name: str, problem: Problem, plan: TrainingPlan, prompts: int, seed
 
     @cache
     def path() -> InfinitePath:
-        return follow_law(course(), plan)
+        return train_infinite_path(course(), plan)
 
     return {
         **training_tasks(name, course, plan, key=keys_by_task(seed, "training")[name]),

@@ -76,7 +76,7 @@ class FinitePaths:
     slopes: Float[np.ndarray, "runs t k p"]
 
 
-def draw_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[str, Course]:
+def simulate_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[str, Course]:
     """Draw the episodes of the chosen tasks and of the control."""
     return {name: Course.draw(problem, plan, key=keys[name]) for name, problem in problems_of(tasks).items()}
 
@@ -84,12 +84,12 @@ def draw_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[
 # --- infinite prompts -------------------------------------------------------------------------------------
 
 
-def follow_laws(courses: Mapping[str, Course], plan: TrainingPlan) -> dict[str, InfinitePath]:
+def train_infinite_paths(courses: Mapping[str, Course], plan: TrainingPlan) -> dict[str, InfinitePath]:
     """Train on infinite prompts; return the paths by task."""
-    return {name: follow_law(course, plan) for name, course in courses.items()}
+    return {name: train_infinite_path(course, plan) for name, course in courses.items()}
 
 
-def follow_law(course: Course, plan: TrainingPlan) -> InfinitePath:
+def train_infinite_path(course: Course, plan: TrainingPlan) -> InfinitePath:
     """Train on infinite prompts for one task; only the episodes are random."""
     head, path = as_flat(course.problem.start), []
     for _ in plan.times:
@@ -103,7 +103,7 @@ def follow_law(course: Course, plan: TrainingPlan) -> InfinitePath:
 # --- finite prompts ---------------------------------------------------------------------------------------
 
 
-def follow_prompts(courses: Mapping[str, Course], plan: TrainingPlan, *, keys: ByTask) -> dict[str, FinitePaths]:
+def train_finite_paths(courses: Mapping[str, Course], plan: TrainingPlan, *, keys: ByTask) -> dict[str, FinitePaths]:
     """Train on new prompts at every step; return the paths of all runs and lengths by task."""
     return {name: _all_runs(name, course, plan, key=keys[name]) for name, course in courses.items()}
 

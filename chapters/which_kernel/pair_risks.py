@@ -85,7 +85,7 @@ def predicted_key(task: LinearRegression, kernel: str, length: int) -> float:
     return (-2 / (curvature(kernel) * length)) ** 0.5
 
 
-def predicted_gain(task: LinearRegression) -> float:
+def solve_gain_limit(task: LinearRegression) -> float:
     """Return the limit of L² times the gain over debiased gradient descent, for every kernel of negative curvature."""
     return 2 * float(task.task_scale) ** 2 * task.dimension * (task.dimension + 2)
 

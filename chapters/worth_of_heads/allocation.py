@@ -139,7 +139,7 @@ def solve_flows(steps: int) -> tuple[Flow, Flow]:
     return balanced, unbalanced
 
 
-def one_head_per_task() -> float:
+def solve_one_head_per_task() -> float:
     """Return the exact least error of one head for each task, per task."""
     return best_head(DIMENSION, LENGTH).error
 

@@ -98,7 +98,7 @@ def _objective(tasks: int, dimension: int) -> Callable[[np.ndarray, int], tuple[
     return evaluate
 
 
-def search_staircase(tasks: int, dimension: int, searches: int, *, key: PRNGKeyArray) -> Staircase:
+def solve_staircase(tasks: int, dimension: int, searches: int, *, key: PRNGKeyArray) -> Staircase:
     """Return the least errors of H = 1, …, I + 1 heads, found by searches from random keys and by formulas."""
     evaluate, heads = _objective(tasks, dimension), range(1, tasks + 2)
     spread = START * (tasks * dimension) ** -0.5

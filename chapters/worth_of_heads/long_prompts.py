@@ -115,7 +115,7 @@ def solve_single_head(dimension: int, noise_variance: float) -> Approach:
     return Approach(1, SINGLE_VALUES, np.asarray(valley_limit(squared_keys, dimension, noise_variance)) / linear - 1)
 
 
-def draw_random_heads(dimension: int, noise_variance: float, count: int, *, key: PRNGKeyArray) -> RandomHeads:
+def simulate_random_heads(dimension: int, noise_variance: float, count: int, *, key: PRNGKeyArray) -> RandomHeads:
     """Return the ratios to linear attention of random sets of heads, each with its best values."""
     series = covariance_series(dimension, noise_variance)
     drawn: Float[Array, "sets heads"] = jr.uniform(key, (count, max(RANDOM_COUNTS)), minval=-1.0, maxval=1.0)

@@ -113,7 +113,7 @@ def solve_heads(covariates: int, counts: Sequence[int], length: int) -> tuple[He
     return best_head(covariates, length), [best_head(covariates // tasks, length) for tasks in counts]
 
 
-def separations(covariates: int, counts: Sequence[int], heads: tuple[Head, list[Head]]) -> Separations:
+def solve_separations(covariates: int, counts: Sequence[int], heads: tuple[Head, list[Head]]) -> Separations:
     """Return the errors of these best heads by number of tasks, with their limits, and the costs of long prompts.
 
     The best I heads reach the error of I - 1 linear heads, and do not beat I linear heads.

@@ -20,9 +20,9 @@ from chapters.concentration.four_distributions import (
     token_distributions,
 )
 from chapters.concentration.gradient_errors import BothGaps, PairedErrors
-from chapters.concentration.gradient_theory import bounds, long_prompt_limit, single_tokens
+from chapters.concentration.gradient_theory import long_prompt_limit, solve_gradient_bounds, solve_single_token_errors
 from chapters.concentration.proof_quantities import MeasureProof, fraction_above
-from chapters.concentration.sub_gaussian_moments import compute_moments
+from chapters.concentration.sub_gaussian_moments import solve_tilted_moments
 from lib.attention import attend
 from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
@@ -270,7 +270,7 @@ def test_bounds_touch_the_errors_and_say_how_loose_they_are():
     lengths = [4, 8, 16, 32, 64]
     gaps = np.random.default_rng(7).gamma(100.0, 0.01, size=(20, 5)) / np.asarray(lengths)
     measured = {sigma: PairedErrors(lengths, BothGaps(sigma**2 * gaps, sigma**4 * gaps)) for sigma in (1.0, 2.0)}
-    for name, bound in bounds(measured, 0.4).items():
+    for name, bound in solve_gradient_bounds(measured, 0.4).items():
         errors = np.stack([these.curve(name).mean for these in measured.values()])
         shape = bound.shape(np.asarray([[1.0], [2.0]]), np.asarray(lengths))
         np.testing.assert_allclose(np.max(errors / shape), 1.0, rtol=1e-12)
@@ -283,12 +283,12 @@ def test_gradients_of_one_token_are_those_of_numpy(assert_monte_carlo):
     token, query = rng.normal(size=(2, 40_000, DIMENSION))
     value = DIMENSION * np.sum((scale * token - scale**2 * gain * query) ** 2, axis=1)
     bilinear = scale**4 * DIMENSION * np.sum(query**2, axis=1)
-    exact = single_tokens({scale: None}, gain).exact[scale]
+    exact = solve_single_token_errors({scale: None}, gain).exact[scale]
     assert_monte_carlo(np.stack([value, bilinear], axis=1), np.asarray([exact["value"], exact["bilinear"]]))
 
 
 def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
-    known = compute_moments()
+    known = solve_tilted_moments()
     moments, tilts = known.moments, known.tilts
     np.testing.assert_allclose(moments["Gaussian", 4], tilts**4 + 6 * tilts**2 + 3, rtol=1e-9)
     np.testing.assert_allclose(moments["uniform", 8][0], 3**4 / 9, rtol=1e-9)

@@ -17,7 +17,7 @@ from chapters.published_experiment.every_run import (
     RUN,
     Run,
     joined,
-    read,
+    read_every_run,
     rows_of,
     runs_in,
     swapped_fraction,
@@ -54,7 +54,7 @@ def test_there_are_as_many_runs_as_the_protocol_has():
 
 def test_tracked_tables_are_of_the_same_runs():
     """No run is there twice, each is as long as published, and each head has the mean square of its row."""
-    tables = read()
+    tables = read_every_run()
     runs = runs_in(tables)
     assert set() < runs <= set(every_run.every_run())
     assert len(tables["ends"]) == len(tables["heads"]) == len(runs)
@@ -73,7 +73,9 @@ def test_a_tracked_run_begins_as_it_would_today(activation, tmp_path):
     """Its first two thousand steps: equal on the machine that made it, elsewhere up to single-precision rounding."""
     run = Run("corrected", activation, 10, 0)
     curve = every_run.curve_of(run, short(run, tmp_path, steps=2000, every=1000))
-    tracked = read()["curves"].query("law == @run.law and activation == @activation and length == 10 and start == 0")
+    tracked = read_every_run()["curves"].query(
+        "law == @run.law and activation == @activation and length == 10 and start == 0"
+    )
     pd.testing.assert_frame_equal(curve, tracked.head(2).reset_index(drop=True), check_dtype=False, rtol=1e-4)
 
 
@@ -123,7 +125,7 @@ def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
 def test_runs_are_kept_in_order_and_found_again(tmp_path):
     """The order of the tables does not depend on which run ended first; a missing table is empty."""
     runs = [FIRST, Run("as published", "linear", 10, 1), Run("corrected", "linear", 20, 0)]
-    tables = read(tmp_path)
+    tables = read_every_run(tmp_path)
     assert runs_in(tables) == set()
     for run in reversed(runs):
         tables = joined(tables, rows_of(run, short(run, tmp_path)))
@@ -131,14 +133,14 @@ def test_runs_are_kept_in_order_and_found_again(tmp_path):
     for name, frame in tables.items():
         assert list(frame) == list(COLUMNS[name])
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    assert runs_in(read(tmp_path)) == set(runs)
+    assert runs_in(read_every_run(tmp_path)) == set(runs)
     assert len(tables["curves"]) == 3 * 4
 
 
 def test_the_command_computes_what_is_not_there(monkeypatch, tmp_path, capsys):
     """Runs that are in the tables, or that another process computes, are not trained again."""
     monkeypatch.setattr(command, "FOLDER", tmp_path)
-    monkeypatch.setattr(command, "read", lambda: read(tmp_path))
+    monkeypatch.setattr(command, "read_every_run", lambda: read_every_run(tmp_path))
     trained = []
 
     def training(run, *, checkpoint, tell):
@@ -178,7 +180,7 @@ def test_the_swapped_fraction_is_one_for_swapped_heads_and_zero_for_aligned_ones
 
 def test_every_length_takes_the_runs_that_there_are():
     """The table has the runs at the lengths with a known optimum; statements give the counts at each length."""
-    frame = read()["ends"]
+    frame = read_every_run()["ends"]
     frame = frame[frame["length"] == 10]
     # a stand-in for the exact optimum, a little below the best run
     best = {
@@ -186,7 +188,7 @@ def test_every_length_takes_the_runs_that_there_are():
         for law in LAWS
         for its in POOLS
     }
-    numbers = every_length.numbers(best, {}, {"ends": read()["ends"]})
+    numbers = every_length.numbers(best, {}, {"ends": read_every_run()["ends"]})
     assert set(numbers.table.frame["length"]) == {10}
     assert numbers.table.frame["risk"].notna().sum() == len(frame)
     counts = [claim for claim in numbers.made if "not all end swapped (" in claim.statement]

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from chapters.exact_finite_prompt.figures.freezing import frozen_participation, participation_curves
+from chapters.exact_finite_prompt.figures.freezing import frozen_participation, solve_participation_curves
 from chapters.exact_finite_prompt.figures.shrunken_mean import largest_score
 from chapters.exact_finite_prompt.parameters import Parameters
 from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate_prompts
-from chapters.exact_finite_prompt.quadrature import compute_plane, compute_weight_sums
+from chapters.exact_finite_prompt.quadrature import solve_plane, solve_weight_sums
 from lib.finite_prompt import LARGEST_TAU
 from lib.measures import empirical
 
@@ -35,7 +35,7 @@ def test_the_tables_are_finite_but_where_nothing_was_simulated(run):
 @pytest.mark.parametrize("log_length", [80.0, 97.3, 320.0, 330.0])
 def test_curves_reach_the_edge_of_the_domain_and_not_beyond(float64, log_length):
     """τ = 30 is τ/√(2 ln L) times √(2 ln L), which may round to a larger number: there the answer would be NaN."""
-    (curve,) = participation_curves([log_length]).values()
+    (curve,) = solve_participation_curves([log_length]).values()
     assert np.isfinite(curve.participation).all()
     assert np.isclose(curve.ratio[-1] * np.sqrt(2 * log_length), LARGEST_TAU)
 
@@ -79,10 +79,10 @@ def test_more_prompts_leave_the_first_as_they_were(float64):
 
 def test_one_token_has_no_pairs(float64):
     """At ln L = 0 participation is all there is, at every τ."""
-    plane = compute_plane(6, 6)
+    plane = solve_plane(6, 6)
     alone = plane.log_length == 0
     np.testing.assert_allclose(plane.participation[alone], 1, rtol=1e-12)
-    np.testing.assert_allclose(compute_weight_sums(plane).exact[alone], 1, rtol=1e-12)
+    np.testing.assert_allclose(solve_weight_sums(plane).exact[alone], 1, rtol=1e-12)
 
 
 def test_frozen_participation_is_zero_up_to_freezing():

@@ -7,7 +7,7 @@ import pytest
 
 from chapters.finite_samples import gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
-from chapters.finite_samples.extrapolation import differences_of_risks, extrapolate
+from chapters.finite_samples.extrapolation import solve_infinite_size, solve_risk_differences
 from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
@@ -32,11 +32,11 @@ def test_a_head_that_has_seen_the_wrong_number_of_prompts_is_noticed(run):
 @pytest.mark.parametrize("name", training.HEADS)
 def test_replica_is_where_simulated_training_ends(float64, name):
     """Risk, overlaps and training loss of the tracked runs at D = 200, 400, 800, at six sample ratios."""
-    runs = training.tracked("runs")
-    limits = extrapolate(runs.loc[runs["head"] == name])
+    runs = training.read_tracked("runs")
+    limits = solve_infinite_size(runs.loc[runs["head"] == name])
     deviations = []
     for (_, alpha), run in limits.items():
-        ridge = theory.ridge_at(training.tracked("best_ridges"), name, alpha)
+        ridge = theory.ridge_at(training.read_tracked("best_ridges"), name, alpha)
         assert min(ridge) >= 0.3
         fixed = theory.solve_fixed_point(training.HEADS[name], alpha, ridge, points=512)
         assert fixed.converged
@@ -53,7 +53,7 @@ def test_replica_is_where_simulated_training_ends(float64, name):
 
 def test_trained_heads_are_worse_than_the_best_at_every_setting(float64):
     """By more than their error bars, softmax and linear, at all tracked sample ratios."""
-    limits = extrapolate(training.tracked("runs"))
+    limits = solve_infinite_size(training.read_tracked("runs"))
     assert sorted(alpha for _, alpha in limits) == sorted(2 * ALPHAS)
     optimal = theory.bayes_optimal(ALPHAS)
     for (_, alpha), run in limits.items():
@@ -66,14 +66,14 @@ def test_the_limit_of_an_exact_straight_line_is_its_end():
     size = np.repeat(list(training.RUNS), 3)
     columns = {quantity: index + 5.0 / size for index, quantity in enumerate(theory.QUANTITIES)}
     runs = pd.DataFrame({"head": "softmax", "alpha": 1.0, "dimension": size, **columns})
-    (found,) = extrapolate(runs).values()
+    (found,) = solve_infinite_size(runs).values()
     np.testing.assert_allclose([found[quantity].value for quantity in theory.QUANTITIES], range(6), atol=1e-10)
     np.testing.assert_allclose([found[quantity].std_error for quantity in theory.QUANTITIES], 0.0, atol=1e-10)
 
 
 def test_tracked_runs_are_those_that_make_writes(float64):
     """Their columns, their settings in order, and one run as numbers; the chapter does another one again."""
-    runs, weak = training.tracked("runs"), training.tracked("weak_ridges")
+    runs, weak = training.read_tracked("runs"), training.read_tracked("weak_ridges")
     last = weak.iloc[-1]
     again = make.train_all(
         last["head"],
@@ -100,14 +100,14 @@ def test_tracked_runs_are_those_that_make_writes(float64):
 
 def test_tracked_tables_are_what_their_records_say():
     assert faults(training.DATA) == []
-    assert list(training.tracked("best_ridges").columns) == list(make.RIDGES)
+    assert list(training.read_tracked("best_ridges").columns) == list(make.RIDGES)
 
 
 def test_the_key_of_least_squares_is_that_of_the_best_linear_head(float64):
     """Its squared slope, by the library's own fit; and half a floor is below what the ridges were searched over."""
     fit = affine_fit(training.chapter_task().marginals(np.ones(()), np.ones(())))
     np.testing.assert_allclose(theory.least_squares_key(), fit[1] ** 2, rtol=1e-9)
-    ridges = training.tracked("best_ridges")
+    ridges = training.read_tracked("best_ridges")
     assert theory.ridge_at(ridges, "softmax", theory.AT_FLOOR)[0] == training.SMALLEST_RIDGE
     assert theory.ridge_at(ridges, "softmax", theory.ABOVE_FLOOR)[0] > training.SMALLEST_RIDGE
     assert theory.LOWERED < 1
@@ -122,7 +122,7 @@ def test_as_many_sample_ratios_are_compared_as_were_asked_for(tested):
 
 def test_the_published_runs_are_all_there():
     """Every task, head and sample ratio; both starts on the same prompts at one dimension; all came to rest."""
-    runs = training.tracked("published_runs")
+    runs = training.read_tracked("published_runs")
     counts = runs.groupby(["panel", "head", "alpha", "start", "dimension"])["seed"].agg(["nunique", "size"])
     sizes = [("informed", size) for size in published_settings.RUNS] + [
         ("uninformed", published_settings.RANDOM_STARTS)
@@ -141,7 +141,7 @@ def test_the_published_runs_are_all_there():
 @pytest.mark.parametrize("panel", published_settings.PANELS)
 def test_no_ridge_nearby_is_better_than_the_tracked_one(float64, panel):
     """By the same equations, at a sample ratio and points that the search did not use together."""
-    ridges = training.tracked("published_ridges")
+    ridges = training.read_tracked("published_ridges")
     row = ridges[(ridges["panel"] == panel) & (ridges["head"] == "softmax") & (ridges["alpha"] == 4)].iloc[0]
 
     def risk(factor_k, factor_v):
@@ -198,8 +198,8 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 def test_plain_training_is_tracked_on_the_prompts_of_l_bfgs():
     """Every method, head and sample ratio, at the ridges and seeds of the runs that it is compared with."""
     runs, beside = (
-        training.tracked("plain_runs"),
-        gradient_training.select_same_prompts(training.tracked("published_runs")),
+        training.read_tracked("plain_runs"),
+        gradient_training.select_same_prompts(training.read_tracked("published_runs")),
     )
     keys = ["head", "alpha", "ridge_k", "ridge_v", "dimension", "seed"]
     random = beside[beside["start"] == "uninformed"]
@@ -212,7 +212,7 @@ def test_plain_training_is_tracked_on_the_prompts_of_l_bfgs():
 
 
 def test_a_tracked_descent_can_be_made_anew(float64):
-    row = training.tracked("plain_runs").iloc[0]
+    row = training.read_tracked("plain_runs").iloc[0]
     ridge = (row["ridge_k"], row["ridge_v"])
     again = gradient_training.train(
         row["method"], row["head"], alpha=row["alpha"], ridge=ridge, seeds=[int(row["seed"])]
@@ -237,9 +237,9 @@ def test_the_bound_on_the_key_allows_the_error_of_the_quasi_random_average():
 
 
 def test_differences_on_the_same_prompts_have_the_same_limit_and_a_smaller_error():
-    runs = training.tracked("runs")
-    limits = extrapolate(runs)
-    for alpha, difference in differences_of_risks(runs).items():
+    runs = training.read_tracked("runs")
+    limits = solve_infinite_size(runs)
+    for alpha, difference in solve_risk_differences(runs).items():
         softmax, linear = (limits[head, alpha]["risk"] for head in ("softmax", "linear"))
         assert difference.value == pytest.approx(softmax.value - linear.value, abs=1e-12)
         assert difference.std_error < np.hypot(softmax.std_error, linear.std_error)

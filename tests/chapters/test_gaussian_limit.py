@@ -17,7 +17,7 @@ from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_devia
 from chapters.gaussian_limit.long_laplace_prompts import scaled_errors, stable_median
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
-from chapters.gaussian_limit.transport import match_tilts
+from chapters.gaussian_limit.transport import solve_tilt_matching
 from lib.attention import attend, mean_square_weight
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 from lib.statistics import quantile_error
@@ -202,7 +202,7 @@ def test_for_gaussian_tokens_the_transport_map_is_their_covariance(float64):
 
 
 def test_tilts_are_transported_at_the_least_cost_and_queries_are_not(float64):
-    matching = match_tilts(query_ray(), key=jr.key(3))
+    matching = solve_tilt_matching(query_ray(), key=jr.key(3))
     assert matching.tilts == 1
     assert matching.queries < 0.9
 

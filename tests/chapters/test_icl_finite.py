@@ -55,7 +55,7 @@ def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
     angles = np.linspace(0, np.pi, 400)
     points = 2.0 * np.stack([np.cos(angles), 0 * angles, 0 * angles, np.sin(angles)], axis=1)
     gaps = jax.vmap(lambda point: task.risk_gap(line_head(point), scores, average))(jnp.asarray(points))
-    found = {row.family: row.gap for row in ball_search.search_balls([2.0], [5.0], [5.0]) if row.rule == "2"}
+    found = {row.family: row.gap for row in ball_search.solve_largest_gaps([2.0], [5.0], [5.0]) if row.rule == "2"}
     # rank one on one axis of the plane is a head on the line, with one more silent coordinate
     assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)
     assert found["all heads, d = 1"] > float(np.max(np.abs(gaps)))

@@ -11,12 +11,12 @@ from chapters.measures.figures import one_prompt_converges, single_token
 from chapters.measures.growing_prompts import (
     InfiniteOutput,
     PrefixOutputs,
-    predict_output,
     prefix_outputs,
     simulate_growing_prompts,
+    solve_limit_and_fluctuation,
 )
 from chapters.measures.parameters import Parameters
-from chapters.measures.short_prompt_errors import exact_errors, simulate_short_prompts
+from chapters.measures.short_prompt_errors import simulate_short_prompts, solve_short_prompt_errors
 from chapters.measures.token_distributions import log_tilted_density, token_distributions
 from lib.attention import attend
 from lib.concentration import fit_bound
@@ -90,7 +90,7 @@ def test_the_bound_drawn_bounds_from_two_tokens_on(float64):
 def test_the_correction_of_the_fluctuation_is_that_of_simulated_prompts(float64):
     """At 100 tokens it is seven standard errors, and the next order, about ten times (c/L)², less than two."""
     first, mixture = example_head.first_output(example_head.head()), token_distributions()["mixture"]
-    theory = predict_output(first, mixture, example_head.query())
+    theory = solve_limit_and_fluctuation(first, mixture, example_head.query())
     many = simulate_growing_prompts(first, mixture, example_head.query(), [100], 150_000, key=jr.key(11))
     ratios = 100 * (many.at_longest - theory.limit) ** 2 / theory.variance
     away = ratios.mean() - 1 - theory.correction / 100
@@ -115,6 +115,6 @@ def test_the_limit_of_the_fluctuation_is_withheld_at_short_prompts(correction, w
 def test_short_prompts_are_not_claimed_where_they_have_the_error_of_long_ones(float64, taus, withheld):
     lengths = [1, 2, 4]
     simulated = simulate_short_prompts(taus, lengths, 4000, key=jr.key(3))
-    numbers = single_token.numbers(simulated, exact_errors(taus, lengths))
+    numbers = single_token.numbers(simulated, solve_short_prompt_errors(taus, lengths))
     assert [claim.id for claim in numbers.withheld] == (["measures-short-prompts"] if withheld else [])
     assert all(claim.holds and claim.catches_alternative for claim in numbers.made)

@@ -31,12 +31,12 @@ def test_tracked_tables_are_what_their_records_say():
         ("descent_ridges", make.DESCENT_RIDGES),
         ("descended", make.DESCENDED),
     ):
-        assert list(settings.tracked(name).columns) == list(columns)
+        assert list(settings.read_tracked(name).columns) == list(columns)
 
 
 def test_tracked_runs_are_those_that_make_writes(float64):
     """Their settings, all of them, and one run as numbers; another seed has other ones."""
-    passed = settings.tracked("passed")
+    passed = settings.read_tracked("passed")
     expected = len(settings.COMPARED) * len(settings.ALPHAS) * sum(settings.RUNS.values()) * len(settings.STARTS)
     assert len(passed) == expected
     setting, size = settings.COMPARED[0], min(settings.RUNS)
@@ -55,8 +55,8 @@ def test_tracked_runs_are_those_that_make_writes(float64):
 
 def test_trained_heads_saw_the_prompts_of_message_passing(float64):
     """The same key gives the same truth and prompts, so one trained risk is found again by that name."""
-    trained = settings.tracked("trained")
-    ridges = settings.tracked("best_ridges")
+    trained = settings.read_tracked("trained")
+    ridges = settings.read_tracked("best_ridges")
     row = ridges[(ridges["head"] == "linear") & (ridges["alpha"] == 1.0)].iloc[0]
     part = tuple(row[[*make.RIDGES][:7]])
     mine = trained[(trained["head"] == "linear") & (trained["alpha"] == 1.0) & (trained["length"] == row["length"])]
@@ -89,10 +89,10 @@ def test_widths_of_a_grid_are_those_of_its_hard_points():
 
 def test_tracked_phases_are_those_of_the_library(float64):
     """One point of the hard phase and one beside it agree with the page's points within their standard errors."""
-    phases = settings.tracked("phases")
+    phases = settings.read_tracked("phases")
     mine = phases[(phases["length"] == 10) & (phases["snr"] == 2.0) & (phases["noise_std"] == 0.03)]
     for alpha in (mine["alpha"].iloc[2], mine["alpha"].iloc[17]):
-        (both,) = theory.ends(settings.HARD, [alpha]).values()
+        (both,) = theory.solve_ends(settings.HARD, [alpha]).values()
         row = mine[mine["alpha"] == alpha].iloc[0]
         for start in settings.STARTS:
             tracked = Measured(row[f"risk_{start}"], row[f"std_error_{start}"])
@@ -101,7 +101,7 @@ def test_tracked_phases_are_those_of_the_library(float64):
 
 
 def test_tracked_phases_have_more_points_where_the_phase_is_hard():
-    phases = settings.tracked("phases")
+    phases = settings.read_tracked("phases")
     for _, along in phases.groupby(["length", "snr", "noise_std"], sort=False):
         assert (along["points"] >= make.points_needed(along)).all()
     assert (phases.loc[theory.has_two_ends(phases), "points"] > make.GRID_POINTS).all()
@@ -134,7 +134,7 @@ def test_the_most_points_go_to_free_entropies_that_hardly_differ(apart, error, m
 
 def test_ends_near_the_hard_phase_are_known_well(float64):
     """The reference is that of `tests/lib/test_message_passing.py`, on other points."""
-    (both,) = theory.ends(settings.HARD, [2.239]).values()
+    (both,) = theory.solve_ends(settings.HARD, [2.239]).values()
     assert both.uninformed.std_error < theory.LARGEST_ERROR
     assert abs(both.uninformed.away(Measured(0.84134, 4.9e-4))) < comparison_quantile(1)
     assert both.gap.std_error >= both.uninformed.std_error
@@ -143,7 +143,7 @@ def test_ends_near_the_hard_phase_are_known_well(float64):
 @pytest.mark.parametrize("seed", [13, 15])
 def test_both_starts_end_at_one_risk_at_other_seeds(seed, float64):
     """After the few iterations that a small run shows, they have not at these seeds: the claim is about the ends."""
-    shown = runs.run(alpha=3.0, dimension=300, runs=8, iterations=12, seed=seed)
+    shown = runs.simulate_message_passing_runs(alpha=3.0, dimension=300, runs=8, iterations=12, seed=seed)
     claim = risk_along_iterations._start_claim(shown)
     assert claim.holds
     assert claim.catches_alternative
@@ -153,7 +153,7 @@ def test_both_starts_end_at_one_risk_at_other_seeds(seed, float64):
 
 def test_message_passing_is_below_heads_on_the_same_prompts():
     """Run by run, at the same dimension: not only the means."""
-    passed, trained = settings.tracked("passed"), settings.tracked("trained")
+    passed, trained = settings.read_tracked("passed"), settings.read_tracked("trained")
     keys = ["length", "snr", "noise_std", "alpha", "dimension", "seed"]
     pairs = trained.merge(passed[passed["start"] == "uninformed"], on=keys, suffixes=("_head", "_passed"))
     assert len(pairs) == len(trained)
@@ -161,7 +161,7 @@ def test_message_passing_is_below_heads_on_the_same_prompts():
 
 
 def test_the_best_risk_stands_at_all_settings_that_are_compared(float64):
-    best = theory.best_risks([2.0, 4.0])
+    best = theory.solve_best_risks([2.0, 4.0])
     assert set(best) == {(setting, alpha) for setting in settings.COMPARED for alpha in (2.0, 4.0)}
     assert all(best[setting, 4.0].value < best[setting, 2.0].value for setting in settings.COMPARED)
     assert set(reached_risk.HEADS) == set(make.HEADS)
@@ -175,7 +175,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_descents_are_on_the_prompts_of_message_passing():
     """Every tracked descent has its run of message passing, but for the sample ratios at which there is none."""
-    descended, messages = settings.tracked("descended"), descents.messages()
+    descended, messages = settings.read_tracked("descended"), descents.read_message_passing_runs()
     keys = ["length", "snr", "noise_std", "alpha", "dimension", "seed", "start"]
     expected = len(settings.STARTS) * descents.RUNS * (len(settings.ALPHAS) + len(descents.HARD_ALPHAS))
     assert len(descended) == expected
@@ -184,7 +184,7 @@ def test_descents_are_on_the_prompts_of_message_passing():
 
 
 def test_ridges_were_chosen_on_prompts_that_nothing_else_sees():
-    tried, seen = settings.tracked("descent_ridges"), settings.tracked("descended")
+    tried, seen = settings.read_tracked("descent_ridges"), settings.read_tracked("descended")
     assert not set(tried["seed"]) & set(seen["seed"])
     for alpha in descents.HARD_ALPHAS:
         ridge = descents.ridge(settings.HARD, alpha)
@@ -193,7 +193,7 @@ def test_ridges_were_chosen_on_prompts_that_nothing_else_sees():
 
 
 def test_a_tracked_descent_can_be_made_anew(float64):
-    descended = settings.tracked("descended")
+    descended = settings.read_tracked("descended")
     row = descended[descended["length"] == descents.EASY.length].iloc[0]
     how = {"alpha": row["alpha"], "ridge": (row["ridge_k"], row["ridge_v"]), "dimension": int(row["dimension"])}
     again = descents.descend(descents.EASY, row["start"], **how, seeds=[int(row["seed"])])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chapters.needle_in_a_long_prompt.thresholds import linear_threshold, reference_lines, solve_half_risk
+from chapters.needle_in_a_long_prompt.thresholds import linear_threshold, solve_half_risk, solve_reference_lines
 from chapters.needle_in_a_long_prompt.transition import frozen
 from lib import single_location as sl
 from lib.finite_prompt import participation
@@ -22,7 +22,7 @@ def test_bisection_finds_where_a_falling_risk_is_one_half(assert_exact):
 
 
 def test_reference_lines_reach_from_the_shortest_prompt_to_the_longest():
-    lines = reference_lines([12, 2])
+    lines = solve_reference_lines([12, 2])
     assert (lines.decades[0], lines.decades[-1]) == (2.0, 12.0)
     np.testing.assert_allclose(lines.snrs["2 ln L"], 2.0 * lines.decades * np.log(10.0), rtol=1e-12)
     np.testing.assert_allclose(lines.snrs["L"], linear_threshold(lines.lengths), rtol=0.02)

@@ -49,7 +49,7 @@ def cumulants(scores):
 
 def test_the_curvature_is_that_of_sampled_cumulants(task):
     """Before Basu's theorem the coefficient is a mean over samples of normals, which is simulated here."""
-    limit = exact_risks.limit_curve(task)
+    limit = exact_risks.solve_limit_curve(task)
     power, ratio = float(task.task_scale) ** 2, float(task.noise_std / task.task_scale) ** 2
     step = LENGTH / (LENGTH + DIMENSION + ratio)
     second, fourth = cumulants(np.random.default_rng(1).normal(size=(400_000, LENGTH)))
@@ -65,7 +65,7 @@ def test_the_curvature_is_that_of_sampled_cumulants(task):
 def test_the_limit_curve_has_its_minimum_at_the_limit_of_the_best_key(task):
     ratio = float(task.noise_std / task.task_scale) ** 2
     grid = np.linspace(0.01, 2, 200_001)
-    lowest = grid[np.argmin(exact_risks.limit_curve(task).at(grid))]
+    lowest = grid[np.argmin(exact_risks.solve_limit_curve(task).at(grid))]
     assert lowest == pytest.approx((12 / ((DIMENSION + 4) * (DIMENSION + 3 + ratio))) ** 0.5, abs=2e-5)
 
 
@@ -77,7 +77,7 @@ def test_the_quartic_coefficient_is_that_of_the_long_prompt_covariance(task):
 
     small, large = 0.004, 0.008
     assert (noise(large) - noise(small)) / (large**2 - small**2) == pytest.approx(
-        exact_risks.limit_curve(task).quartic, rel=2e-3
+        exact_risks.solve_limit_curve(task).quartic, rel=2e-3
     )
 
 

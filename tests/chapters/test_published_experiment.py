@@ -12,7 +12,7 @@ import scipy.stats
 
 from chapters.published_experiment import runs
 from chapters.published_experiment.data.make import DRAWN, OTHER_STARTS, judged, published_training
-from chapters.published_experiment.optima import best_mean_squares
+from chapters.published_experiment.optima import solve_best_mean_squares
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -27,10 +27,10 @@ from chapters.published_experiment.runs import (
     Plan,
     Schedule,
     ends_of,
+    read_long_runs,
+    read_runs_from_other_starts,
     short_frame,
-    tracked,
-    tracked_from_other_starts,
-    train,
+    train_short_runs,
 )
 from chapters.published_experiment.tasks import tasks
 from companion.authoring import datasets
@@ -50,10 +50,10 @@ def ridge(float64):
 
 def test_tracked_runs_are_what_their_records_say():
     """They are those that `make.py` makes, with the published number of steps, and were not edited since."""
-    others = tracked_from_other_starts()
-    assert sorted(tracked()) == sorted(DRAWN)
+    others = read_runs_from_other_starts()
+    assert sorted(read_long_runs()) == sorted(DRAWN)
     assert sorted(others) == sorted(OTHER_STARTS)
-    assert all(run.steps.max() == 300_000 for run in [*tracked().values(), *others.values()])
+    assert all(run.steps.max() == 300_000 for run in [*read_long_runs().values(), *others.values()])
     assert datasets.faults(DATA) == []
 
 
@@ -92,7 +92,7 @@ def test_a_killed_run_continues_to_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_optima_are_between_ridge_and_the_output_zero(ridge):
-    optima = best_mean_squares([20])
+    optima = solve_best_mean_squares([20])
     for law in LAWS:
         assert ridge[law, 20].mean < optima[law, "linear", 20] < optima[law, "softmax", 20] < 1.1  # τ_w² tr S_q + s²
 
@@ -115,7 +115,7 @@ def test_ridge_is_ridge(ridge):
 
 
 def test_ends_are_means_over_the_last_fifth():
-    trained = train(Plan("corrected", [20], 2, Schedule(500, 0.05, 8)), key=jr.key(1))
+    trained = train_short_runs(Plan("corrected", [20], 2, Schedule(500, 0.05, 8)), key=jr.key(1))
     short, ends = short_frame(trained), ends_of(trained)
     assert len(ends) == 4
     run = short[(short["activation"] == "linear") & (short["start"] == 1)]
@@ -130,18 +130,18 @@ def test_tasks_are_the_trainings_of_the_chapter(smoke_parameters):
 
 
 def test_tasks_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_path):
-    """A task computed by its name equals the result of `train`, and `train` reads the result of a task."""
+    """A task computed by its name equals the result of `train_short_runs`, which reads the result of a task."""
     schedule = {"sgd_steps": 500, "sgd_step_size": 0.05, "sgd_batch": 8}
     listed = tasks(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
     plan = Plan(law_of(True), [20], 2, Schedule(*schedule.values()))
-    trained = train(plan, key=named_keys(1, "runs")["runs"])
+    trained = train_short_runs(plan, key=named_keys(1, "runs")["runs"])
     for name, compute in listed.items():
         activation, length = name.split("-")
         arrays = compute()
         np.testing.assert_array_equal(arrays["loss"], trained[activation, int(length)].loss)
         np.savez(tmp_path / f"{name}.npz", **{field: -value for field, value in arrays.items()})
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    for head, training in train(plan, key=named_keys(1, "runs")["runs"]).items():
+    for head, training in train_short_runs(plan, key=named_keys(1, "runs")["runs"]).items():
         np.testing.assert_array_equal(training.loss, -trained[head].loss)
         np.testing.assert_array_equal(training.loss_std_error, -trained[head].loss_std_error)
 
@@ -163,7 +163,7 @@ def test_parameters_out_of_range_are_refused(run_cells):
 def test_missing_tracked_runs_are_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "DATA", tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no training run"):
-        tracked()
+        read_long_runs()
 
 
 # --- the published protocol ------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def test_statistics_are_those_of_the_transcript(trained):
 def test_shuffling_keeps_words_and_special_tokens(trained, monkeypatch):
     given = []
     monkeypatch.setattr(head_measurements, "measure", lambda network, tokens: given.append(np.asarray(tokens)))
-    head_measurements.measure_shuffled_text(trained, 64, 4, key=jr.key(3))
+    head_measurements.simulate_shuffled_text(trained, 64, 4, key=jr.key(3))
     plain = trained.prompts(64, 4)
     np.testing.assert_array_equal(np.sort(given[0], axis=1), np.sort(plain, axis=1))
     np.testing.assert_array_equal(given[0][:, [0, -1]], plain[:, [0, -1]])

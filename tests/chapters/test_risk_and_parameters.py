@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, best_heads, exact_risk
-from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, predict_errors
+from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, solve_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
 from lib.icl import (
     Blocks,
@@ -119,7 +119,7 @@ def test_one_head_is_compared_at_its_best_gain():
     """The exact risk agrees with a search over gains where the best is not 1/u, the simulation with least squares."""
     length, tilts = 30, [0.2, 0.5]
     with jax.enable_x64(True):
-        theory, risk = predict_errors(length, tilts), exact_risk(DIMENSION, length)
+        theory, risk = solve_errors(length, tilts), exact_risk(DIMENSION, length)
         for tilt in tilts:
             norm = tilt * np.sqrt(DIMENSION)
             found = minimize_scalar(
@@ -138,7 +138,7 @@ def test_two_heads_are_compared_at_their_best_gain():
     """Opposite gains found by a search have the same risk, and small keys that of debiased gradient descent."""
     length, tilts = 30, [0.03, 0.4]
     with jax.enable_x64(True):
-        theory, task = predict_errors(length, tilts), LinearRegression(np.eye(DIMENSION))
+        theory, task = solve_errors(length, tilts), LinearRegression(np.eye(DIMENSION))
 
         def risk(gain):
             return float(heads_risk(task, np.array([0.4, -0.4]), gain / 2 * np.array([1.0, -1.0]), np.log(length)))

@@ -93,14 +93,14 @@ def test_tracked_tables_are_what_their_records_say():
 
 def test_extracts_equal_the_tables_of_the_published_experiment():
     """Every run on prompts of this length is extracted, with all digits."""
-    long = runs.tracked() | runs.tracked_from_other_starts()
+    long = runs.read_long_runs() | runs.read_runs_from_other_starts()
     expected = {run: path for run, path in long.items() if run[1] == SECOND_LENGTH}
     extracted = published_runs.read_paths()
     assert list(extracted) == list(expected)
     for run, path in expected.items():
         np.testing.assert_array_equal(extracted[run].steps, path.steps)
         np.testing.assert_array_equal(extracted[run].risks, path.risks)
-    ends = every_run.read()["ends"].query("law == 'corrected' and length == @SECOND_LENGTH")
+    ends = every_run.read_every_run()["ends"].query("law == 'corrected' and length == @SECOND_LENGTH")
     columns = ["activation", "start", "risk"]
     pd.testing.assert_frame_equal(published_runs.read_ends(), ends[columns].reset_index(drop=True), check_exact=True)
 

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from chapters.sharp_rates import averaged_errors
-from chapters.sharp_rates.bounded_averages import _error_of_signs, average_bounded_queries
+from chapters.sharp_rates.bounded_averages import _error_of_signs, solve_bounded_query_slopes
 from chapters.sharp_rates.figures import local_slopes
-from chapters.sharp_rates.figures.exponent_laws import read_slopes
-from chapters.sharp_rates.figures.operator_norm import average_by_spectrum
+from chapters.sharp_rates.figures.exponent_laws import solve_slopes
+from chapters.sharp_rates.figures.operator_norm import solve_slopes_by_spectrum
 from chapters.sharp_rates.figures.rate_at_fixed_ratio import ratio_exponent
 from chapters.sharp_rates.parameters import READ_AT, Parameters
 from chapters.sharp_rates.query_averages import ErrorTable, planar_density, radial_density
@@ -104,7 +104,7 @@ def slope_of_outputs(log_length, dimension, taus, density):
 def test_slopes_are_those_of_outputs_of_that_dimension(float64, dimension, spectrum):
     """The norm of a normal query is chi."""
     log_length, taus = 10.0, np.arange(0.0, 12.0, 0.1)
-    found = average_by_spectrum(ErrorTable.at([log_length]))[spectrum]
+    found = solve_slopes_by_spectrum(ErrorTable.at([log_length]))[spectrum]
     (slope,) = found.slope[found.log_lengths == log_length]
     outputs = slope_of_outputs(log_length, dimension, taus, stats.chi.pdf(taus, dimension))
     assert slope == pytest.approx(outputs, rel=1e-3)
@@ -114,7 +114,7 @@ def test_slopes_of_bounded_queries_are_those_of_outputs_of_one_dimension(float64
     """Of a query uniform on [-√3, √3], τ is uniform on [0, √3 H]."""
     log_length, squared = 4.0, 2.0
     taus = np.linspace(0.0, np.sqrt(3.0 * squared), 81)
-    found = average_bounded_queries([log_length])[squared]
+    found = solve_bounded_query_slopes([log_length])[squared]
     (slope,) = found.slope[found.log_lengths == log_length]
     assert slope == pytest.approx(slope_of_outputs(log_length, 1, taus, np.ones_like(taus)), rel=1e-3)
 
@@ -122,15 +122,15 @@ def test_slopes_of_bounded_queries_are_those_of_outputs_of_one_dimension(float64
 def test_heads_of_one_coordinate_have_the_slopes_of_one_dimension(float64):
     """Whichever figure they are drawn in."""
     errors = ErrorTable.at([10.0])
-    by_spectrum = average_by_spectrum(errors)["(1)"].slope
-    np.testing.assert_allclose(local_slopes.average_by_norm(errors)[1.0].slope, by_spectrum, rtol=1e-12)
-    read = read_slopes(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
+    by_spectrum = solve_slopes_by_spectrum(errors)["(1)"].slope
+    np.testing.assert_allclose(local_slopes.solve_slopes_by_norm(errors)[1.0].slope, by_spectrum, rtol=1e-12)
+    read = solve_slopes(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
     np.testing.assert_allclose([read.slope[1], read.at_one], by_spectrum[-1], rtol=1e-12)
 
 
 @pytest.fixture(scope="module")
 def averages(float64):
-    return averaged_errors.compute_averaged_errors()
+    return averaged_errors.solve_averaged_errors()
 
 
 def test_the_bound_with_the_exponent_of_one_fails_from_three_dimensions_on(averages):

@@ -20,7 +20,7 @@ from chapters.single_location_training.descents import (
     train_softmax,
 )
 from chapters.single_location_training.figures import published_descents
-from chapters.single_location_training.figures.seven_overlaps import numbers, simulate, start_off, start_on
+from chapters.single_location_training.figures.seven_overlaps import numbers, start_off, start_on, train_descents
 from chapters.single_location_training.parameters import Parameters
 from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
 from companion import Claim
@@ -140,7 +140,7 @@ def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts
 
 def test_seven_overlaps_hold_at_other_seeds_and_five_do_not(float64):
     for seed in (1, 2, 3):
-        claim, kept = numbers(simulate(400, 1000, key=named_keys(seed, "walk")["walk"])).claims
+        claim, kept = numbers(train_descents(400, 1000, key=named_keys(seed, "walk")["walk"])).claims
         assert claim.holds
         assert claim.catches_alternative
         assert kept.holds

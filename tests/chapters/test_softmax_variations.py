@@ -74,7 +74,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_constants_at_every_length_are_those_of_closed_forms(float64):
     """Linear attention's from its exact risk; softmax's of two tokens from one integral, by SciPy."""
-    every = strong_signals.extrapolate_constants()
+    every = strong_signals.solve_limit_constants()
     lengths, snr = every.lengths, np.asarray([[2000.0], [4000.0]]) * every.lengths
     weak, strong = snr / (lengths / (lengths - 1) + snr / lengths)
     np.testing.assert_allclose(every.linear[1], 2 * strong - weak, rtol=1e-9)

@@ -48,7 +48,7 @@ def test_the_scalings_are_one_head_at_the_reference_length():
 
 
 def test_curves_end_where_the_theory_does(float64):
-    for name, curve in scalings.normal_curves(300, 0.74, 6).items():
+    for name, curve in scalings.solve_normal_curves(300, 0.74, 6).items():
         assert np.isfinite(curve.mean).all()
         assert np.isfinite(curve.typical).all()
         assert curve.taus[-1] <= LARGEST_TAU

@@ -50,13 +50,12 @@ class Study:
 
     @cached_property
     def infinite(self):
-        return trajectories.follow_law(self.course, self.plan)
+        return trajectories.train_infinite_path(self.course, self.plan)
 
     @cached_property
     def finite(self):
-        return trajectories.follow_prompts({TASK: self.course}, self.plan, keys=keys_by_task(self.seed, "training"))[
-            TASK
-        ]
+        keys = keys_by_task(self.seed, "training")
+        return trajectories.train_finite_paths({TASK: self.course}, self.plan, keys=keys)[TASK]
 
     @cached_property
     def squared_gaps(self):
@@ -65,7 +64,8 @@ class Study:
     def squared_gaps_on(self, path):
         """Return the squared gaps of this study's prompts at the checkpoints of a path."""
         courses, paths, of_tasks = {TASK: self.course}, {TASK: path}, keys_by_task(self.seed, "checkpoints")
-        return checkpoints.gradient_errors(courses, paths, self.plan, PROMPTS, keys=of_tasks)[TASK].squared_gaps
+        errors = checkpoints.simulate_gradient_errors(courses, paths, self.plan, PROMPTS, keys=of_tasks)
+        return errors[TASK].squared_gaps
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_tasks_have_different_keys():
 
 def test_squared_norms_of_the_start_are_those_of_its_block(study):
     """U = 0.1 I on covariates of covariance I, without labels."""
-    norms = checkpoints.squared_norms({TASK: study.course}, {TASK: study.infinite})[TASK]
+    norms = checkpoints.solve_squared_norms({TASK: study.course}, {TASK: study.infinite})[TASK]
     assert norms[0] == pytest.approx(0.01)
 
 
@@ -298,10 +298,10 @@ def test_exponents_are_one_whichever_correction_there_is(correction):
     lengths = tuple(2**power for power in range(4, 13))
     means = (1 - 1.5 * correction(np.asarray(lengths, float))) / lengths
     gaps = means * np.random.default_rng(0).exponential(size=(20_000, 3, len(lengths)))
-    (rates,) = exponents.fit_rates({TASK: checkpoints.GradientErrors(lengths, gaps)}).values()
+    (rates,) = exponents.solve_rates({TASK: checkpoints.GradientErrors(lengths, gaps)}).values()
     assert all(abs(rate.exponent - 1) < 3.5 * rate.std_error < 0.2 for rate in rates)
     few = exponents.MANY - 1
-    (fewer,) = exponents.fit_rates({TASK: checkpoints.GradientErrors(lengths[:few], gaps[..., :few])}).values()
+    (fewer,) = exponents.solve_rates({TASK: checkpoints.GradientErrors(lengths[:few], gaps[..., :few])}).values()
     plain = [fit_rate(error_curve(lengths[:few], gaps[:, stop, :few]), one_over_length) for stop in range(3)]
     assert [rate.exponent for rate in fewer] == [rate.exponent for rate in plain]
 
@@ -348,7 +348,7 @@ def test_what_the_fit_leaves_out_changes_the_exponent_by_no_more_than_claimed():
     tokens = 4.0
     chance = 1 + 0.01 * np.random.default_rng(0).normal(size=(4000, 3, 4))
     errors = checkpoints.GradientErrors(tuple(lengths.tolist()), chance * np.exp(2 * (tokens / lengths) ** 2) / lengths)
-    for rate, change in zip(exponents.fit_rates({"task": errors})["task"], exponents.left_out(errors), strict=True):
+    for rate, change in zip(exponents.solve_rates({"task": errors})["task"], exponents.left_out(errors), strict=True):
         assert abs(rate.exponent - 1) > 5 * rate.std_error
         assert abs(rate.exponent - 1) < 5 * change
 

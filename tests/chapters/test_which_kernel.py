@@ -54,7 +54,7 @@ def test_the_leading_order_is_the_slope_of_exact_errors(task, kernel):
     length, key = 4000, 0.004
     excess = pair_risks.pair_error(task, kernel, key, length) - pair_risks.linear_errors(task, length)[1]
     bend = pair_risks.curvature(kernel) * key**2
-    predicted = pair_risks.predicted_gain(task) * (bend / length + bend**2 / 4)
+    predicted = pair_risks.solve_gain_limit(task) * (bend / length + bend**2 / 4)
     assert excess == pytest.approx(predicted, rel=0.01)
 
 
@@ -79,7 +79,7 @@ def test_best_keys_and_gains_approach_their_limits(task):
     for kernel in kernels.SLOW:
         assert pairs.keys[kernel] == pytest.approx(pair_risks.predicted_key(task, kernel, length), rel=0.02)
         gain = length**2 * (pairs.debiased - pairs.errors[kernel])
-        assert gain == pytest.approx(pair_risks.predicted_gain(task), rel=0.05)
+        assert gain == pytest.approx(pair_risks.solve_gain_limit(task), rel=0.05)
     assert pairs.keys["exp"] == pytest.approx(pair_risks.predicted_key(task, "exp", length), rel=0.02)
 
 

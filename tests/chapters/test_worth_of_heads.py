@@ -202,7 +202,7 @@ def test_one_head_has_the_price_of_all_covariates():
 
 
 def test_searches_do_not_fall_below_the_proved_bound():
-    found = disjoint_tasks.search_staircase(2, 2, 3, key=jr.key(1))
+    found = disjoint_tasks.solve_staircase(2, 2, 3, key=jr.key(1))
     assert (found.found >= found.bound * (1 - 1e-6)).all()
     assert found.found[-1] == pytest.approx(found.bound[-1], rel=1e-3)
 
@@ -229,7 +229,7 @@ def test_errors_of_the_published_size():
     """Values that another quadrature gave, to the digits that were recorded."""
     shared, single = separation.solve_heads(50, [2, 5, 10], 100)
     assert (shared.key, shared.value) == pytest.approx((0.1496, 2.898), abs=6e-4)
-    found = separation.separations(50, [2, 5, 10], (shared, single))
+    found = separation.solve_separations(50, [2, 5, 10], (shared, single))
     np.testing.assert_allclose([found.shared, *found.allocated], [28.9657, 20.7469, 11.772, 7.394], rtol=0, atol=5.1e-4)
     assert np.all(found.least_cost < found.largest_cost)
 

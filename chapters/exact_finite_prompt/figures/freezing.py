@@ -41,7 +41,7 @@ class Frozen:
     participation: float
 
 
-def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
+def solve_participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
     """Return participation for each ln L, until a = 2.5 or the largest τ of the guaranteed domain."""
     curves = {}
     for log_length in log_lengths:
@@ -53,7 +53,7 @@ def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
     return curves
 
 
-def beyond_freezing(log_length: float) -> Frozen:
+def solve_participation_beyond_freezing(log_length: float) -> Frozen:
     """Return participation at a = 2, or at the largest a of the guaranteed domain if that is smaller."""
     ratio = min(2.0, 0.99 * LARGEST_TAU / np.sqrt(2 * log_length))
     measured = float(participation(ratio * np.sqrt(2 * log_length), log_length))

@@ -49,7 +49,7 @@ class MeanOutputs:
     tie: float
 
 
-def exact_mean_outputs(decades: list[int]) -> dict[int, MeanOutputs]:
+def solve_mean_outputs(decades: list[int]) -> dict[int, MeanOutputs]:
     """Return `τ (1 - P)` as a function of τ, with its ceiling, for each log₁₀ L."""
     taus = np.append(np.linspace(0.0, 20.0, 61), LARGEST_TAU)
     curves = {}

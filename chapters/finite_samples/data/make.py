@@ -18,7 +18,17 @@ from scipy.optimize import minimize
 from chapters.finite_samples import gradient_training, published_settings
 from chapters.finite_samples.parameters import ALPHAS
 from chapters.finite_samples.theory import QUANTITIES, quantities_of, ridge_at, solve_fixed_point
-from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SMALLEST_RIDGE, SNR, STARTS, tracked, train
+from chapters.finite_samples.training import (
+    HEADS,
+    LENGTH,
+    NOISE_STD,
+    RUNS,
+    SMALLEST_RIDGE,
+    SNR,
+    STARTS,
+    read_tracked,
+    train,
+)
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
 from lib.single_location import LocationTask, bayes_optimal_risk
@@ -124,7 +134,7 @@ def search(
 def published_theory() -> Result:
     """Return the replica fixed points at those ridges."""
     rows, tasks = [], published_settings.tasks()
-    for row in tracked("published_ridges").to_dict("records"):
+    for row in read_tracked("published_ridges").to_dict("records"):
         ridge = (row["ridge_k"], row["ridge_v"])
         fixed = solve_fixed_point(HEADS[row["head"]], row["alpha"], ridge, points=4096, task=tasks[row["panel"]])
         found = quantities_of(fixed)
@@ -147,7 +157,7 @@ def published_optimal() -> Result:
 
 def published_runs() -> Result:
     """Return runs of the paper's three tasks at those ridges, from the hidden directions and from random ones."""
-    ridges, tables = tracked("published_ridges"), []
+    ridges, tables = read_tracked("published_ridges"), []
     for panel, task in published_settings.tasks().items():
         for row in ridges[
             (ridges["panel"] == panel) & ridges["alpha"].isin(published_settings.RUN_ALPHAS)
@@ -166,7 +176,7 @@ def published_runs() -> Result:
 
 def plain_runs() -> Result:
     """Return runs of gradient descent and SGD, with the random starts, prompts and ridges of `published_runs`."""
-    chosen = gradient_training.select_same_prompts(tracked("published_runs"))
+    chosen = gradient_training.select_same_prompts(read_tracked("published_runs"))
     settings = chosen[["head", "alpha", "ridge_k", "ridge_v"]].drop_duplicates()
     parts = [
         (method, *row) for method in gradient_training.METHODS for row in settings.itertuples(index=False, name=None)
@@ -196,7 +206,7 @@ def plain_runs() -> Result:
 
 def runs() -> Result:
     """Return runs at the best ridges, in all dimensions, from the hidden directions."""
-    ridges = tracked("best_ridges")
+    ridges = read_tracked("best_ridges")
     return _trained(
         train_all(name, "informed", alpha=alpha, ridge=ridge_at(ridges, name, alpha), dimension=size, seeds=range(n))
         for name in HEADS

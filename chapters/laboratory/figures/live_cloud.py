@@ -34,7 +34,7 @@ NODES = 25
 SHOWN = {"law": "mixture", "tokens": 100, "size": 2.0}
 
 
-def simulate(settings: int, *, key: PRNGKeyArray) -> Mapping[str, tuple[Cloud, Trial]]:
+def simulate_clouds(settings: int, *, key: PRNGKeyArray) -> Mapping[str, tuple[Cloud, Trial]]:
     """Return a prompt and the outputs at grid and random queries of one square, for each distribution."""
     axes = [Axis.between(name, -LARGEST, LARGEST, NODES) for name in ("x", "y")]
     places = tuple(map(np.asarray, uniform(key, settings, (-LARGEST, LARGEST), (-LARGEST, LARGEST))))

@@ -47,7 +47,7 @@ NAMES = {
 SHOWN = {"snr": 40.0, "decade": 6.0}
 
 
-def simulate(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
+def solve_needle_risks(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
     """Return the risks at the nodes, and at random settings, uniform in ν and in log L, with integer L."""
     highest = np.sqrt(2 * np.log(10.0**LARGEST_DECADE - 1))
     axes = [Axis.between("scale", 0.0, np.sqrt(LARGEST_SNR), nodes), Axis.between("top", 0.0, highest, nodes)]

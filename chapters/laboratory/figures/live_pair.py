@@ -38,7 +38,7 @@ CUT = 121
 SHOWN = {"first": 0.4, "second": -0.1, "decade": 3.0}
 
 
-def simulate(settings: int, *, seed: int) -> Trial:
+def solve_pair_risks(settings: int, *, seed: int) -> Trial:
     """Return the least risks at the nodes, and at random keys, uniform in the square, and uniform ln L."""
     axes = (
         Axis.between("log_length", SHORTEST, LONGEST, LENGTHS),

@@ -36,7 +36,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHOWN = {"tau": 4.0, "decade": 6.0}
 
 
-def simulate(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
+def solve_plane(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
     """Return ln P, ln Q and the slope at the nodes, and at random settings, uniform in τ and in ln L."""
     highest = LARGEST_DECADE * np.log(10.0)
     axes = [Axis.between("tau", 0.0, LARGEST_TAU, nodes), Axis.between("top", 0.0, np.sqrt(2 * highest), nodes)]

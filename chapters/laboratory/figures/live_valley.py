@@ -32,7 +32,7 @@ Risks = Float[np.ndarray, "..."]
 SHOWN = {"dimension": 5.0, "noise": 0.0, "decade": 4.0, "tilt": 0.6, "share": 0.9}
 
 
-def simulate(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyArray) -> Trial:
+def solve_valley_risks(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyArray) -> Trial:
     """Return the parts of the risk at the nodes, and risks of random heads at each of some random lengths."""
     ends = (np.log(SHORTEST), np.log(10.0**LARGEST_DECADE))
     axes = [

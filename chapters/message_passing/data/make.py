@@ -27,7 +27,7 @@ from chapters.message_passing.settings import (
     STARTS,
     Setting,
     infer,
-    tracked,
+    read_tracked,
 )
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
@@ -209,7 +209,7 @@ def _best_ridges(part) -> np.ndarray:
 
 def trained() -> Result:
     """Train heads by L-BFGS at these ridges, from the hidden directions, on the prompts of message passing."""
-    ridges = tracked("best_ridges")
+    ridges = read_tracked("best_ridges")
     kept = in_parts(NAME, "trained", [tuple(row) for row in ridges[[*RIDGES][:7]].to_numpy()], _trained, TRAINED_RUNS)
     rows = [
         {**{name: row[name] for name in [*RIDGES][:5]}, "dimension": TRAINED_DIMENSION, "seed": seed, "risk": risk}

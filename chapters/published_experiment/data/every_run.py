@@ -24,7 +24,7 @@ from chapters.published_experiment.every_run import (
     Run,
     every_run,
     joined,
-    read,
+    read_every_run,
     rows_of,
     runs_in,
     training,
@@ -62,7 +62,7 @@ def main() -> None:
         if name not in named:
             parser.error(f"there is no run {name!r}. {did_you_mean(name, named)}")
     wanted = [named[name] for name in asked.runs] or list(named.values())
-    done = runs_in(read())
+    done = runs_in(read_every_run())
     left = [run for run in wanted if run not in done]
     if asked.list:
         for run in wanted:
@@ -98,7 +98,7 @@ def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progres
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
     with atomic.if_free(lock) as free:
-        if not free or run in runs_in(read()):
+        if not free or run in runs_in(read_every_run()):
             return False
         bar = bars.add_task(run.name, total=PUBLISHED_STEPS)
 
@@ -109,7 +109,7 @@ def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progres
         bars.remove_task(bar)
         ended = rows_of(run, history)
         with atomic.locked(folder / "published_experiment-every.lock", "waiting for another process that keeps a run"):
-            for name, frame in joined(read(), ended).items():
+            for name, frame in joined(read_every_run(), ended).items():
                 result = Result(Table(frame, dict(COLUMNS[name])), PARAMETERS)
                 keep(FOLDER, name, result, {"command": COMMAND, **origin})
         place.unlink()

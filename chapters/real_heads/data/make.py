@@ -87,12 +87,12 @@ def parameters(*names: str) -> dict:
 def heads() -> Result:
     """Return the means over queries of every prompt, layer and head."""
     p, trained = parameters("seed", "shorter", "prompts"), opened()
-    followed = head_measurements.measure_text(trained, [*p["shorter"], LONGEST], p["prompts"])
-    shuffled = head_measurements.measure_shuffled_text(
+    followed = head_measurements.solve_text_statistics(trained, [*p["shorter"], LONGEST], p["prompts"])
+    shuffled = head_measurements.simulate_shuffled_text(
         trained, LONGEST, p["prompts"], key=named_keys(p["seed"], "words")["words"]
     )
     kinds = [*(("text", these) for these in followed.values()), ("shuffled", shuffled)]
-    kinds.append(("bare", head_measurements.measure_bare_text(trained, LONGEST, p["prompts"])))
+    kinds.append(("bare", head_measurements.solve_bare_text_statistics(trained, LONGEST, p["prompts"])))
     frame = pd.concat([pd.DataFrame({"kind": kind, **columns_of(these)}) for kind, these in kinds], ignore_index=True)
     words = " ".join(HeadStatistics.__doc__.split())
     columns = {name: Column(f"Mean over queries; see {HeadStatistics.__module__}: {words}") for name in frame}
@@ -126,7 +126,7 @@ def _control(kind: str, control: Control) -> pd.DataFrame:
 def shown() -> Result:
     """Return the scores, weights and outputs of three heads."""
     p, trained = parameters("prompts"), opened()
-    (statistics,) = head_measurements.measure_text(trained, [LONGEST], p["prompts"]).values()
+    (statistics,) = head_measurements.solve_text_statistics(trained, [LONGEST], p["prompts"]).values()
     frame = pd.concat(
         [example_heads.rows_of(one) for one in example_heads.select_examples(trained, statistics)], ignore_index=True
     )
@@ -183,7 +183,9 @@ def even() -> Result:
 def _replacement_inputs():
     """Return the network, the fitted maps, the texts, and the spread of every head."""
     trained = opened()
-    (statistics,) = head_measurements.measure_text(trained, [LONGEST], parameters("prompts")["prompts"]).values()
+    (statistics,) = head_measurements.solve_text_statistics(
+        trained, [LONGEST], parameters("prompts")["prompts"]
+    ).values()
     return trained, head_replacement.fit_maps(trained), head_replacement.read_texts(trained), statistics.ratio
 
 

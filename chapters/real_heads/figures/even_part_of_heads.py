@@ -54,7 +54,7 @@ class EvenComparison:
     second: Measured
 
 
-def compare_even_parts(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison:
+def solve_even_comparison(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison:
     """Compare the even parts on the text with those on Gaussian tokens."""
     linear, frozen, small = parts.ratio < LINEAR, parts.ratio >= FROZEN, parts.mean("tau") < SMALL
     layers = np.repeat(np.arange(LAYERS), HEADS)

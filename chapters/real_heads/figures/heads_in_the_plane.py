@@ -67,7 +67,7 @@ class Regimes:
         return int(self.linear.value + self.frozen.value) + self.between
 
 
-def compare_participations(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Participations:
+def solve_participations(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Participations:
     """Compare heads on the text, and heads on Gaussian tokens, with the exact curves."""
     taus = np.geomspace(0.4, 25.0, 60)
     return Participations(
@@ -117,7 +117,7 @@ def _at_mean_spread(control: Control) -> Heads:
     return np.asarray(participation(control.ratio * freezing(control.length), np.log(control.length)))
 
 
-def count_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
+def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
     """Count the heads in the linear regime and the frozen heads."""
     unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
 

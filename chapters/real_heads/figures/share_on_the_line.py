@@ -49,7 +49,7 @@ class Shares:
     growing: int
 
 
-def compare_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
+def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
     """Compare the explained shares of the heads at all lengths."""
     shortest, longest = heads[min(heads)], heads[max(heads)]
     linear, frozen = longest.ratio < LINEAR, longest.ratio >= FROZEN

@@ -40,7 +40,7 @@ class Slopes:
     unshrunk: Heads
 
 
-def compare_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
+def solve_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
     """Compare the slopes on the text with those on Gaussian tokens."""
 
     def shortfall(statistics) -> float:

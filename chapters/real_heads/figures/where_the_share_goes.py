@@ -51,7 +51,7 @@ class ShareSteps:
     position: Measured
 
 
-def separate_steps(
+def solve_share_steps(
     heads: HeadStatistics,
     shuffled: HeadStatistics,
     bare: HeadStatistics,

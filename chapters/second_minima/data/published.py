@@ -31,13 +31,13 @@ PARAMETERS = {
 
 def published_paths() -> Result:
     """Return the table with the mean squares along the tracked runs of the published length."""
-    long = runs.tracked() | runs.tracked_from_other_starts()
+    long = runs.read_long_runs() | runs.read_runs_from_other_starts()
     return Result(Table(paths_frame(long), PATH_COLUMNS), {**PARAMETERS, "sampling": "collapsed"})
 
 
 def published_ends() -> Result:
     """Return the table with the ends of all tracked runs of the protocol."""
-    return Result(Table(ends_frame(every_run.read()), END_COLUMNS), {**PARAMETERS, "sampling": "batch_loss"})
+    return Result(Table(ends_frame(every_run.read_every_run()), END_COLUMNS), {**PARAMETERS, "sampling": "batch_loss"})
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ ALWAYS_FOUND = ("balanced start", "label entry 1", "label entry 2", "4 heads")
 NOT_ALWAYS_FOUND = ("label entry 0.5", "2 heads", "batch 16", "batch 4")
 
 
-def curvatures_at_zero() -> Float[np.ndarray, " m"]:
+def solve_curvatures_at_zero() -> Float[np.ndarray, " m"]:
     """Return the curvatures of the mean square of linear attention at the head 0, in increasing order."""
     return curvatures_at("linear", np.zeros(WIDTH * WIDTH))
 

@@ -43,7 +43,7 @@ class Stationary:
     straight_slope: float
 
 
-def measure_stationarity(ways: Ways) -> Mapping[str, Stationary]:
+def solve_stationarity(ways: Ways) -> Mapping[str, Stationary]:
     """Return gradients and curvatures at the tracked passes, computed from the exact mean square."""
     return {activation: _stationary(activation, way) for activation, way in ways.items()}
 

@@ -35,7 +35,7 @@ class SlopesByNorm:
     at_one: float
 
 
-def read_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
+def solve_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
     """Return the slopes at ln L = READ_AT, for H² from 1/8 to 8 and for H = 1."""
     squared = np.geomspace(1 / 8, 8.0, norms)
     table = errors.at_length(READ_AT)

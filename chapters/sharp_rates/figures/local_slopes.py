@@ -39,7 +39,7 @@ class SlopesByLength:
     slope: Float[np.ndarray, " lengths"]
 
 
-def average_by_norm(errors: ErrorTable) -> dict[float, SlopesByLength]:
+def solve_slopes_by_norm(errors: ErrorTable) -> dict[float, SlopesByLength]:
     """Return, by H², the local slope of the query-averaged error of one coordinate at each length."""
     return {
         squared: SlopesByLength(errors.log_lengths, errors.slope(radial_density(errors.taus, np.sqrt(squared), 1), 1))

@@ -35,7 +35,7 @@ class Spectrum:
     slope: Float[np.ndarray, " lengths"]
 
 
-def average_by_spectrum(errors: ErrorTable) -> dict[str, Spectrum]:
+def solve_slopes_by_spectrum(errors: ErrorTable) -> dict[str, Spectrum]:
     """Return the slopes of four heads with the largest singular value 1 and of one with a larger one."""
     spectra = {
         "(√2)": (radial_density(errors.taus, np.sqrt(2.0), 1), (np.sqrt(2.0),)),

@@ -34,7 +34,7 @@ class LocalExponents:
     slope: Float[np.ndarray, " n"]
 
 
-def local_exponents(ratios: int, log_lengths: list[float]) -> dict[float, LocalExponents]:
+def solve_local_exponents(ratios: int, log_lengths: list[float]) -> dict[float, LocalExponents]:
     """Return, by ln L, the local exponents of Q along τ = a √(2 ln L) at fixed a; READ_AT is added to the lengths."""
     ratio = np.linspace(0.0, 1.2, ratios)
     exponents = {}

@@ -52,7 +52,7 @@ class Walk:
     on_manifold: Overlaps
 
 
-def simulate(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
+def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
     """Return two descents in dimension `dimension`; each head of the first has `prompts` fresh prompts."""
     truth_key, start_key, prompt_key = jr.split(key, 3)
     task, truth = Spiked(LENGTH, SNR), draw_truth(dimension, key=truth_key)

@@ -50,7 +50,7 @@ def strengths(n: int) -> Float[np.ndarray, " n"]:
     return np.geomspace(0.1, 60.0, n)
 
 
-def best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict[tuple[str, int], Risks]:
+def solve_best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict[tuple[str, int], Risks]:
     """Return the Bayes risk and the best sigmoid and linear risks along ν, by model and length."""
     return {
         (model, length): _best_risks(model, make(length, snrs), snrs)
@@ -68,7 +68,7 @@ def _best_risks(model: str, tasks: LocationTask, snrs: Float[np.ndarray, " snrs"
     return Risks(snrs, by_head)
 
 
-def integrate_twice(lengths: Iterable[int]) -> TwoIntegrals:
+def solve_both_integrals(lengths: Iterable[int]) -> TwoIntegrals:
     """Return Bayes risks by both integrals, from two tokens to a hundred million, at weak and strong signals."""
     snrs = np.asarray([0.01, 1.0, 10.0, 60.0])
     tested_lengths = sorted({2, *lengths, 10**8})
@@ -82,7 +82,7 @@ def integrate_twice(lengths: Iterable[int]) -> TwoIntegrals:
     return TwoIntegrals(*np.moveaxis(np.asarray(integrals), 2, 0))
 
 
-def compare_half_strength() -> HalfStrength:
+def solve_half_strength() -> HalfStrength:
     """Return least element-wise risks, and Bayes risks at half and full signal strength, for two tokens."""
     snrs = np.asarray([0.1, 1.0, 4.0, 10.0, 40.0])
     elementwise = np.asarray(best_elementwise_risk(Spiked(2, snrs)))

@@ -63,7 +63,7 @@ class Curves:
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
-def best_risks(points: int) -> dict[str, Curves]:
+def solve_best_risks(points: int) -> dict[str, Curves]:
     """Return the curves of every setting at `points` signal strengths from 0 to `STRONGEST`."""
     snrs = np.linspace(0.0, STRONGEST, points)
     return {name: _best_risks(setting, snrs) for name, setting in SETTINGS.items()}

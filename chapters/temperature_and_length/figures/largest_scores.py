@@ -64,7 +64,7 @@ class Parts:
         return float(self.scores[np.argmax(self.log_part)])
 
 
-def participation_by_score() -> list[Parts]:
+def solve_participation_by_score() -> list[Parts]:
     """Return the parts at each of the sizes `RATIOS`."""
     return [_parts(ratio) for ratio in RATIOS]
 

@@ -46,7 +46,7 @@ def student(freedom: int) -> str:
     return f"Student, n = {freedom}"
 
 
-def average_bounds() -> Curves:
+def solve_averaged_bounds() -> Curves:
     """Return the averaged bound for each distribution of task vectors, all with covariance I, by quadrature."""
     normal, light, heavy = (
         mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))
