@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from companion.analysis import dependencies
+from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 
@@ -75,6 +76,18 @@ def test_drawing_code_imports_no_science(name, figure):
             heavy for heavy in imported_by(tree, path) if heavy.split(".")[0] in ("lib", "jax", "scipy", "equinox")
         }
         assert heavy == set(), path
+
+
+COMPUTATIONS = ("simulate_", "solve_", "train_", "read_")
+
+
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_notebook_names_the_computation_of_each_figure(name, figure):
+    """The data of each figure come from a function whose prefix says how it computes or reads them."""
+    if "numbers = no_numbers" in PROJECT.figure_file(name, figure).read_text(encoding="utf-8"):
+        return  # a schematic
+    functions = slicing.steps_of(Notebook.named(PROJECT, name).code, figure, ["chapters"]).functions
+    assert any(function.rpartition(".")[2].startswith(COMPUTATIONS) for function in functions), functions
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
