@@ -13,7 +13,7 @@ from chapters.laboratory import key_pairs, key_plane
 from chapters.laboratory.clouds import draw_clouds, outputs
 from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
-from chapters.laboratory.marks import share_left
+from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial
 from companion.analysis.dependencies import digest
 from companion.project.paths import Project

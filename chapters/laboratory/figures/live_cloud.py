@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory.clouds import Cloud, Points, draw_clouds, outputs, prompt_outputs
 from chapters.laboratory.grids import Axis, Grid, rounded
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink

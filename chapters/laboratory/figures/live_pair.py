@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.laboratory import key_pairs
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import label

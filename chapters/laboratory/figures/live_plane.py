@@ -21,7 +21,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.marks import share_left
+from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink, label

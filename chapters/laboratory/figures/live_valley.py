@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.grids import Axis, Grid
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink, label

@@ -20,9 +20,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.descents import EASY
-from chapters.message_passing.marks import COLOURS, START_MARKERS
 from chapters.message_passing.runs import mean
 from chapters.message_passing.settings import HARD, Setting
+from chapters.message_passing.style import COLOURS, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, ink, label

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import mean
+from chapters.message_passing.style import COLOUR, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, label

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from chapters.message_passing.marks import COLOURS
 from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, COMPARED, Setting
+from chapters.message_passing.style import COLOURS
 from chapters.message_passing.theory import Measured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, label

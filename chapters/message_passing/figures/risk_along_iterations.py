@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import Shown, mean
+from chapters.message_passing.style import COLOUR, START_MARKERS
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import error_bars, label
 from lib.statistics import student_quantile
