@@ -50,17 +50,15 @@ def imported_by(tree, path):
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def test_every_picture_has_a_headline():
-    """Each picture has one line above its panels, at most 100 characters long; no two lines are equal."""
+def test_every_figure_has_a_headline_that_is_not_drawn():
+    """The first paragraph of a docstring is one short sentence, no two are equal, and no picture has a title above."""
     headlines = []
     for name, figure in FIGURES:
-        tree = ast.parse(PROJECT.figure_file(name, figure).read_text(encoding="utf-8"))
-        (draw,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "draw")
-        calls = [node for node in ast.walk(draw) if isinstance(node, ast.Call)]
-        lines = [call.args[1].value for call in calls if getattr(call.func, "id", "") == "headline"]
-        assert len(lines) == 1, f"{name}/{figure}: `draw` must call `headline(figure, …)` once"
-        headlines += lines
-    assert max(map(len, headlines)) <= 100
+        source = PROJECT.figure_file(name, figure).read_text(encoding="utf-8")
+        headlines.append(" ".join((ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].split()))
+        assert headlines[-1].endswith("."), f"{name}/{figure}: the docstring must begin with a sentence of its own"
+        assert "suptitle" not in source, f"{name}/{figure}: the headline opens the caption and is not drawn"
+    assert max(map(len, headlines)) <= 140
     assert len(set(headlines)) == len(headlines)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import seaborn as sns
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.typing import LineStyleType
@@ -98,11 +97,6 @@ def power_of_ten(number: float) -> str:
     """Return `10^{4}` for a power of ten, and the plain number otherwise; for mathematical text."""
     exponent = round(np.log10(number))
     return f"10^{{{exponent}}}" if number == 10.0**exponent else f"{number:g}"
-
-
-def headline(figure: Figure, message: str) -> None:
-    """Write a message in one line above all panels."""
-    figure.suptitle(message, x=0.01, ha="left", fontsize=12, fontweight="bold")
 
 
 def label(axes: Axes, x: float, y: float, text: str, colour: str, **look: Any) -> None:

@@ -65,8 +65,6 @@ def _shrink(picture: Figure) -> None:
             axes.remove()
     for text in [*picture.texts, *picture.legends]:
         text.remove()
-    if picture._suptitle is not None:  # pyright: ignore
-        picture.suptitle("")
     _remove_text(panel)
     picture.set_layout_engine("none")
     picture.set_size_inches(WIDTH, HEIGHT)

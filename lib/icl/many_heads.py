@@ -37,8 +37,8 @@ class PairStatistics(NamedTuple):
     """The two functions of a pair of tilts.
 
     Attributes:
-      participation: C(a, b), shape ().
-      score_error: G̃(a, b), shape ().
+      participation: C(a, b), of the shape of the arguments.
+      score_error: G̃(a, b), of the shape of the arguments.
     """
 
     participation: Float[Array, "..."]
@@ -52,12 +52,13 @@ def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Arr
     C(a, a) is `participation(|a|)`, C(a, 0) = 1/L, C(-a, -b) = C(a, b); about e^{ab}/L for long prompts.
 
     Args:
-      a: tilt of the first head, of either sign, shape (), |a| ≤ 14.
-      b: tilt of the second head, of either sign, shape (), |b| ≤ 14.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; the arrays broadcast.
+      a: tilt of the first head, of either sign, any shape, |a| ≤ 14.
+      b: tilt of the second head, of either sign, any shape, |b| ≤ 14.
+      log_length: natural logarithm of the prompt length, any shape, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
-      C > 0, shape (), with a relative error below 1e-11 (`pair_quadrature_error` estimates it). NaN outside the domain.
+      C > 0, of the broadcast shape, with a relative error below 1e-11 (`pair_quadrature_error` estimates it). NaN
+      outside the domain.
       A few ms per pair for tilts up to 2, 20 ms up to 5 and 0.5 s at 14; a gradient costs five times as much.
 
     Raises:
@@ -76,13 +77,13 @@ def pair_score_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array
     can have a negative or a vanishing G̃.
 
     Args:
-      a: tilt of the first head, of either sign, shape (), |a| ≤ 14.
-      b: tilt of the second head, of either sign, shape (), |b| ≤ 14.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; the arrays broadcast.
+      a: tilt of the first head, of either sign, any shape, |a| ≤ 14.
+      b: tilt of the second head, of either sign, any shape, |b| ≤ 14.
+      log_length: natural logarithm of the prompt length, any shape, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
-      G̃, shape (), with an error below 1e-11 √(Q(a) Q(b)), Q the `score_error` of one head (`pair_quadrature_error`
-      estimates it). NaN outside the domain. The cost is that of `pair_participation`.
+      G̃, of the broadcast shape, with an error below 1e-11 √(Q(a) Q(b)), Q the `score_error` of one head
+      (`pair_quadrature_error` estimates it). NaN outside the domain. The cost is that of `pair_participation`.
 
     Raises:
       ValueError: if float64 is off.
@@ -100,12 +101,12 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
     rounding of the sums.
 
     Args:
-      a: tilt of the first head, shape (), |a| ≤ 14.
-      b: tilt of the second head, shape (), |b| ≤ 14.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; the arrays broadcast.
+      a: tilt of the first head, any shape, |a| ≤ 14.
+      b: tilt of the second head, any shape, |b| ≤ 14.
+      log_length: natural logarithm of the prompt length, any shape, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
-      The error, shape (). NaN outside the domain. The cost is three times that of `pair_participation`.
+      The error, of the broadcast shape. NaN outside the domain. The cost is three times that of `pair_participation`.
 
     Raises:
       ValueError: if float64 is off.
@@ -128,9 +129,9 @@ def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> PairStatisti
     """Return C(a, b) and G̃(a, b) from one quadrature.
 
     Args:
-      a: tilt of the first head, of either sign, shape (), |a| ≤ 14.
-      b: tilt of the second head, of either sign, shape (), |b| ≤ 14.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; the arrays broadcast.
+      a: tilt of the first head, of either sign, any shape, |a| ≤ 14.
+      b: tilt of the second head, of either sign, any shape, |b| ≤ 14.
+      log_length: natural logarithm of the prompt length, any shape, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
       The values of `pair_participation` and `pair_score_error`, with their errors; NaN outside the domain.
@@ -448,8 +449,8 @@ def heads_risk(
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
-      omega: keys ω, shape (H,), H ≥ 1, of either sign. Tilts |ω| r up to 14 are computed: the domain is |ω| ≤ 1.1
-        for d = 5 and moderate prompts, and about 0.6 for the longest.
+      omega: keys ω, shape (H,), H ≥ 1, of either sign. Tilts |ω| r up to 14 are computed, r up to √d + √(68 + 2 ln L)
+        for large keys: the domain is |ω| ≤ 1.2 for d = 5 and L = 100, and |ω| ≤ 0.47 for the longest prompts.
       mu: values μ, shape (H,), of either sign.
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
 

@@ -10,14 +10,14 @@ from lib._checks import public
 
 @public
 def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float = 0.0) -> np.ndarray | float:
-    """Return `lim (2R_L - σ²) L = d (1 - 2s)^{-d/2} [1/(1 - 2s) + (1 + σ²/d)/s]` on bu = 1, for Σ = I and τ_w = 1.
+    """Return `lim (2R_L - s²) L = d (1 - 2u²)^{-d/2} [1/(1 - 2u²) + (1 + s²/d)/u²]` on bu = 1, for Σ = I and τ_w = 1.
 
     Without noise any other Σ multiplies it by tr Σ/d.
 
     Args:
-      squared_tilt: s = u², 0 < s < ½, any shape.
+      squared_tilt: u², 0 < u² < ½, any shape.
       dimension: d ≥ 1.
-      noise: σ², the variance of the labels' noise.
+      noise: s², the variance (not the standard deviation) of the labels' noise.
 
     Returns:
       The limit, of the shape of `squared_tilt`; a float for a float.
@@ -30,16 +30,16 @@ def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float 
 
 @public
 def best_in_the_valley(dimension: int, noise: float = 0.0) -> tuple[float, float]:
-    """Return the s that minimises `valley_limit`, and the minimum.
+    """Return the u² that minimises `valley_limit`, and the minimum.
 
-    s solves `(d + 2)(1 + σ²/(d + σ²)) s² - (d + 4) s + 1 = 0`, and is about 1/d.
+    x = u² solves `(d + 2)(1 + s²/(d + s²)) x² - (d + 4) x + 1 = 0`, and is about 1/d.
 
     Args:
       dimension: d ≥ 1.
-      noise: σ², the variance of the labels' noise.
+      noise: s², the variance (not the standard deviation) of the labels' noise.
 
     Returns:
-      s and the minimum.
+      u² and the minimum.
 
     Source: derived here, see book/risk_and_parameters.
     """
@@ -69,7 +69,7 @@ def price_of_one_head(dimension: int) -> float:
 def least_price(dimension: np.ndarray | int) -> np.ndarray | float:
     """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of `price_of_one_head`, which is itself above e.
 
-    It is the least value of `(1 - 2s)^{-(d + 1)/2} / ((d + 1)s)`, at s = 1/(d + 3).
+    It is the least value of `(1 - 2u²)^{-(d + 1)/2} / ((d + 1)u²)`, at u² = 1/(d + 3).
 
     Args:
       dimension: d ≥ 1, any shape.

@@ -229,10 +229,10 @@ def bayes_optimal_risk(
       alpha: prompts per dimension n/D, positive.
 
     Returns:
-      The risk, shape (). The overlaps are averages over fixed quasi-random points, so that the risk is good to about
-      1e-3, for `Max` 2e-3; for spiked tasks `fixed_point` reports a standard error. Given the overlaps the spiked
-      risk is the quadrature of `bayes_risk`, so that it is never below the Bayes risk of the task. A call takes a
-      second or two, for `Max` twenty.
+      The risk, shape (). The overlaps are averages over fixed quasi-random points, so that the risk has an absolute
+      error of about 1e-3, for `Max` 2e-3; for spiked tasks `fixed_point` reports a standard error. Given the overlaps
+      the spiked risk is the quadrature of `bayes_risk`, so that it is never below the Bayes risk of the task. A call
+      takes a second or two, for `Max` twenty.
 
     Raises:
       ValueError: if float64 is off, for `Max` at finite ν, or outside the domain of a setting.

@@ -130,7 +130,7 @@ def simulate_erm(
       key: random key.
 
     Returns:
-      Risk, overlaps, losses and number of steps of the trained head, each of shape ().
+      The `ErmResult`; each of its numbers has the shape ().
 
     Raises:
       ValueError: if float64 is off, or if the length is traced or above 500.
@@ -292,8 +292,7 @@ def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Floa
 def minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
-    """Return the end of L-BFGS, which stops where the gradient is below `GRADIENT_TOLERANCE` or after `LARGEST_STEPS`
-    steps.
+    """Return the end of L-BFGS, which stops where the gradient is below `GRADIENT_TOLERANCE` or after 2,000 steps.
 
     Args:
       objective: the function of the head to be minimised, of shape ().
@@ -356,7 +355,7 @@ def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -
       overlaps: all seven overlaps, each of shape ().
 
     Returns:
-      The risk, shape (), good to about 1e-3; `attention_risk` is more accurate where it applies.
+      The risk, shape (), with an absolute error of about 1e-3; `attention_risk` is more accurate where it applies.
 
     Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
     """

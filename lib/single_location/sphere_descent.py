@@ -2,7 +2,7 @@
 
 Here all vectors are on the unit sphere of R^d: k, v and the hidden k*, v*. The hidden token is `N(√(d/2) k*, γ² I)`,
 the others are `N(0, I)`, and the label is `y = ⟨X_J, v*⟩ + noise`. The risk of a head `Σ_l s_l(λ⟨X_l, k⟩) ⟨X_l, v⟩`
-depends on k and v through five scalar products, and so does its gradient flow.
+depends on k and v through five scalar products (two of the seven `Overlaps` are 1), and so does its gradient flow.
 """
 
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) 
 
     Args:
       task: the data distribution.
-      overlaps: overlaps of k and v, unit vectors.
+      overlaps: scalar products of the unit vectors k and v, not divided by D: each of shape (), in [-1, 1], q = 1.
       sharpness: λ with λ max(1, γ) ≤ 3, shape ().
 
     Returns:
@@ -113,7 +113,7 @@ def softmax_risk(
 
     Args:
       task: the data distribution.
-      overlaps: overlaps of k and v, unit vectors.
+      overlaps: scalar products of the unit vectors k and v, not divided by D: each of shape (), in [-1, 1], q = 1.
       sharpness: λ, shape ().
       prompts: number of prompts, a power of two.
 
@@ -137,7 +137,7 @@ def softmax_risk_error(
 
     Args:
       task: the data distribution.
-      overlaps: overlaps of k and v, unit vectors.
+      overlaps: scalar products of the unit vectors k and v, not divided by D: each of shape (), in [-1, 1], q = 1.
       sharpness: λ, shape ().
       prompts: number of prompts, a power of two.
 
@@ -228,7 +228,7 @@ def score_average_risk(
     Args:
       weights: the map from the L scores of a prompt to its weights.
       task: the data distribution.
-      overlaps: overlaps of k and v, unit vectors.
+      overlaps: scalar products of the unit vectors k and v, not divided by D: each of shape (), in [-1, 1], q = 1.
       scores: standard normals, one row per prompt, the hidden token first.
 
     Returns:

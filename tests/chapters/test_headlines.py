@@ -1,9 +1,9 @@
 """Headlines of the published figures agree with their claims and tables.
 
-A figure has two headlines: the first sentence of its module's docstring, and the line above its picture. `GUARDS` names
-for each figure what guards them: ids of claims, and functions that check the published table. The bounds in these
-functions follow from the words of the headline, such as "falls", "far" or "most", and from the columns of standard
-errors. A change of a headline needs a look at its entry here.
+The headline of a figure is the first sentence of its module's docstring. `GUARDS` names for each figure what guards it:
+ids of claims, and functions that check the published table. The bounds in these functions follow from the words of the
+headline, such as "falls", "far" or "most", and from the columns of standard errors. A change of a headline needs a look
+at its entry here.
 """
 
 import math
@@ -1368,7 +1368,7 @@ def test_no_entry_is_left_of_a_figure_that_is_gone():
 
 @pytest.mark.parametrize("figure", published())
 def test_headlines_agree_with_claims_and_table(figure):
-    assert GUARDS.get(figure), "what guards the headlines of this figure?"
+    assert GUARDS.get(figure), "what guards the headline of this figure?"
     for guard in GUARDS[figure]:
         if isinstance(guard, str):
             assert guard in claims()

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from companion.figures import rendering
-from companion.figures.style import headline, style
+from companion.figures.style import style
 
 
 def draw(table):
@@ -20,7 +20,6 @@ def draw(table):
     figure, axes = plt.subplots(figsize=(5, 3))
     axes.plot(table["x"], table["y"])
     axes.set(xlabel="$x$")
-    headline(figure, "Sines")
     return figure
 
 

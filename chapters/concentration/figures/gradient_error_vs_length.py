@@ -36,7 +36,6 @@ from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import (
     error_bars,
     few_decades,
-    headline,
     label,
     legend_line,
     legend_point,
@@ -230,5 +229,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("mean squared error of the gradient")
     lines = {"form of the bound, least constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(panels[0], {**lines, "simulated": legend_point()}, loc="upper left")
-    headline(figure, "Both gradients converge; for large token scales the errors are far below the bounds")
     return figure

@@ -25,7 +25,7 @@ from chapters.concentration.gradient_theory import long_prompt_limit, long_promp
 from chapters.concentration.parameters import MODERATE
 from chapters.concentration.style import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
+from companion.figures.style import error_bars, ink, label, legend_line, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -154,8 +154,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.legend(loc="lower right")
     for panel in (left, right):
         panel.xaxis.set_minor_locator(NullLocator())
-    headline(
-        figure,
-        r"On average $\nabla_\mathbf{U}$ has more error than $\nabla_\mathbf{V}$, more so on longer prompts",
-    )
     return figure

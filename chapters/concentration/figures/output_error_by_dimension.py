@@ -23,7 +23,7 @@ from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
 from chapters.concentration.style import SIZE, coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic
 from lib.statistics import comparison_quantile
 
@@ -118,5 +118,4 @@ def draw(table: pd.DataFrame) -> Figure:
         {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
         loc="lower left",
     )
-    headline(figure, "Every dimension reaches the slope −1; higher dimensions reach it at longer prompts")
     return figure

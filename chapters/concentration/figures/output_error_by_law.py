@@ -24,16 +24,7 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
 from chapters.concentration.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import (
-    error_bars,
-    few_decades,
-    headline,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-)
+from companion.figures.style import error_bars, few_decades, label, legend_line, legend_point, legend_with, markers
 from lib.concentration import ErrorCurve, fit_rate, one_over_length
 from lib.statistics import comparison_quantile
 
@@ -221,5 +212,4 @@ def draw(table: pd.DataFrame) -> Figure:
     few_decades(axes)
     lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
     legend_with(axes, lines, loc="upper left")
-    headline(figure, "The same σ, two rates: only Gaussian tokens converge more slowly than 1/L")
     return figure

@@ -27,7 +27,7 @@ from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
 from chapters.concentration.style import coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile, tells_apart
@@ -161,7 +161,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
-    headline(figure, "Larger tokens have errors that fall more slowly and are far below the form of the bound")
     return figure
 
 

@@ -31,7 +31,7 @@ from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
 from chapters.concentration.style import coloured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
+from companion.figures.style import error_bars, few_decades, ink, label, legend_line
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Quantiles of ln W over prompts.
@@ -159,7 +159,6 @@ def draw(table: pd.DataFrame) -> Figure:
     second.set(ylabel="fraction of prompts and queries", title="rare: a weight above $M$")
     few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
-    headline(figure, "The output concentrates because large weights become rarer in longer prompts")
     return figure
 
 

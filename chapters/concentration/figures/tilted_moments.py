@@ -20,7 +20,7 @@ from matplotlib.ticker import AutoLocator
 from chapters.concentration.style import WIDE
 from chapters.concentration.sub_gaussian_moments import NOT_SUB_GAUSSIAN, ORDERS, TiltedMoments
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline, ink, label
+from companion.figures.style import few_decades, ink, label
 
 CEILING = "ceiling"
 
@@ -111,5 +111,4 @@ def draw(table: pd.DataFrame) -> Figure:
         few_decades(panel)
         panel.xaxis.set_major_locator(AutoLocator())
     panels[0].set_ylabel(r"tilted moment $\mathrm{E}\,|z'|^p$")
-    headline(figure, "Tilted moments of sub-Gaussian tokens stay below a ceiling; those of Laplace tokens do not")
     return figure

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt import plain_prompts
 from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
 from lib.statistics import quantile_error
@@ -137,5 +137,4 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, middle["plain"], middle["chance"], f"coordinate {coordinate}", colour, **place)
     axes.set(xlabel="output of a prompt", ylabel="fraction of prompts below", ylim=(0, 1))
     legend_with(axes, {"collapsed sampler": legend_line("-", 1.5), "plain prompts": legend_point()}, loc="upper left")
-    headline(figure, "L numbers and one vector have the same output distribution as L vectors")
     return figure

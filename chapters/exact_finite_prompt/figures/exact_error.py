@@ -21,16 +21,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.style import SIZE
 from chapters.exact_finite_prompt.theory_comparison import ErrorsBySize
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import (
-    error_bars,
-    headline,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-    sequence,
-)
+from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -111,5 +102,4 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
     lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
-    headline(figure, "The error eventually falls like 1/L, later for larger queries")
     return figure

@@ -21,7 +21,7 @@ from matplotlib.patheffects import withStroke
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Steps of the colour scale, as powers of ten: finest near one, where the functions change most visibly.
@@ -122,5 +122,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel(r"$\ln L$")
     tau = 0.58 * taus.max()
     label(panels[0], tau, tau**2 / 2, r"$\tau=\sqrt{2\,\ln L}$", "k", xytext=(8, -16))
-    headline(figure, "Above the dashed line many tokens share the weight; below it, a few")
     return figure

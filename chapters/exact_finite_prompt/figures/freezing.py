@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, sequence
+from companion.figures.style import ink, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 
 
@@ -126,5 +126,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
     axes.legend(loc="upper left")
-    headline(figure, "As prompts grow, freezing becomes sharp")
     return figure

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 from chapters.exact_finite_prompt.style import SIZE
 from chapters.exact_finite_prompt.theory_comparison import MeanDeviations
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, legend_line, sequence
+from companion.figures.style import ink, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 from lib.statistics import comparison_quantile
 
@@ -156,5 +156,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend([legend_line("--", 1.5), legend_line("-", 3)], entries, loc="upper left")
     axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean output, $\tau\,(1-P)$")
-    headline(figure, "A finite prompt follows the line, then stops")
     return figure

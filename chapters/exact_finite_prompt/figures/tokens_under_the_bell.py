@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -34,7 +34,6 @@ def draw(_) -> Figure:
     for axes, (shift, title) in zip(panels, PANELS, strict=True):
         _panel(axes, shift)
         axes.set_title(title, fontsize=12)
-    headline(figure, "Attention freezes when no token is left under the shifted bell")
     return figure
 
 

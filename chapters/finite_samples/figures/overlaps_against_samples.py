@@ -33,7 +33,7 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 from lib.statistics import comparison_quantile, student_quantile
 
 LABELS = {
@@ -217,5 +217,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panels[quantity].set_xlabel(r"$\alpha=n/D$")
     for quantity in ("m_k", "m_v"):
         panels[quantity].tick_params(labelbottom=False)
-    headline(figure, "Replica theory predicts every overlap that training finds")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.finite_samples.gradient_training import SGD_STEPS
 from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, ink, label
 from lib.statistics import standard_error, student_quantile
 
 DESCENT, SGD = "gradient descent", "SGD"
@@ -160,5 +160,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$")
     plain_ticks(axes, table["alpha"])
     axes.set_ylabel("excess risk minus that of L-BFGS,\nin thousandths of the risk of output 0")
-    headline(figure, "Gradient descent reaches the risk of L-BFGS, SGD a slightly higher one")
     return figure

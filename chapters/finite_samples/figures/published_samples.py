@@ -35,7 +35,7 @@ from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 from lib.statistics import comparison_quantile
 
 # Linear attention is ahead in the spiked tasks up to the first sample ratio, softmax in all tasks from the second on.
@@ -324,5 +324,4 @@ def draw(table: pd.DataFrame) -> Figure:
         where = {"xytext": (0, 3 if above else -4), "va": "bottom" if above else "top", "fontsize": 10}
         label(panels[0], last["alpha"].min(), floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
     panels[0].set_ylabel("excess risk")
-    headline(figure, "With enough prompts softmax is ahead, and in the max task with any number")
     return figure

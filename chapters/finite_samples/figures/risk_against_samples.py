@@ -23,7 +23,7 @@ from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, SNR, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, markers
+from companion.figures.style import ink, label, markers
 from lib.statistics import comparison_quantile
 
 # Linear attention is ahead up to the first sample ratio, softmax from the second on.
@@ -201,5 +201,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend(marks, [f"training, $D={size}$" for size in sizes], loc="upper right")
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0, None))
     plain_ticks(axes, theory["alpha"])
-    headline(figure, "Few prompts favour linear attention, many favour softmax")
     return figure

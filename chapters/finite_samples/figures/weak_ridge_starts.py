@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.style import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
@@ -104,5 +104,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks(ridges, [f"{ridge:g}" for ridge in ridges])
     axes.minorticks_off()
     axes.legend(loc="upper right")
-    headline(figure, "With weak ridges the start decides where training ends")
     return figure

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalOutputs, length_factors
 from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -127,5 +127,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"length of the output along $V\Gamma Uz$")
     lines = {"infinite prompt": legend_line("-"), "finite prompts": legend_point()}
     legend_with(axes, lines | {"linear attention": legend_line("--", 1.5)}, loc="upper left")
-    headline(figure, "Elliptical tokens with the same covariance: outputs of the same direction and three lengths")
     return figure

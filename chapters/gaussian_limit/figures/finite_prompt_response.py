@@ -24,7 +24,7 @@ from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
 from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, legend_line, power_of_ten, sequence
+from companion.figures.style import error_bars, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -147,5 +147,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="output along the line of Lemma 2.1")
     ring = Line2D([], [], color=ink(), marker="o", fillstyle="none", markersize=9, markeredgewidth=2, linestyle="")
     axes.legend([legend_line("--", 1.5), ring], [r"$L=\infty$: Lemma 2.1", r"$\tau=\sqrt{2\,\ln L}$"], loc="upper left")
-    headline(figure, "Finite prompts follow the linear limit, then saturate")
     return figure

@@ -23,7 +23,7 @@ from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByT
 from chapters.gaussian_limit.long_laplace_prompts import FarErrors, middle_claim
 from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 # Reason for the tolerance of the two claims beyond the pole.
@@ -128,5 +128,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(panels[0], last["length"], last["limit"], "limit", ink(), xytext=(2, 10), ha="right")
     panels[0].set_ylabel("output, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
-    headline(figure, "Outputs of Laplace tokens have a limit only below the pole")
     return figure

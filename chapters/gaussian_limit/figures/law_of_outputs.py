@@ -27,7 +27,7 @@ from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clu
 from chapters.gaussian_limit.style import SIZE
 from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical
@@ -141,5 +141,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(-4, 4), ylim=(0, None))
     axes.set(xlabel="output, standardised with Lemma 2.1", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left")
-    headline(figure, "Gaussian queries have Gaussian outputs for Gaussian tokens, but not for a mixture")
     return figure

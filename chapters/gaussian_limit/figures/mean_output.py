@@ -23,7 +23,6 @@ from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,
-    headline,
     ink,
     label,
     legend_line,
@@ -153,5 +152,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean output")
     legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
-    headline(figure, "On average the output of a finite prompt is too short, more so for larger queries")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, markers
+from companion.figures.style import error_bars, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Largest tilt at which Laplace tokens are tested, in units of the pole 1/b: below one half, the fluctuation is finite.
@@ -117,5 +117,4 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(-edge, edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")
     label(axes, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
-    headline(figure, "Only Gaussian tokens make attention linear in the query")
     return figure

@@ -23,7 +23,7 @@ from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.style import MARKERS, SIZE
 from chapters.icl_finite.valley_search import FinalRisk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, sequence
+from companion.figures.style import error_bars, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
@@ -166,5 +166,4 @@ def draw(table: pd.DataFrame) -> Figure:
     for axis in (right.xaxis, right.yaxis):
         axis.set_major_locator(LogLocator(numticks=5))
         axis.set_minor_locator(NullLocator())
-    headline(figure, "After training to the end, the risk is inversely proportional to the length")
     return figure

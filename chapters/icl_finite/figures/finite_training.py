@@ -24,7 +24,7 @@ from chapters.icl_finite.descents import LONGER, StochasticDescents, noise_bias
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.style import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, headline, ink, label, sequence
+from companion.figures.style import error_bars, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
 
 
@@ -171,5 +171,4 @@ def draw(table: pd.DataFrame) -> Figure:
     look = {"color": ink(), "linestyle": "none", "markersize": 5}
     handles = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
     panels[1].legend(handles, [f"descent, {kind}" for kind in kinds], loc="upper left", fontsize=10, handletextpad=0.2)
-    headline(figure, "Finite prompts leave the infinite flow at levels that depend on their length")
     return figure

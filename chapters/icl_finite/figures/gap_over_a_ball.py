@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.ball_search import GROWING, Farthest
 from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # Largest ratio of the gap at the longest prompts to the gap at the shortest, if the gap vanishes.
@@ -125,5 +125,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
         panel.set_ylim(top=1e3 * shown["gap"].max())
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
-    headline(figure, "The risks converge over every ball of heads, more slowly over larger balls")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
 from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 
 # Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
 NEXT_TERM = 1e-3
@@ -131,5 +131,4 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **look)
         label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, look["color"], xytext=(8, 0))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    headline(figure, "Stopped training leaves an error that no prompt length removes")
     return figure

@@ -23,7 +23,7 @@ from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 
 # Times between which the growth of the gap is measured; at the first the infinite flow has arrived.
 ARRIVED, MEASURED = 100.0, 300.0
@@ -180,7 +180,6 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
     right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
-    headline(figure, "On long prompts the two flows separate in proportion to time")
     return figure
 
 

@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from chapters.icl_infinite.block_flows import Flow, first_below, solve_flows
 from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
 # Size of the starts with the wrong sign, and the imbalance below which escape times are a straight line.
@@ -141,5 +141,4 @@ def draw(table: pd.DataFrame) -> Figure:
         LARGER["matrix"]: Line2D([], [], markersize=11, fillstyle="none", **look),
     }
     right.legend(list(handles.values()), list(handles), loc="lower left")
-    headline(figure, "The more balanced a start, the longer it waits at the saddle, then escapes")
     return figure

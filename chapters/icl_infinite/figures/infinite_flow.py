@@ -31,7 +31,7 @@ from chapters.icl_infinite.block_flows import (
 )
 from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline
+from companion.figures.style import few_decades
 from lib.icl import Blocks, LinearRegression, balanced_start
 
 # Largest relative change of the invariant, after up to 10⁵ steps.
@@ -173,5 +173,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floors[column], 3))
         few_decades(panel)
     panels[1].legend(loc="lower left", fontsize=9, handlelength=1.6)
-    headline(figure, "All flows end at the theorem's limit; the ill-conditioned covariance takes longest")
     return figure

@@ -19,7 +19,7 @@ from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.scaled_starts import ScaledStart
 from chapters.icl_infinite.style import AXIS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 # Relative distance to the limit at which a flow has arrived.
 NEAR = 1e-3
@@ -165,5 +165,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_yticks(*zip(*ticks, strict=True))
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
-    headline(figure, "Starts of every scale tried converge, inside the bounds and beyond")
     return figure

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import INK, headline, ink, label
+from companion.figures.style import INK, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
@@ -169,7 +169,6 @@ def draw(table: pd.DataFrame) -> Figure:
     right.axhline(target, color=ink(), linestyle="--", linewidth=1.5)
     label(right, outputs["place"].max(), target, "missing\nlabel", ink(), xytext=(14, 0))
     right.set(xscale="log", xlabel="prompt length $L$", ylabel="output for the query")
-    headline(figure, "A prompt contains pairs of one hidden task and a query without its label")
     return figure
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 # Bound on the rounding of the eigenvalues of a 6×6 matrix of size 10.
 ROUNDING = 1e-12
@@ -102,5 +102,4 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.text(x, y, names[str(name)], color=colour, **words)
     axes.set(xlabel=r"squared size of the task, $\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$")
     axes.set(xlim=squares, ylim=(0, top))
-    headline(figure, r"For $\|\Sigma\|\leq 1$ the scale of a task is at most $1+\|w\|^2$")
     return figure

@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory.clouds import Cloud, Points, draw_clouds, outputs, prompt_outputs
 from chapters.laboratory.grids import Axis, Grid, rounded
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 LARGEST, TOKENS = 3.0, 300
 # Nodes per coordinate of a query; an odd number, so that zero is a node.
@@ -152,5 +152,4 @@ def draw(table: pd.DataFrame) -> Figure:
         growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=names[kind])
     growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="output minus mean, along the query")
     growth.legend(loc="upper left")
-    headline(figure, "A query moves the output towards the tokens in its direction")
     return figure

@@ -23,10 +23,10 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.batching import in_batches
 from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, hardmax, linear
 
@@ -114,7 +114,6 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 0.42))
-    headline(figure, "Softmax has the excess risk ½ at a signal strength of about 2 ln L, a linear head at about L")
     return figure
 
 

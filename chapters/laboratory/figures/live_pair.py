@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from chapters.laboratory import key_pairs
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 
 # Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
 LENGTHS, SIZES, PRODUCTS = 11, 17, 21
@@ -142,5 +142,4 @@ def draw(table: pd.DataFrame) -> Figure:
     cut.minorticks_off()
     cut.set(xlabel=r"half the difference, $(\omega_1-\omega_2)/2$", ylabel="excess risk, debiased descent = 1")
     cut.set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
-    headline(figure, "No pair of keys has a lower risk than the best opposite pair")
     return figure

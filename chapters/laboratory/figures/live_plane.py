@@ -21,10 +21,10 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.marks import share_left
+from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.finite_prompt import score_statistics
 
 LARGEST_TAU, LARGEST_DECADE = 15.0, 40
@@ -139,5 +139,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(cut, 7.0, 7.0, "infinite prompt", ink(), xytext=(8, -2))
     label(cut, 12.0, mean[-8], f"$L=10^{{{decades[row]:.1f}}}$", "C0", ha="center", va="bottom", xytext=(0, 6))
     cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean output")
-    headline(figure, "Near the dashed line the output falls behind linear attention, by more on shorter prompts")
     return figure

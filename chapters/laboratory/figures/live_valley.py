@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.grids import Axis, Grid
-from chapters.laboratory.marks import between
+from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
 SHORTEST, LARGEST_DECADE = 5.0, 6
@@ -126,7 +126,6 @@ def draw(table: pd.DataFrame) -> Figure:
     floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="factor of the scores, $u$")
     floor.set_ylabel("excess risk, best linear head = 1")
     floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
-    headline(figure, "On finite prompts the best softmax head with u and b has a higher risk than the best linear head")
     return figure
 
 

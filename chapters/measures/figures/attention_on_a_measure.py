@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, canvas
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -50,7 +50,6 @@ def draw(_) -> Figure:
     axes.plot(*mean, marker="s", markersize=9, **mark)
     axes.plot(*moved, marker="*", markersize=20, **mark)
     arrow(axes, tuple(mean + 0.2 * (moved - mean)), tuple(mean + 0.82 * (moved - mean)))
-    headline(figure, "A query weights the tokens, and the head returns their weighted mean")
     return figure
 
 

@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, legend_line, sequence
+from companion.figures.style import ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Largest correction of order 1/L, relative to the limit, at which the limit is claimed.
@@ -155,5 +155,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "± 2 sd, many prompts": bars,
     }
     axes.legend(legend.values(), legend.keys(), loc="lower right", ncols=2)
-    headline(figure, "A single prompt converges to its limit at the predicted rate")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.prompt_changes import DOUBLED, POSITIONED, REPEATED, SHUFFLED, Moves
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 # Where exact agreement is drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
@@ -123,7 +123,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend(
         handles=[_dot("C0", "same measure"), _dot("C1", "another measure")], loc="center", bbox_to_anchor=(0.45, 0.75)
     )
-    headline(figure, "The output depends on the measure of the tokens, not on their order")
     return figure
 
 

@@ -21,17 +21,7 @@ from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import (
-    error_bars,
-    headline,
-    ink,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-    sequence,
-)
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
@@ -147,5 +137,4 @@ def draw(table: pd.DataFrame) -> Figure:
     lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
     legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))
-    headline(figure, "The error is known exactly at every length, and at one token it exceeds the bound")
     return figure

@@ -30,7 +30,7 @@ from matplotlib.patheffects import withStroke
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 from lib.statistics import comparison_quantile
 
 
@@ -168,7 +168,6 @@ def draw(table: pd.DataFrame) -> Figure:
         loc="outside lower center",
         ncols=3,
     )
-    headline(figure, "Attention outputs the mean of the tilted distribution")
     return figure
 
 

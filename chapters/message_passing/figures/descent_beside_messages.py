@@ -20,12 +20,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.descents import EASY
-from chapters.message_passing.marks import COLOURS, START_MARKERS
 from chapters.message_passing.runs import mean
 from chapters.message_passing.settings import HARD, Setting
+from chapters.message_passing.style import COLOURS, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, ink, label
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]
@@ -206,5 +206,4 @@ def draw(table: pd.DataFrame) -> Figure:
     end = lines.sort_values("alpha").iloc[-1]
     label(panel, last["alpha"], last["risk"], "gradient\ndescent", colours[DESCENT], xytext=(10, 0))
     label(panel, end["alpha"], end["risk"], "message\npassing", colours[MESSAGES], xytext=(10, 0))
-    headline(figure, "On the same prompts, message passing reaches a lower risk than gradient descent")
     return figure

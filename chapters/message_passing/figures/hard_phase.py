@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import mean
+from chapters.message_passing.style import COLOUR, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, label
+from companion.figures.style import error_bars, label
 
 
 def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.DataFrame) -> Numbers:
@@ -125,5 +125,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(
         xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0.95 * lower["risk"].min(), None)
     )
-    headline(figure, "With hardly any noise, message passing can miss information in the prompts")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, sequence
+from companion.figures.style import sequence
 
 TICKS = (1, 2, 4, 8)
 
@@ -150,5 +150,4 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = [Patch(facecolor=(colour, 0.25), edgecolor=colour, linewidth=2) for colour in colours]
     names = [rf"hard at noise $\Delta={noise:g}$" for noise in noises]
     panels[0].legend(handles, names, loc="upper left", fontsize=10)
-    headline(figure, "Message passing has a hard phase in long prompts with weak signals and little noise")
     return figure

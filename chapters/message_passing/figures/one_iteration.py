@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, box, canvas
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -39,5 +39,4 @@ def draw(_) -> Figure:
     axes.text(LEFT + SIZE[0] / 2 + 0.12, 1.67, "better estimates", **(words | {"ha": "left", "va": "center"}))
     arrow(axes, (centre, 1.72), (RIGHT - 0.06, BOTTOM + SIZE[1] - 0.12), color="C1")
     axes.text(centre - 0.06, 1.72, "labels $y$", ha="center", va="bottom", color="C1", fontsize=12)
-    headline(figure, "Estimates weight the tokens, and the weighted tokens improve the estimates")
     return figure

@@ -17,12 +17,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from chapters.message_passing.marks import COLOURS
 from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, COMPARED, Setting
+from chapters.message_passing.style import COLOURS
 from chapters.message_passing.theory import Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, label
+from companion.figures.style import error_bars, label
 from lib.statistics import comparison_quantile
 
 HEADS = ("softmax", "linear")
@@ -197,5 +197,4 @@ def draw(table: pd.DataFrame) -> Figure:
     for head, colour in COLOURS.items():
         end = last[last["head"] == head].sort_values("alpha").iloc[-1]
         label(panels[-1], end["alpha"], end["risk"], words[head], colour, xytext=(8, 0))
-    headline(figure, "Message passing ends at the Bayes-optimal risk, and no trained head reaches it")
     return figure

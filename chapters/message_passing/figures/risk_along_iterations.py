@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import Shown, mean
+from chapters.message_passing.style import COLOUR, START_MARKERS
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, headline, label
+from companion.figures.style import error_bars, label
 from lib.statistics import student_quantile
 
 # Largest difference between two runs at one end, in standard deviations between sets of prompts.
@@ -170,5 +170,4 @@ def draw(table: pd.DataFrame) -> Figure:
     look = {"xytext": (0, 12), "ha": "right"}
     label(axes, last, table["end"].iloc[0], "Bayes-optimal", COLOUR, **look)
     axes.set(xlabel="iterations", ylabel="excess risk", ylim=(0.8 * table["evolution"].min(), None))
-    headline(figure, "Message passing follows the state evolution to the same end from both starts")
     return figure

@@ -19,7 +19,7 @@ from chapters.mixture_denoising.finite_prompts import SIZES, exponent
 from chapters.mixture_denoising.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.schema import comparison_quantile
-from companion.figures.style import error_bars, headline, ink
+from companion.figures.style import error_bars, ink
 
 # The exponent of one Gaussian component at H = 1 (chapter `sharp_rates`), and the middle between it and 1.
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -112,5 +112,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(limit["length"], limit["limit"], color="C0", linewidth=1.2)
     axes.margins(y=0.12)
     axes.legend(loc="lower left")
-    headline(figure, "Exact denoisers need long prompts: their error falls more slowly than 1/L")
     return figure

@@ -20,7 +20,7 @@ from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
 from chapters.mixture_denoising.style import SIZE, TOKEN_STD
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 # The square of a relative rounding error of 1e-11, far above that of a sum of a few terms.
 ROUNDING = 1e-22
@@ -127,5 +127,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
     axes.minorticks_off()
     axes.legend(loc="lower left", title="two softmax heads: zero", alignment="left")
-    headline(figure, "One head denoises exactly only if noise and tokens have equal variances; two always do")
     return figure

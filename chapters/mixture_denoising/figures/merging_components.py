@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.mixture_denoising.iterated_denoiser import SLOW, STARTS
 from chapters.mixture_denoising.style import SHOWN_STEPS, SIZE, STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, markers, sequence
+from companion.figures.style import ink, markers, sequence
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
 CONVERGED = 1e-10
@@ -127,5 +127,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(steps, np.sqrt(1.5 / steps), color=ink(), linestyle="--", linewidth=1, label=r"$\sqrt{3/(2n)}$")
     right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="distance to the end", title="how fast")
     right.legend(loc="lower left", bbox_to_anchor=(0.45, 0.0))
-    headline(figure, "Components closer than two standard deviations merge when the denoiser is iterated")
     return figure

@@ -19,7 +19,7 @@ from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
 from chapters.mixture_denoising.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, legend_line
+from companion.figures.style import ink, legend_line
 
 # A tenth of the best single head's excess is well below it.
 TENTH = 0.1
@@ -78,5 +78,4 @@ def draw(table: pd.DataFrame) -> Figure:
         loc="lower left",
     )
     axes.set(xscale="log", yscale="log", xlabel="steps of SGD", ylabel="excess over the Bayes risk")
-    headline(figure, "Trained from random starts, two heads beat every single head")
     return figure

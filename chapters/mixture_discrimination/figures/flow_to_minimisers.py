@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.mixture_discrimination.flows import InvariantFlow
 from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline, ink, label, legend_line
+from companion.figures.style import few_decades, ink, label, legend_line
 
 # Distances between which exponential rates are fitted: above the error of the flow, and so small that faster
 # exponentials have decayed even where the slowest one has a small amplitude at the start.
@@ -215,5 +215,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(theorem["time"], theorem["predicted"], color=ink(), linestyle="--", linewidth=1.2)
     right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^\star\|$", title="start of Theorem 3.6")
     right.legend([legend_line("--", 1.2)], ["predicted rate"], loc="upper right")
-    headline(figure, "The flow is exponential near gates of height zero, and algebraic near gates of slope zero")
     return figure

@@ -20,7 +20,6 @@ from matplotlib.patches import Circle
 from chapters.mixture_discrimination.gates import FACTORS, QUERIES
 from chapters.mixture_discrimination.style import PUBLISHED_MEANS, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline
 
 # Rounding of a sum of a few terms, and of a sigmoid.
 ROUNDING = 1e-12
@@ -95,5 +94,4 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.grid(visible=False)
     panels[0].set_ylabel("$x_2$")
     figure.colorbar(image, ax=panels, label="weight of the class +", shrink=0.75)
-    headline(figure, "The gate of softmax is the posterior probability at one scale of the scores")
     return figure

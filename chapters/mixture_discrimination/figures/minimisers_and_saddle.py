@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from chapters.mixture_discrimination.landscape import CriticalPoint
 from chapters.mixture_discrimination.style import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 # Sums of a few hundred terms of size one, squared differences included.
 ROUNDING = 1e-12
@@ -200,5 +200,4 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     right.set_title("eigenvalues of the Hessian")
     right.grid(axis="x", visible=False)
-    headline(figure, "The best heads switch the gate off; where its slope is zero, the risk is flat in more directions")
     return figure

@@ -19,7 +19,7 @@ from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION
 from chapters.mixture_discrimination.style import SIZE, STARTS
 from chapters.mixture_discrimination.training import EARLY_STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline
+from companion.figures.style import few_decades
 
 # "Much earlier" means less than a tenth of the excess.
 TENTH = 0.1
@@ -77,5 +77,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="steps of SGD", ylabel="excess over the Bayes risk")
     few_decades(axes)
     axes.legend(loc="upper right", title="random at the start", alignment="left")
-    headline(figure, "A start with a random value only is near the Bayes risk after few steps")
     return figure

@@ -18,7 +18,7 @@ from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECAD
 from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thresholds
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
@@ -142,5 +142,4 @@ def draw(table: pd.DataFrame) -> Figure:
     inset.set(xscale="log", ylim=(0, None))
     inset.set_title("the two lower ones, linear axis", fontsize=10)
     axes.legend(loc="upper left")
-    headline(figure, r"Softmax and sigmoid need a strength of $\mathbf{2\,ln\,L}$, linear attention of $\mathbf{L}$")
     return figure

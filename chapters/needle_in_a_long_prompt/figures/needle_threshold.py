@@ -23,7 +23,7 @@ from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 
 
 def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers:
@@ -130,5 +130,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(ylim=(-0.01, 1.03), ylabel="participation", title="without a relevant token")
     left.legend(loc="upper right")
     right.legend(loc="upper left")
-    headline(figure, "Softmax finds the relevant token where the other weights freeze")
     return figure

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion import no_numbers
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -44,7 +44,6 @@ def draw(_) -> Figure:
         axes.set(xticks=[], yticks=[])
         axes.grid(visible=False)
         axes.spines["left"].set_visible(False)
-    headline(figure, "One token against the sum of the others, or against the largest of them")
     return figure
 
 

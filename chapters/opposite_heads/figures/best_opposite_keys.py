@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.opposite_heads.exact_risks import BestKeys
 from chapters.opposite_heads.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 # Relative error of a best key, as documented at `best_pair`.
 SOLVER_ERROR = 1e-5
@@ -81,5 +81,4 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")
-    headline(figure, "The best keys of an opposite pair shrink like one over the root of the length")
     return figure

@@ -18,7 +18,7 @@ from chapters.opposite_heads.style import RUN, SIZE
 from chapters.opposite_heads.trained_pairs import TrainedPairs
 from chapters.opposite_heads.training import HIGHER, LOWER, REST
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_with
+from companion.figures.style import ink, label, legend_line, legend_with
 
 STEP_COLOURS = {"published": "C0", "half": "C1", "decaying": "C2"}
 WORDS = {"published": "published step", "half": "half of the step", "decaying": "decreasing step"}
@@ -135,5 +135,4 @@ def draw(table: pd.DataFrame) -> Figure:
     for line, colour in zip(lines.values(), STEP_COLOURS.values(), strict=True):
         line.set_color(colour)
     legend_with(axes, {**lines, "from the optimum": legend_line("--", 1.4)}, loc="upper right", ncols=2)
-    headline(figure, "A trained pair rests above the best key, at a level that falls with the step size")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.ticker import NullLocator
 from chapters.opposite_heads.prices import Prices
 from chapters.opposite_heads.style import SIZE, by_length
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
 
@@ -83,5 +83,4 @@ def draw(table: pd.DataFrame) -> Figure:
     values = table[["exact", "long_prompts", "even_part"]]
     axes.set_ylim(0.8 * values.min().min(), 1.6 * values.max().max())
     legend_with(axes, lines, loc="upper left", ncols=3)
-    headline(figure, "One head pays the mean square of the even part of its output")
     return figure

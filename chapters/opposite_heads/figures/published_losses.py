@@ -24,7 +24,7 @@ from chapters.opposite_heads.published_losses import (
 )
 from chapters.opposite_heads.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label, legend_line, legend_with
+from companion.figures.style import label, legend_line, legend_with
 
 LEVELS = ("head", "pair", "debiased")
 SOURCE = "[He25]"
@@ -169,5 +169,4 @@ def draw(table: pd.DataFrame) -> Figure:
     (printed,) = axes.plot([], [], color="C0", linestyle="", marker="o", markersize=5)
     lines = {"exact": legend_line("-"), "exact, noise added again": legend_line("--", 1.5), "printed loss": printed}
     legend_with(axes, {**lines, **points}, loc="upper right", ncols=2)
-    headline(figure, "Printed losses are on the exact curves; the published figure adds the noise once more")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.opposite_heads.exact_risks import Curvature, LimitCurve, PairRisks
 from chapters.opposite_heads.style import SIZE, by_length
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_with
+from companion.figures.style import ink, label, legend_line, legend_with
 
 
 def numbers(risks: Sequence[PairRisks], limit: LimitCurve, curvature: Curvature) -> Numbers:
@@ -86,5 +86,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["scaled_key"].max()), ylim=(-top, top))
     lines = {r"$L\to\infty$": legend_line("--", 1.5), "debiased gradient descent": legend_line(":", 1.3)}
     legend_with(axes, {"exact": legend_line("-"), **lines}, loc="upper left")
-    headline(figure, "The error of an opposite pair is lowest at small keys that are not zero")
     return figure

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.preconditioned_training.finite_errors import RescaledErrors
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import ink, label, legend_line, legend_with, sequence
 from lib.icl import price_of_one_head
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
@@ -110,5 +110,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     lines = {"limit of long prompts": legend_line("--", 1.5)}
     legend_with(axes, lines, loc="upper left", title=r"labels: $\ln L$", alignment="left")
-    headline(figure, "On finite prompts the best head is smaller than the balanced optimum")
     return figure

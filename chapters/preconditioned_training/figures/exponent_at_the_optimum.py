@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import ink, label, legend_line, legend_with, sequence
 from lib.finite_prompt import rate_exponent
 
 
@@ -116,5 +116,4 @@ def draw(table: pd.DataFrame) -> Figure:
     ticks = [5, 10, 20, 50, 100, 200, 330]
     axes.set_xticks(ticks, labels=map(str, ticks))
     axes.minorticks_off()
-    headline(figure, "The balanced optimum has the exponent 0.618, and a rescaled head the exponent 1")
     return figure

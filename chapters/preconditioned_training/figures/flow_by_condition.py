@@ -24,7 +24,7 @@ from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from chapters.preconditioned_training.matrix_regression import STEP_TOLERANCE, Learning
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_point, legend_with, sequence
+from companion.figures.style import ink, label, legend_line, legend_point, legend_with, sequence
 
 # The error of a step times the number of steps that a flow needs, less than a thousand.
 INTEGRATION_ERROR = 1000 * STEP_TOLERANCE
@@ -126,5 +126,4 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     legend_with(axes, lines, loc="center", bbox_to_anchor=(0.695, 0.5), title="labels:\ncondition number")
     axes.set(ylim=(-0.03, 1.05), xlim=(0.5, 2 * table["time"].max()))
-    headline(figure, "Preconditioning turns the square of the condition number into its square root")
     return figure

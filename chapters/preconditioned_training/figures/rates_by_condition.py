@@ -22,7 +22,7 @@ from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.rates import Rates
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline, label
+from companion.figures.style import few_decades, label
 
 # Eigenvalues are known to 10⁻¹⁵ of the largest, hence the smallest of a ratio of 10⁶ to 10⁻⁹ of itself; with a reserve.
 ROUNDING = 1e-6
@@ -120,5 +120,4 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, end["condition"], end["ratio"], NAMES[flow], colour, xytext=(10, 0))
     few_decades(axes)
     axes.set_ylim(0.6, 2 * table["ratio"].max())
-    headline(figure, "Preconditioning helps a head, and makes blocks independent of the condition number")
     return figure

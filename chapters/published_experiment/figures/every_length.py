@@ -26,7 +26,7 @@ from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_pow
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line
+from companion.figures.style import ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 # Values in the published table.
@@ -303,7 +303,6 @@ def draw(table: pd.DataFrame) -> Figure:
     # space for the legend above all runs: a swapped head ends at about 1
     panels[0, 0].set_ylim(top=2.3)
     panels[0, 1].legend(list(entries.values()), list(entries), loc="upper right", fontsize=10, borderpad=0)
-    headline(figure, "Runs rest at the predicted optimum, still fall, or are at the swapped solution")
     return figure
 
 

@@ -23,7 +23,7 @@ from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_fram
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, headline, ink, label, legend_with
+from companion.figures.style import error_bars, ink, label, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -154,5 +154,4 @@ def draw(table: pd.DataFrame) -> Figure:
     marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "trained as published": {"markersize": 10}}
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
-    headline(figure, "Published training ends at the mean square computed beforehand")
     return figure

@@ -20,7 +20,7 @@ from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, sequence
+from companion.figures.style import ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:
@@ -126,5 +126,4 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     lines["exact optimum"] = legend_line("--", 1.3)
     panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
-    headline(figure, "Training from one start ends at the exact optimum")
     return figure

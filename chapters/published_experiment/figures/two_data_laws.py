@@ -18,7 +18,7 @@ from chapters.published_experiment.protocol import above_noise
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
@@ -77,5 +77,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", title=title)
         plain_ticks(panel)
     panels[0].set_ylabel(MEAN_SQUARE)
-    headline(figure, "The flaw in the published code raises every risk and keeps the order")
     return figure

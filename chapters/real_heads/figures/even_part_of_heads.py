@@ -27,7 +27,7 @@ from chapters.real_heads.statistics import Heads, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline
+from companion.figures.style import error_bars
 
 # Largest spread of scores τ̂ at which an expansion in the scores is compared with the even part.
 SMALL = 1.0
@@ -249,5 +249,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set(ylim=(0, 1), ylabel="share of the even part in the output")
     panels[1].set(ylim=(0, 1), ylabel="part of it that centring removes")
     panels[0].legend(loc="upper right")
-    headline(figure, "In most heads of the linear regime, the even part is mostly a plain average")
     return figure

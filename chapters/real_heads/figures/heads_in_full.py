@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.example_heads import Example, rows_of
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
-from companion.figures.style import few_decades, headline, ink
+from companion.figures.style import few_decades, ink
 
 # Names of the rows, from the smallest spread to the largest.
 REGIMES = ("linear", "not Gaussian", "frozen")
@@ -73,5 +73,4 @@ def draw(table: pd.DataFrame) -> Figure:
     for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
         axes.set_xlabel(label)
     panels[0][1].legend(loc="lower left", fontsize=8.5)
-    headline(figure, "The head of smallest spread is linear, the head of largest spread is frozen")
     return figure

@@ -26,7 +26,7 @@ from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatist
 from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
 
@@ -281,5 +281,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
     label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
     label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
-    headline(figure, "Fewer than half of the heads are within a factor of 1.5 of the Gaussian curve")
     return figure

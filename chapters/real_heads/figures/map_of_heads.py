@@ -19,7 +19,7 @@ from chapters.real_heads.statistics import Heads, HeadStatistics
 from chapters.real_heads.style import SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Column, Numbers, Table
-from companion.figures.style import INK, headline
+from companion.figures.style import INK
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
@@ -57,5 +57,4 @@ def draw(table: pd.DataFrame) -> Figure:
     bar = figure.colorbar(cells, ax=axes, ticks=[0, 0.5, 1])
     bar.set_label("explained share, $R^2$")
     bar.outline.set_visible(False)
-    headline(figure, "The first layer has the most linear head, the second layer the least linear ones on average")
     return figure

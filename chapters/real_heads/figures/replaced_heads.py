@@ -21,7 +21,7 @@ from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement_results import Replacement
 from chapters.real_heads.style import SIZE, TEXT, borders
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.statistics import comparison_quantile
 
 # Names of the replacements, and the points at which their curves are labelled: the number of heads and the offset.
@@ -193,5 +193,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()
-    headline(figure, "Heads of small spread can be replaced by their linear prediction, at a cost that adds up")
     return figure

@@ -27,7 +27,6 @@ from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatist
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline
 from lib.statistics import comparison_quantile
 
 # Number of heads whose path is drawn as an arrow, from the smallest to the largest spread.
@@ -180,5 +179,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.5),
     }
     axes.legend(list(marks.values()), list(marks), loc="upper right")
-    headline(figure, "The more the scores of a head spread, the less of its output is linear")
     return figure

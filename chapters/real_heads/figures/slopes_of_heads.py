@@ -21,7 +21,7 @@ from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measu
 from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
 
@@ -140,5 +140,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="participation of Gaussian tokens, $P$", ylabel="slope of the outputs")
     label(axes, 0.55, 0.45, "$1-P$", ink(), xytext=(8, 4))
     axes.legend(loc="lower left")
-    headline(figure, "On the text most outputs are shrunk more than on a finite Gaussian prompt")
     return figure

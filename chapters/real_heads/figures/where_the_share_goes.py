@@ -24,7 +24,7 @@ from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measu
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 from lib.statistics import comparison_quantile
 
 LADDER = {
@@ -206,5 +206,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
     right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
     right.set(xlabel="weight on the first position", ylabel="gain of $R^2$ without it", title="first position")
-    headline(figure, "The distribution of the tokens costs more linearity than their dependence")
     return figure

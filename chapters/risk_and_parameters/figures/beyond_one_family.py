@@ -20,7 +20,7 @@ from chapters.risk_and_parameters.head_searches import NOISY_LENGTH, LineSearch,
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import SIZE, power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.icl import best_in_the_valley, least_price, price_of_one_head
 
 # Bound on the relative error of a search and on the relative correction to the limit at the compared length.
@@ -172,5 +172,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(right, law["noise"].max(), np.e, "$e$", ink(), xytext=(0, -9))
     right.set(xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylim=(2, None))
     right.set(ylabel="excess risk of softmax, ratio", title="heads $A=uI$, $d=5$")
-    headline(figure, "Neither a search over all heads nor noise on the labels avoids the price of one head")
     return figure

@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power, tokens
 from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, valley_duration
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, sequence
+from companion.figures.style import ink, sequence
 from lib.icl import best_in_the_valley
 
 # Smallest length whose drift is compared with the limits for long prompts: at 30,000 tokens the time of the drift is
@@ -162,5 +162,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[1].set(ylabel="$bu$", ylim=(0, 1.1))
     panels[2].set(ylabel="$u$", xlabel="training time", xscale="log", xlim=(frame["time"].min(), end))
     panels[1].legend(loc="lower right", ncols=2)
-    headline(figure, "Training runs fast into the valley, then drifts slowly along it")
     return figure

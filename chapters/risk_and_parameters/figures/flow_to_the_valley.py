@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from companion import no_numbers
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -55,7 +55,6 @@ def draw(_) -> Figure:
     axes.text(0.66, 0.3, "balanced start", color="C0", ha="left", **words)
     axes.text(-2.4, 0.75, "$a^2-b^2$ is constant", ha="left", **words)
     axes.grid(visible=False)
-    headline(figure, "Hyperbolas lead into the valley, and a slow drift follows it")
     return figure
 
 

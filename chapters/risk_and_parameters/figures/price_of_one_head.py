@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
 from chapters.risk_and_parameters.style import SIZE, power, tokens
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, markers
+from companion.figures.style import ink, label, markers
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 
@@ -170,5 +170,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(1, color="C1", linewidth=2)
     label(axes, curve["dimension"].max(), 1, "linear attention", "C1", xytext=(-4, 9), ha="right", fontsize=12)
     axes.set(xscale="log", xlabel="dimension $d$", ylim=(0.8, 4.6), ylabel="softmax risk / linear risk")
-    headline(figure, "One softmax head costs a factor that falls to e with the dimension")
     return figure

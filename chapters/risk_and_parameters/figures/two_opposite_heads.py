@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Outputs, Theory, at_best_gain
 from chapters.risk_and_parameters.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink
+from companion.figures.style import error_bars, ink
 from lib.icl import valley_limit
 from lib.statistics import standard_error
 
@@ -173,5 +173,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set_ylim(20, 1.4 * points["one_simulated"].max())
     axes.legend(loc="upper right")
-    headline(figure, "Two opposite heads with small keys reach the risk of the best linear head")
     return figure

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from companion import no_numbers
 from companion.figures.schematics import canvas
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -40,7 +40,6 @@ def draw(_) -> Figure:
         axes.text(value + ROW / 2, 3.0, "$v$", ha="center", fontsize=13)
         axes.text(left - 0.15, 0.65 + ROW + SIDE / 2, "$x$", ha="right", va="center", fontsize=13)
         axes.text(left - 0.15, 0.65 + ROW / 2, "$y$", ha="right", va="center", fontsize=13)
-    headline(figure, "Two ways to use products of covariates and labels: aligned and swapped")
     return figure
 
 

@@ -27,7 +27,7 @@ from chapters.second_minima.landscape import copies
 from chapters.second_minima.matrix_colours import readable_on, signed_colours
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)
@@ -118,7 +118,6 @@ def draw(table: pd.DataFrame) -> Figure:
         words = "covariates\nare returned" if swapped else "only labels\nare returned"
         right.set_xlabel(words, color="C1", fontsize=11)
     figure.supylabel("coordinate of a token", fontsize=11)
-    headline(figure, "At the second minimum the head is swapped in one direction")
     return figure
 
 

@@ -30,7 +30,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW
 from chapters.second_minima.stationary_heads import Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 CERTAINTY = 0.95
 # A start has found the optimum if its mean square is at most this fraction above it. Noise adds less at the end, and
@@ -229,5 +229,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(title="end of each start", xlabel="mean square over the least of one head", xlim=(0.5, None))
     handles = {name: Line2D([], [], color=COLOURS[name], marker=SYMBOLS[name]) for name in ("linear", "softmax")}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
-    headline(figure, "A balanced start or four heads always find the optimum; noise does not")
     return figure

@@ -29,7 +29,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW, PASS, Way
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 Ways = Mapping[str, Way]
 
@@ -224,7 +224,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(title=activation, xlabel="distance along the path")
     panels[0].set_ylabel(MEAN_SQUARE)
     panels[0].set_ylim(0.85 * table["square"].min(), 1.04 * table["straight"].max())
-    headline(figure, "A low pass leads from the second minimum to the optimum")
     return figure
 
 

@@ -36,7 +36,7 @@ from chapters.second_minima.stationary_heads import (
     count_ends,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line
+from companion.figures.style import ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = (OPTIMUM, SWAPPED, SECOND)
@@ -312,7 +312,6 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVEL_LINES.values()}
     handles["tracked runs, as long as published"] = legend_line("-", 2.2)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
-    headline(figure, "Training from different random starts ends at different solutions")
     return figure
 
 

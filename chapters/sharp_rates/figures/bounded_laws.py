@@ -21,7 +21,7 @@ from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, markers, sequence
+from companion.figures.style import ink, label, markers, sequence
 
 QUERIES, TOKENS = "queries", "tokens"
 
@@ -131,5 +131,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_xticks([5, 20, 50, 200], labels=["5", "20", "50", "200"])
     panels[0].minorticks_off()
     panels[0].set_xlim(left=1.7)
-    headline(figure, "If queries or tokens are bounded, every head has the exponent 1")
     return figure

@@ -23,7 +23,7 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 
 @dataclass(frozen=True)
@@ -140,5 +140,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks([0.125, 0.25, 0.5, 1, 2, 4, 8], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
     axes.set_yticks([0.1, 0.2, 0.5, 1], labels=["0.1", "0.2", "0.5", "1"])
     axes.minorticks_off()
-    headline(figure, "Small heads have the exponent 1; larger heads have a smaller one")
     return figure

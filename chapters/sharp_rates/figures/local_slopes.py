@@ -23,7 +23,7 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from chapters.sharp_rates.style import SIZE, slope_axes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, sequence
+from companion.figures.style import ink, label, legend_line, sequence
 
 # Squared norms H² of the claims, on both sides of ½.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
@@ -116,5 +116,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlim(start / 1.2, 1.06 * end)
     lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
     axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))
-    headline(figure, "Where simulations end, large heads do not yet have their exponent")
     return figure

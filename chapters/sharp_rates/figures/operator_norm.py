@@ -23,7 +23,7 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
 from chapters.sharp_rates.style import SIZE, slope_axes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, markers
+from companion.figures.style import ink, label, markers
 
 
 @dataclass(frozen=True)
@@ -133,5 +133,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylim(0.3, 0.73)
     axes.set_xlim(first / 2.9, last * 1.05)
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
-    headline(figure, "The largest singular value alone decides the exponent")
     return figure

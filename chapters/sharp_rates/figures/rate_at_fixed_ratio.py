@@ -22,7 +22,7 @@ from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import statistics_along
 from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, sequence
+from companion.figures.style import ink, sequence
 from lib.finite_prompt import LARGEST_TAU
 
 
@@ -124,5 +124,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["ratio"].max()), ylim=(min(-0.12, table["slope"].min()), 1.05))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="exponent of the error")
     axes.legend(loc="lower left")
-    headline(figure, "The faster the query grows, the more slowly the error falls")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.ticker import NullLocator
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.single_location import manifold_distance
 
 # The two strokes at a break of an axis.
@@ -124,5 +124,4 @@ def draw(table: pd.DataFrame) -> Figure:
     below.set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
     for panel, words in ((above, "starts anywhere"), (below, "starts on the manifold, all four heads")):
         panel.annotate(words, (0.02, 0.08), xycoords="axes fraction")
-    headline(figure, "Runs that start on the manifold stay on it; others may never reach it")
     return figure

@@ -31,7 +31,7 @@ from chapters.single_location_training.descents import (
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}
@@ -192,5 +192,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.axhline(table["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
         panel.set(title=title, xlabel="training time, as a part of the whole", xlim=(0, 1), ylim=(0, 1.05))
     panels[0].set_ylabel("overlap")
-    headline(figure, "The value is found before the key; softmax ends with the smallest risk")
     return figure

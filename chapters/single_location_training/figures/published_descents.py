@@ -23,7 +23,7 @@ from matplotlib.ticker import FixedLocator
 from chapters.single_location_training.descents import LEARNED
 from chapters.single_location_training.published_settings import FALLING, FLAT, ON, PROMPTS, SHARP, Again
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 FOUND, EXCHANGED, NEITHER = "found", "exchanged", "neither"
 # Smallest distance of two consecutive points of a drawn path.
@@ -210,5 +210,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xlabel(r"$\langle k,k^\star\rangle$")
     for panel in panels[:, 0]:
         panel.set_ylabel(r"$\langle v,v^\star\rangle$")
-    headline(figure, "A decreasing sharpness brings the key close to its direction")
     return figure

@@ -21,7 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, ink, label
 from lib.single_location import (
     Head,
     HeadTrajectory,
@@ -167,5 +167,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, early["step"], early["without_cross"], "without the cross overlaps", ink(), xytext=(-40, -30))
     label(axes, early["step"], early["simulated"], "circles: simulated", "C0", xytext=(14, 12))
     axes.set(xlabel="steps", ylabel="excess risk", ylim=(0, None))
-    headline(figure, "Off the manifold, seven overlaps give the risk at every step")
     return figure

@@ -34,7 +34,7 @@ from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, SlopeRisks
 from chapters.softmax_advantage.style import DISTINCT, TITLES, WIDE, dot
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.statistics import comparison_quantile
 
 
@@ -292,5 +292,4 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     # the upper right corner is free, because normalised activations have risks near the Bayes risk
     panels[1].legend([Line2D([], [], **kind) for kind in kinds.values()], list(kinds), loc="upper right", fontsize=10)
-    headline(figure, "Only softmax, and softplus where it becomes softmax, attains the Bayes risk")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.finite_prompt import participation
 from lib.single_location import Max, best_risk, linear
 
@@ -168,5 +168,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
-    headline(figure, "At a fixed signal strength the risk of softmax tends to 1 on long prompts")
     return figure

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 from lib.single_location import Spiked, draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error
 
@@ -206,7 +206,6 @@ def draw(table: pd.DataFrame) -> Figure:
     weights.set(ylabel="weight")
     values.set(ylabel=r"value $z^\star$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
     scores.set_title(rf"$\nu = {SNR:g}$", loc="right", fontsize=11)
-    headline(figure, "Softmax finds the relevant token; a linear head spreads its weight")
     return figure
 
 

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline, label
+from companion.figures.style import few_decades, label
 from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear
 
 
@@ -174,5 +174,4 @@ def draw(table: pd.DataFrame) -> Figure:
     last = curve.iloc[-1]
     for name, words in {"linear": "linear", "sigmoid": "sigmoid", "softmax": "softmax\n(Bayes)"}.items():
         label(panels[1, -1], last["snr"], last[name], words, COLOURS[name])
-    headline(figure, "Softmax attains the Bayes risk, and its lead grows with the signal")
     return figure

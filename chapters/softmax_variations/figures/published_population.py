@@ -25,7 +25,7 @@ from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.other_signals import OtherSignals
 from chapters.softmax_variations.style import DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
@@ -217,5 +217,4 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panels[0], last["snr"], last[name], name, colours[name], **position)
     panels[0].set_ylabel("excess risk")
     panels[0].annotate("dots: Bayes", (0.03, 0.05), xycoords="axes fraction")
-    headline(figure, "In the paper's settings softmax attains the Bayes risk, and no other head does")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_variations.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_variations.style import DISTINCT, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import MARKERS, headline, label
+from companion.figures.style import MARKERS, label
 
 # The order of colours and markers.
 HEADS = ("softmax", "linear", "sigmoid", "erf")
@@ -144,5 +144,4 @@ def draw(table: pd.DataFrame) -> Figure:
             text = "sigmoid, erf" if name == "sigmoid" else name
             label(panel, table["width"].max(), ends[name], text, colours[name], xytext=(10, 0))
     panels[0].set_ylabel("loss by an unknown length")
-    headline(figure, "An unknown length harms linear and element-wise heads, and not softmax")
     return figure

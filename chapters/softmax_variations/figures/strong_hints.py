@@ -27,7 +27,7 @@ from chapters.softmax_variations.strong_signals import (
     largest_softmax_error,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 # The limit formulas, as the picture shows them.
 FORMULAS = {
@@ -231,5 +231,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
     axes.minorticks_off()
     axes.legend(loc="lower left")
-    headline(figure, "Each risk approaches its limit formula as the signal gets stronger")
     return figure

@@ -25,7 +25,7 @@ from scipy.stats import norm
 
 from chapters.temperature_and_length.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.finite_prompt import participation
 
 # Sizes c of the scores: below, at and above the one where the largest weight reaches 1. The length, as ln L.
@@ -213,5 +213,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations")
     axes.set_ylabel("share of the mean participation,\nas a power of $L$")
-    headline(figure, r"Above $\mathbf{c=1/\sqrt{3}}$ the mean comes from tokens that just dominate their prompt")
     return figure

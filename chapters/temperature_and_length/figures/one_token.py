@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.temperature_and_length.relevant_token import RelevantWeights
 from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 
 def numbers(weights: Sequence[RelevantWeights], height: float) -> Numbers:
@@ -115,5 +115,4 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
-    headline(figure, "A factor ln L finds a token above bounded scores, but not one above normal scores")
     return figure

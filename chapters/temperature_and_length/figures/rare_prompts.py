@@ -21,7 +21,7 @@ from chapters.temperature_and_length.rare_contributions import RARE, Averages, C
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
 from chapters.temperature_and_length.style import ROOT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 
 EXPONENT, SHARE = "exponent", "share"
 COLOURS = {"mean": "C0", "typical": "C1"}
@@ -146,5 +146,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("their part of the mean participation")
     axes.set_xlim(right=1)
     axes.xaxis.set_minor_locator(NullLocator())
-    headline(figure, "For large scores rare prompts carry the mean; most share the weight more evenly")
     return figure

@@ -33,7 +33,7 @@ from chapters.temperature_and_length.style import (
     UNIFORM,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.statistics import student_quantile
 
 # Where each curve of normal scores is labelled, as ln L, and how the label is placed.
@@ -223,5 +223,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("number of tokens that share,\nas a power of the length")
     for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
-    headline(figure, "Normal scores average unscaled, freeze at ln L, and slowly approach a limit at √(ln L)")
     return figure

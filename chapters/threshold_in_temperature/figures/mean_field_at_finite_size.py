@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.threshold_in_temperature.published_size import Curves, Simulation, Size
 from chapters.threshold_in_temperature.style import WIDE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, legend_line, legend_point, legend_with
 
 
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
@@ -116,5 +116,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "mean-field limit": legend_line("--", 1.5),
     }
     legend_with(panels[1], lines, loc="upper right")
-    headline(figure, "At this size the transition is gradual, in the mean-field limit it is steep")
     return figure

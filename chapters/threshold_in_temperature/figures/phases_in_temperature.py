@@ -29,7 +29,7 @@ from chapters.threshold_in_temperature.phases import (
 )
 from chapters.threshold_in_temperature.style import SIZE, power_of_ten
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import ink, label, legend_line, legend_with, sequence
 
 
 def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
@@ -115,5 +115,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 2.3, 0.85, "its weight vanishes", ink(), xytext=(0, 0), ha="center")
     lines = {r"limit $L\to\infty$": legend_line("--", 1.5), "best head": legend_line(":", 1.8)}
     legend_with(axes, lines, loc="lower left", ncols=2)
-    headline(figure, "Below freezing the threshold hardly depends on temperature, above it rises")
     return figure

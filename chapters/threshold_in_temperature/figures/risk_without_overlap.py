@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
 from chapters.threshold_in_temperature.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, legend_line, legend_with, sequence
+from companion.figures.style import ink, legend_line, legend_with, sequence
 
 
 def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers:
@@ -72,5 +72,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.9, 1.05 * table["risk"].max()))
     lines = {r"limit $L\to\infty$": legend_line("--", 1.5), "mean-field risk": legend_line(":", 1.8)}
     legend_with(axes, lines, loc="upper right")
-    headline(figure, "A cold head that has not found the token does worse than the output 0")
     return figure

@@ -20,7 +20,7 @@ from chapters.threshold_in_temperature.phases import COLD
 from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, SIZE, power_of_ten
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, headline, ink, label, legend_line, legend_with
+from companion.figures.style import few_decades, ink, label, legend_line, legend_with
 
 
 def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
@@ -87,5 +87,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "relevant score alone": legend_line(":", 1.8),
     }
     legend_with(axes, lines, loc="upper right")
-    headline(figure, "The transition keeps the width of the relevant token's own score")
     return figure

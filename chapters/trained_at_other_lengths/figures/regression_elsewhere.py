@@ -21,7 +21,7 @@ from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
 from chapters.trained_at_other_lengths.regression import Risks, Trial
 from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, few_decades, headline, ink, label
+from companion.figures.style import error_bars, few_decades, ink, label
 
 BEST, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
 POWERS = {ROOT: ROOT_POWER, LOGARITHM: FULL_POWER}
@@ -173,5 +173,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
     right.minorticks_off()
 
-    headline(figure, "Trained on short prompts, a head shrinks too much on long ones; a factor ln L overshoots")
     return figure

@@ -22,7 +22,7 @@ from chapters.trained_at_other_lengths.parameters import FULL_POWER
 from chapters.trained_at_other_lengths.retrieval import Risks, Trial
 from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
+from companion.figures.style import error_bars, few_decades, ink, label, legend_line
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
 
@@ -165,5 +165,4 @@ def draw(table: pd.DataFrame) -> Figure:
     names = ["unchanged", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]
     axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.23, 0.93))
     few_decades(axes)
-    headline(figure, "Softmax trained on short prompts is optimal on long ones; other heads are not")
     return figure

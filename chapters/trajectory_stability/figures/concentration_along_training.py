@@ -21,7 +21,7 @@ from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientError
 from chapters.trajectory_stability.exponents import Rates, left_out
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
@@ -162,5 +162,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
     axes.set(xlabel="exponent $r$ of the error, $L^{-r}$", ylim=(len(tasks) - 0.5, -0.5))
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.8), title="checkpoint")
-    headline(figure, "Throughout training, gradients of sub-Gaussian tasks concentrate like 1/L")
     return figure

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # The largest H² at which the mean over queries falls like the error at one query.
@@ -209,5 +209,4 @@ def draw(table: pd.DataFrame) -> Figure:
     below = path[path["infinite_risk"] < 2 * lowest]
     if len(below):
         label(right, below["time"].iloc[0], 2 * lowest, r"$\infty$", ink(), xytext=(8, 0))
-    headline(figure, "The distance grows by decades while H² is above one half; the risk forgets it")
     return figure

@@ -23,7 +23,7 @@ from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
 
@@ -108,5 +108,4 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
-    headline(figure, "Training on longer prompts stays closer to the limit; with heavy tails it hardly does")
     return figure

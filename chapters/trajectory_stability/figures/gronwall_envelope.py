@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 
 # Times at which the claim compares, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)
@@ -124,5 +124,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, start, 0.055, "measured, one curve per task", ink(), **words)
     label(axes, unit / 7, 1, "in proportion to time", ink(), xytext=(0, 8), ha="left", fontsize=10.5)
     axes.legend(loc="lower left", ncols=3)
-    headline(figure, "Distances grow more slowly than time; the proof allows exponential growth")
     return figure

@@ -24,7 +24,7 @@ from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Excess of each run over the infinite risk at the end, by task and length.
@@ -126,5 +126,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(right, middle, top * low / middle, r"slope of $1/L$", ink(), xytext=(5, 7))
     right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
     length_ticks(right, ends)
-    headline(figure, "The risk at the end approaches that of infinite prompts nearly like 1/L")
     return figure

@@ -26,7 +26,7 @@ from chapters.trajectory_stability.task_scales import (
     student_tasks,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 # Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)
@@ -151,5 +151,4 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, ENDS[1]), xlabel=r"$\ln L$")
     axes.set_ylabel("averaged bound,\n" + r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
-    headline(figure, "The averaged bound tends to zero for normal tasks, not for too heavy tails")
     return figure

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.which_kernel.centred import CentredCurvature, CentredHead
 from chapters.which_kernel.style import SIZE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
 
 
 def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
@@ -105,5 +105,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylim(0.8 * table["debiased"].iloc[0], 1.1 * curve["plain"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line("--", 1.3)}
     legend_with(axes, lines | {"simulated": legend_point()}, loc="upper right")
-    headline(figure, "Subtracting the plain average repairs most of one softmax head")
     return figure

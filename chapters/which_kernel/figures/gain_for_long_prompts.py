@@ -19,7 +19,7 @@ from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs, NoisyComparison, curvature
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, legend_line, legend_with
+from companion.figures.style import ink, legend_line, legend_with
 
 # The neglected terms are smaller than the limit by factors of order d ω², so many times which are allowed.
 ALLOWED_ORDERS = 5
@@ -129,5 +129,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
     axes.set_ylim(-0.5, 1.35 * table["limit"].iloc[0])
     legend_with(axes, {r"$L\to\infty$, all $\kappa<0$": legend_line("--", 1.5)}, loc="upper left", ncols=3)
-    headline(figure, "All kernels of negative curvature gain the same for long prompts")
     return figure

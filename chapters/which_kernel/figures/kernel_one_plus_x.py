@@ -26,7 +26,6 @@ from companion import Alternative, Claim, Column, Estimate, Numbers, Table, With
 from companion.figures.style import (
     error_bars,
     few_decades,
-    headline,
     label,
     legend_line,
     legend_point,
@@ -139,5 +138,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlim(5, 1e5 * table.loc[table["exact"] < top, "prompts"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line(":", 1.3), "simulated": legend_point()}
     legend_with(axes, lines, loc="center right", bbox_to_anchor=(1.0, 0.45))
-    headline(figure, "The kernel 1 + x has an infinite error that simulations of long prompts miss")
     return figure

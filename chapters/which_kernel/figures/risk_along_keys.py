@@ -18,7 +18,7 @@ from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import KeyCurves
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label, legend_line, legend_with
+from companion.figures.style import ink, label, legend_line, legend_with
 
 # Error of an exact mean square error, as documented at `opposite_kernel_values`.
 QUADRATURE_ERROR = 2e-9
@@ -114,5 +114,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 1.12 * table["key"].max()), ylim=(-1.3 * gap, 1.05 * top))
     lines = {"debiased gradient descent": legend_line("--", 1.3), "best linear attention": legend_line(":", 1.5)}
     legend_with(axes, lines, loc="lower center", ncols=2)
-    headline(figure, "Pairs with slowly growing kernels beat linear attention")
     return figure

@@ -21,7 +21,7 @@ from chapters.which_kernel.pair_risks import BestPairs
 from chapters.which_kernel.retrieval import Retrieval
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, label
+from companion.figures.style import ink, label
 
 # "Far" above the best predictor: more than twice its error.
 FAR = 2.0
@@ -122,5 +122,4 @@ def draw(table: pd.DataFrame) -> Figure:
     ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 1000) if tick < 1.6 * table["ratio"].max()]
     axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
-    headline(figure, "Exponential growth is best for retrieval, slower growth for regression")
     return figure

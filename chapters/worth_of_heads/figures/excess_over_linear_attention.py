@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.long_prompts import Approach, RandomHeads
 from chapters.worth_of_heads.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import few_decades, headline, label, sequence
+from companion.figures.style import few_decades, label, sequence
 
 # Relative rounding of the closed form at values up to 1e4: their squares times the machine precision, with a reserve.
 ROUNDING = 1e-6
@@ -98,5 +98,4 @@ def draw(table: pd.DataFrame) -> Figure:
     few_decades(axes)
     values = [2, 5, 10, 20]
     axes.set_xticks(values, labels=[str(value) for value in values])
-    headline(figure, "More heads approach linear attention faster, but no bounded heads reach it")
     return figure

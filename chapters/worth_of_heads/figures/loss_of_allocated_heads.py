@@ -23,7 +23,7 @@ from matplotlib.ticker import NullLocator
 from chapters.worth_of_heads.allocation import Flow, Training
 from chapters.worth_of_heads.style import ALLOCATED, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import comparison_quantile, standard_error
 
 # Relative tolerance of the time of the emergence.
@@ -114,5 +114,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.yaxis.set_minor_locator(NullLocator())
     lines = {"training": legend_point(), "flow": legend_line("-"), "flow, unequal factors": legend_line("--", 1.5)}
     legend_with(axes, lines, loc="upper right")
-    headline(figure, "Heads first take one task each, and later leave this arrangement")
     return figure

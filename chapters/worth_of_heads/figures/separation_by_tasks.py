@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.separation import Separations, Simulated
 from chapters.worth_of_heads.style import ALLOCATED, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
 
 
 def numbers(separations: Separations, simulated: Simulated) -> Numbers:
@@ -106,5 +106,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set_ylim(1, 1.2 * end["long_prompts"])
     legend_with(axes, {"simulated": legend_point(), "$e$": legend_line(":", 1.3)}, loc="upper left")
-    headline(figure, "One head per task beats one shared head, and is itself not the best arrangement")
     return figure

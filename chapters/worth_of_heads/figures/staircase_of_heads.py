@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.disjoint_tasks import Staircase
 from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, label
+from companion.figures.style import label
 
 # The searches stop where keys are small and not zero, and where a gradient is small.
 SEARCH = 1e-3
@@ -93,5 +93,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks(table["heads"], labels=[f"{heads:.0f}" for heads in table["heads"]])
     axes.set_ylim(0.75 * table["bound"].min(), 1.3 * table["reached"].max())
     axes.legend(loc="upper right")
-    headline(figure, "The least error of several heads falls like a staircase")
     return figure

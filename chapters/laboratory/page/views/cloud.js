@@ -3,7 +3,7 @@ laboratory.view({
   name: "cloud",
   figure: "live_cloud",
   about: "Tokens in the plane, with a query to move",
-  says: "A query moves the output towards the tokens in its direction",
+  says: "A query moves the output towards the tokens in its direction, for a prompt and for the distribution of its tokens.",
   settings: {
     size: { label: "size of the query", low: 0, high: 3, step: 0.05, start: 2, say: (size) => size.toFixed(2) },
     angle: { label: "direction of the query", low: -180, high: 180, step: 5, start: 0, say: (angle) => `${angle}°` },

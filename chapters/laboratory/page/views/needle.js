@@ -3,7 +3,7 @@ laboratory.view({
   name: "needle",
   figure: "live_needle",
   about: "Risks of four heads, with a signal strength and a prompt length to move",
-  says: "Softmax has the excess risk ½ at a signal strength of about 2 ln L, a linear head at about L",
+  says: "The risk of softmax is one half at a signal strength of about 2 ln L, that of a linear head at one of about L.",
   settings: {
     nu: { label: "signal strength, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
     decades: { label: "prompt length, L", low: 0.3, high: 12, step: 0.05, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },

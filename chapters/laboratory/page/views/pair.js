@@ -3,7 +3,7 @@ laboratory.view({
   name: "pair",
   figure: "live_pair",
   about: "The plane of the keys of two heads, with a pair to move",
-  says: "No pair of keys has a lower risk than the best opposite pair",
+  says: "No pair of keys of the plane has a lower risk than the best pair with opposite keys.",
   settings: {
     first: { label: "first key, ω₁", low: -0.6, high: 0.6, step: 0.01, start: 0.4, say: (key) => key.toFixed(2).replace("-", "−") },
     second: { label: "second key, ω₂", low: -0.6, high: 0.6, step: 0.01, start: -0.1, say: (key) => key.toFixed(2).replace("-", "−") },

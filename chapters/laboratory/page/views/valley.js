@@ -3,7 +3,7 @@ laboratory.view({
   name: "valley",
   figure: "live_valley",
   about: "The plane of heads, with one to move",
-  says: "On finite prompts the best softmax head with u and b has a higher risk than the best linear head",
+  says: "On finite prompts even the best softmax head with two parameters has a higher risk than the best linear head.",
   settings: {
     u: { label: "factor of the scores, u", low: 0.05, high: 1, step: 0.005, start: 0.6, say: (u) => u.toFixed(3) },
     bu: { label: "slope on an infinite prompt, bu", low: 0, high: 2, step: 0.005, start: 0.9, say: (bu) => bu.toFixed(3) },
