@@ -85,6 +85,20 @@ def mean_exponent(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "
     return np.where(c <= MEAN_CHANGES, 1 - 2 * c**2, np.where(c < 1, rare, 0.0))
 
 
+def mean_correction(ratio: float) -> float:
+    r"""Return κ in `E Σp² = (B/τ) L^{-r} (1 - κ/ln L + …)` at fixed c between 1/√3 and 1, by a heuristic.
+
+    One token has a score g, and the other exponentials add up to nearly `S = L e^{τ²/2}`, so
+    `E Σp² = L E[(1 + S e^{-τg})^{-2}]`. In v = τg - ln S the normal density of g is proportional to
+    `e^{-av} e^{-v²/(2τ²)}`, a = (1 + c²)/(2c²). The integral of `e^{-av} (1 + e^{-v})^{-2}` is `M(a) = πs/sin πs`,
+    s = a - 1, and the next term of `e^{-v²/(2τ²)}` adds -M''(a)/(2τ²), where τ² = 2c² ln L. So `κ = M''/(4c² M)`.
+    """
+    s = (1 - ratio**2) / (2 * ratio**2)
+    slope = 1 / s - np.pi / np.tan(np.pi * s)  # of ln M
+    curvature = (np.pi / np.sin(np.pi * s)) ** 2 - 1 / s**2
+    return float((curvature + slope**2) / (4 * ratio**2))
+
+
 def typical_exponent(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"]:
     """Return the same exponent of `exp E ln Σp²`, the typical participation, by a heuristic.
 

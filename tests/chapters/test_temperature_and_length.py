@@ -87,6 +87,23 @@ def test_exponents_are_continuous_and_are_those_of_the_exact_averages(float64):
     np.testing.assert_allclose(scalings.frozen(np.asarray([0.5, 1.0, 4.0])), [0.0, 0.0, 0.75])
 
 
+@pytest.mark.parametrize("c", [0.65, 0.75])
+def test_the_next_term_of_the_mean_is_that_of_an_integral_and_of_exact_averages(float64, c):
+    """`M(a) = ∫ e^{-av} (1 + e^{-v})^{-2} dv`, and `E Σp² = M/(√(2π) τ) L^{-r} (1 - κ/ln L + …)`."""
+    a, log_length = (1 + c**2) / (2 * c**2), 330.0
+
+    def moment(power):
+        return integrate.quad(lambda v: v**power * np.exp(-a * v) * expit(v) ** 2, -60.0, 60.0)[0]
+
+    kappa = scalings.mean_correction(c)
+    np.testing.assert_allclose(kappa, moment(2) / moment(0) / (4 * c**2), rtol=1e-5)
+    tau = c * np.sqrt(2 * log_length)
+    leading = moment(0) / (np.sqrt(2 * np.pi) * tau) * np.exp(-scalings.mean_exponent(c) * log_length)
+    # the term of second order is at most three times the square of the first
+    next_term = kappa / log_length
+    np.testing.assert_allclose(participation(tau, log_length) / leading, 1 - next_term, atol=3 * next_term**2)
+
+
 @pytest.mark.parametrize(("halfwidth", "length"), [(0.3, 2), (1.7, 4), (6.0, 30), (25.0, 12)])
 def test_bounded_scores_agree_with_simulations(halfwidth, length):
     scores = np.random.default_rng(length).uniform(-halfwidth, halfwidth, (60000, length))

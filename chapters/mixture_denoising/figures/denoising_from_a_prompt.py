@@ -67,22 +67,22 @@ def _slow_claim(errors: dict[str, pd.DataFrame]) -> Claim:
 
 def _limit_claim(errors: dict[str, pd.DataFrame]) -> Claim:
     longest = max(errors["quarter"].columns)
-    scaled, limit = longest * errors["quarter"][longest], errors["limit"][0]
-    difference = scaled - limit
-    std_error = float(difference.sem())
+    scaled = longest * errors["quarter"][longest]
+    ratio = scaled / errors["limit"][0]
+    std_error = float(ratio.sem())
     return Claim.equal(
         "mixture-denoising-limit",
         f"At a quarter of the scores, L times the square error at L = {longest} is the limit from the "
-        "log-moment-generating function, on average over tasks (difference).",
-        float(difference.mean()),
-        0.0,
+        "log-moment-generating function (mean over tasks of their ratio).",
+        float(ratio.mean()),
+        1.0,
         within=comparison_quantile(1) * std_error,
         because="99.9 % quantile of one standard normal deviation; the correction of order 1/L is far smaller",
         source="derived here",
         box="prop-fluctuation",
         std_error=std_error,
         alternative=Alternative(
-            "the limit is the variance without a tilt", float((scaled - errors["untilted"][0]).mean())
+            "the limit is the variance without a tilt", float((scaled / errors["untilted"][0]).mean())
         ),
     )
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
+from chapters.temperature_and_length.scalings import Curves, frozen, mean_correction, mean_exponent, typical_exponent
 from chapters.temperature_and_length.simulated_prompts import Comparison
 from chapters.temperature_and_length.style import (
     COLOURS,
@@ -138,6 +138,9 @@ def _root_claim(normal: Curves) -> Claim:
     curve = normal[ROOT]
     log_lengths = curve.log_lengths[-2:]
     remainder = np.log(curve.mean[-2:]) + mean_exponent(curve.ratios[-2:]) * log_lengths
+    step = np.diff(np.log(log_lengths))[0]
+    # what the next term, -κ/ln L in ln P, adds to the exponent
+    next_term = -mean_correction(float(curve.ratios[-1])) * np.diff(1 / log_lengths)[0] / step
     return Claim.equal(
         "temperature-root-logarithm",
         (
@@ -145,10 +148,10 @@ def _root_claim(normal: Curves) -> Claim:
             "power of the length times (ln L)^(-1/2) (measured: the exponent of ln L, from the exact values at ln L = "
             f"{log_lengths[0]:.4g} and {log_lengths[1]:.4g})."
         ),
-        float(np.diff(remainder)[0] / np.diff(np.log(log_lengths))[0]),
+        float(np.diff(remainder)[0] / step),
         -0.5,
-        within=0.25,
-        because="half of the distance to the exponent 0; further corrections are of relative order 1/ln L",
+        within=2 * float(next_term),
+        because="twice what the next term of the expansion, of relative order 1/ln L, adds to the exponent",
         source="heuristic",
         box="three-scalings",
         alternative=Alternative("a constant times a power of the length", 0.0),
