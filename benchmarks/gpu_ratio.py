@@ -10,7 +10,7 @@ times and results in FOLDER. They may run at the same time. `--small` does few s
 
     .venv/bin/python -m benchmarks.gpu_ratio keep FOLDER
 
-writes `book/gpu.csv` and `book/gpu_agreement.csv`.
+writes `book/gpu.csv`, `book/gpu_agreement.csv` and `book/gpu_origin.csv`.
 """
 
 import argparse
@@ -113,7 +113,7 @@ STARTS, MANY, BATCH, STEP_SIZE = 4, (64, 1024), 128, 1e-3
 LENGTHS, EPISODES, RUNS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096), 128, 16
 SHOWN = "signs"
 LARGEST = "losses"
-TIMES, AGREEMENT = Path("book/gpu.csv"), Path("book/gpu_agreement.csv")
+TIMES, AGREEMENT, ORIGIN = (Path("book") / f"gpu{part}.csv" for part in ("", "_agreement", "_origin"))
 
 
 @dataclass(frozen=True)
@@ -292,9 +292,10 @@ def machine() -> dict[str, str]:
 def keep(folder: Path) -> None:
     """Write the tables of the book from the times and results of all places."""
     measured = {place: json.loads((folder / f"{place}.json").read_text()) for place in (CORES, GPU)}
-    source = {**origin(ROOT), **{key: measured[GPU][key] for key in ("device", "processor", "versions")}}
+    source = {"device": "", **origin(ROOT), **{key: measured[GPU][key] for key in ("device", "processor", "versions")}}
     times = {place: each["times"] for place, each in measured.items()}
-    pd.DataFrame(ratios(times)).assign(**source).to_csv(ROOT / TIMES, index=False)
+    pd.DataFrame(ratios(times)).to_csv(ROOT / TIMES, index=False)
+    pd.DataFrame([source]).to_csv(ROOT / ORIGIN, index=False)
     pd.DataFrame(agreements(folder)).to_csv(ROOT / AGREEMENT, index=False)
 
 
