@@ -85,13 +85,18 @@ def origin(root: Path) -> dict[str, str]:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True, check=True
     )
-    versions = [f"{name} {version}" for name in PEERS if (version := version_of(name))]
     return {
         "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit.stdout.strip(),
         "processor": processor(),
-        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "versions": versions(),
     }
+
+
+def versions() -> str:
+    """Return the versions of Python and of the installed peers."""
+    peers = [f"{name} {version}" for name in PEERS if (version := version_of(name))]
+    return ", ".join([f"Python {platform.python_version()}", *peers])
 
 
 def version_of(name: str) -> str | None:

@@ -6,15 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import contests, full, table  # noqa: E402
+from benchmarks import contests, full, gpu_ratio, table  # noqa: E402
 from benchmarks.__main__ import MODULES  # noqa: E402
-from companion.project.paths import Project  # noqa: E402
+from companion.project.notebooks import Notebook  # noqa: E402
+from companion.project.parameters import resolve  # noqa: E402
+from companion.project.paths import DEFAULT_PROFILE, Project  # noqa: E402
 
 
 def row(ours: float, peer: float, **change) -> dict:
@@ -125,3 +128,40 @@ def test_larger_parameters_are_shown_with_the_published_ones():
     published = {"runs": 3, "lengths": [1, 2], "taus": [0.5]}
     larger = {"runs": 10_000, "lengths": [1, 2, 4, 8], "taus": [0.5]}
     assert full.changes(larger, published) == ["runs 10,000 (3)", "lengths 4 from 1 to 8 (1 and 2)"]
+
+
+def test_trainings_on_a_gpu_have_the_sizes_of_the_profiles():
+    project = Project(ROOT)
+    for name, parameters in gpu_ratio.PARAMETERS.items():
+        default = resolve(project, Notebook.named(project, name), DEFAULT_PROFILE)
+        assert {key: default[key] for key in parameters} == parameters
+    heads, paths = (resolve(project, Notebook.named(project, name), "full") for name in gpu_ratio.PARAMETERS)
+    assert {length for _, length in gpu_ratio.HEADS} <= set(heads["sgd_lengths"])
+    sizes = (gpu_ratio.STARTS, gpu_ratio.BATCH, gpu_ratio.STEP_SIZE)
+    assert sizes == (heads["sgd_runs"], heads["sgd_batch"], heads["sgd_step_size"])
+    assert list(gpu_ratio.LENGTHS) == paths["lengths"]
+    assert (paths["episodes"], paths["runs"]) == (gpu_ratio.EPISODES, gpu_ratio.RUNS)
+
+
+def test_a_gpu_is_compared_with_the_fastest_way_of_two_cores():
+    way = {"notebook": "a", "training": "b", "runs": 4}
+    cores = [{**way, "seconds": [8.0, 9.0, 7.0]}, {**way, "seconds": [2.0, 6.0, 4.0]}]
+    [ratio] = gpu_ratio.ratios({"cpu": cores, "gpu": [{**way, "seconds": [2.0, 2.0, 2.0]}]})
+    assert (ratio["two cores"], ratio["ratio"], ratio["least"], ratio["greatest"]) == ("4", "2", "1", "3")
+
+
+def test_differences_on_a_gpu_are_in_standard_errors_where_there_are_any():
+    old = {"loss": np.array([1.0, 2.0]), "loss_std_error": np.array([0.1, 0.2]), "heads": np.array([4.0, 0.0])}
+    new = {**old, "loss": np.array([1.0, 1.0]), "heads": np.array([4.0, 4e-6])}
+    assert gpu_ratio.movement(old, new, "loss") == pytest.approx(1.0)
+    assert gpu_ratio.movement(old, new, "heads") == pytest.approx(1.0)
+    assert gpu_ratio.agreement(old, new)["numbers"] == "4"
+
+
+def test_published_results_of_a_gpu_are_within_tolerances():
+    """With equal prompts they agree to the tolerance of published numbers; with other prompts, statistically."""
+    times, agreement = pd.read_csv(ROOT / gpu_ratio.TIMES), pd.read_csv(ROOT / gpu_ratio.AGREEMENT)
+    assert set(times["notebook"]) == set(agreement["notebook"]) == set(gpu_ratio.PARAMETERS)
+    assert ((times["least"] <= times["ratio"]) & (times["ratio"] <= times["greatest"])).all()
+    assert pd.read_csv(ROOT / gpu_ratio.ORIGIN).notna().all(axis=None)
+    assert (agreement["movement"] < 1).all()
