@@ -46,7 +46,8 @@ def _loss(weights: Float[Array, "heads 2 d d"], key: PRNGKeyArray) -> Float[Arra
 
 
 @partial(jax.jit, static_argnames=("heads", "steps"))
-def _run(key: PRNGKeyArray, heads: int, steps: int) -> Float[Array, " rows"]:
+@partial(jax.vmap, in_axes=(0, None, None))
+def _runs(key: PRNGKeyArray, heads: int, steps: int) -> Float[Array, " rows"]:
     start = INITIAL_STD * jr.normal(key, (heads, 2, DIMENSION, DIMENSION))
     optimiser = optax.chain(optax.clip_by_global_norm(CLIP), optax.sgd(STEP_SIZE))
     path = sgd(_loss, start, optimiser=optimiser, steps=steps, every=steps // ROWS, key=jr.fold_in(key, 1))
@@ -72,7 +73,7 @@ def train_heads(steps: int, runs: int, *, key: PRNGKeyArray) -> pd.DataFrame:
     recorded = np.arange(1, ROWS + 1) * (steps // ROWS)
     rows = []
     for heads in (1, 2):
-        of_runs = [_run(key, heads, steps) for key in jr.split(key, runs)]
+        of_runs = np.asarray(_runs(jr.split(key, runs), heads, steps))
         rows += [
             {"heads": heads, "run": run, "steps": step, "excess": value}
             for run, path in enumerate(of_runs)
