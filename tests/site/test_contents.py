@@ -5,7 +5,7 @@ import re
 import zipfile
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from companion.figures import store
 from companion.project.notebooks import Notebook
@@ -78,4 +78,12 @@ def test_the_data_of_a_chapter_is_one_archive(browser: Browser, address: str, pr
     assert sorted(files) == sorted(
         f"{name}/{figure}{kind}" for figure in figures for kind in (store.DATA, store.RECORD)
     )
+    page.close()
+
+
+def test_the_list_of_pages_shows_the_current_one(browser: Browser, address: str, project: Project):
+    page = browser.new_page(viewport=DESKTOP)
+    for name in (project.notebooks()[0], project.notebooks()[-1]):
+        page.goto(f"{address}/book/{name}.html")
+        expect(page.locator(".bd-sidebar-primary .current.active").first).to_be_in_viewport()
     page.close()

@@ -51,6 +51,8 @@ def serious(page: Page) -> list[str]:
         ("lemma 2.1", "Lemma 2.1 of [BB26] "),
         ("Fig. 12", "Fig. 12 "),
         ("2 ln L", "Fig. "),
+        ("2lnL", "Fig. "),
+        ("thm 4.3", "Theorem 4.3 "),
         ("tau", "Symbol τ: "),
         ("τ", "Symbol τ: "),
         ("tilted_mean", "Library tilted_mean: "),
@@ -103,6 +105,28 @@ def test_arrow_keys_choose_and_escape_closes(page: Page):
     expect(field).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(DIALOG)).to_be_hidden()
+
+
+def test_the_next_search_replaces_the_last_one(page: Page):
+    hits(page, "abc")
+    page.keyboard.press("Escape")
+    expect(page.locator(DIALOG)).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(page.locator(FIELD)).to_be_focused()
+    page.keyboard.type("xyz")
+    expect(page.locator(FIELD)).to_have_value("xyz")
+
+
+def test_a_page_of_the_results_marks_no_single_letters(page: Page, address: str):
+    """Of "2 ln L" nothing is marked; a longer word is marked in the text, and not in the list of pages."""
+    for query, marked in (("2 ln L", False), ("freezing", True)):
+        page.goto(f"{address}/search.html?q={quote(query)}")
+        page.locator("#search-results li a").first.click()
+        page.wait_for_load_state()
+        page.wait_for_timeout(500)  # Sphinx marks the words after a short time
+        texts = page.locator("article span.highlighted").all_text_contents()
+        assert all(len(text) > 2 for text in texts)
+        assert bool(texts) == marked
 
 
 def test_the_last_option_searches_the_text_of_all_pages(page: Page):

@@ -126,7 +126,7 @@ class FigureDirective(SphinxDirective):
             parts.insert(0, nodes.inline("", "schematic" if record.is_schematic else "no claims"))
         headline = " ".join(record.caption.split("\n\n")[0].split())
         target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
-        parts.append(("cite", "cite", [citation(project, figure, headline, f"Figure {name}", target)]))
+        parts.append(("cite", "cite", [citation(project, name.replace("/", "-"), headline, f"Figure {name}", target)]))
         return line(f"About the figure {figure}", parts, ["companion-details"], figure_anchor(figure))
 
 
@@ -256,7 +256,8 @@ def _parameters(project: Project, record: FigureRecord) -> str:
         (f"`{name}`", code(f"{value}"), escaped_formulas(fields[name].description or ""))
         for name, value in record.parameters.items()
     ]
-    other = f"Other values: `companion run {record.notebook} -p name=value`."
+    command = f"companion run {record.notebook} --figure {record.figure}"
+    other = f"Recompute this figure: `{command}`; with other values: `{command} -p name=value`."
     return f"{table(('parameter', 'value', 'meaning'), rows)}\n\n{other}"
 
 

@@ -62,7 +62,8 @@
       const shown = { kind, label: plain(label), text: plain(text), page: plain(title), href: `${root}${file}${anchor && `#${anchor}`}` };
       const named = kind === "page" ? shown.text : shown.label;
       const also = ["figure", "box"].includes(kind) ? anchor.replace(/^fig-/, "") : "";
-      return { ...shown, name: ` ${normal(named)} `, means: ` ${normal(shown.text).replace(/^the /, "")} `, words: ` ${normal(`${shown.label} ${shown.text} ${also}`)} ` };
+      const words = ` ${normal(`${shown.label} ${shown.text} ${also}`)} `;
+      return { ...shown, name: ` ${normal(named)} `, means: ` ${normal(shown.text).replace(/^the /, "")} `, words, joined: words.replace(/ /g, "") };
     });
   };
   let loading = null;
@@ -75,11 +76,12 @@
   }));
 
   // How well an entry fits the words of a query, 0 if a word is missing. A number or a word of one or two letters must be
-  // a whole word, except the last one, which may not be complete; a longer one may be the beginning of a word.
+  // a whole word, except the last one, which may not be complete; a longer one may be the beginning of a word, and one
+  // with a number may be a formula without its spaces.
   const fits = (entry, words, query) => {
     const has = (word, last) => {
       if (/^\p{N}+$/u.test(word) || (word.length < 3 && !last)) return entry.words.includes(` ${word} `);
-      return entry.words.includes(` ${word}`) || (word.length > 3 && entry.words.includes(word)) ||
+      return entry.words.includes(` ${word}`) || (word.length > 3 && /\p{N}/u.test(word) && entry.joined.includes(word)) || (word.length > 3 && entry.words.includes(word)) ||
         (word.length > 3 && word.endsWith("s") && entry.words.includes(` ${word.slice(0, -1)} `));
     };
     if (!words.every((word, index) => has(word, index === words.length - 1))) return 0;
@@ -93,8 +95,10 @@
     else if (entry.words.includes(` ${query}`)) score += 10;
     return score;
   };
+  const SHORT = { thm: "theorem", lem: "lemma", eq: "equation", rem: "remark" };
   const search = (text) => {
-    const query = normal(plain(text.replace(/\\[a-zA-Z]+/g, (command) => formula(command))));
+    const query = normal(plain(text.replace(/\\[a-zA-Z]+/g, (command) => formula(command))))
+      .replace(/^\p{L}+(?= |$)/u, (word) => SHORT[word] ?? word);
     const words = query.split(" ").filter(Boolean);
     if (!words.length || !entries) return [];
     return entries.map((entry) => [fits(entry, words, query), entry]).filter(([score]) => score > 0)
@@ -151,7 +155,7 @@
         hits.length === SHOWN ? `The first ${SHOWN} results` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
       choose(text ? 0 : -1);
     };
-    field.addEventListener("focus", () => load().then(update));
+    field.addEventListener("focus", () => { field.select(); load().then(update); });
     field.addEventListener("input", () => load().then(update));
     field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") choose(chosen + 1);
@@ -211,6 +215,18 @@
       return summary;
     };
   };
+  // The page that a result opens marks every occurrence of the words of the query, also of "l" in "2 ln L": only longer ones
+  // are left.
+  const markLongWords = () => {
+    const parse = Search._parseQuery, KEY = "sphinx_highlight_terms";
+    const shorten = () => localStorage.setItem(KEY, (localStorage.getItem(KEY) ?? "").split(" ").filter((term) => term.length > 2).join(" "));
+    Search._parseQuery = (query) => {
+      const parsed = parse(query);
+      shorten();
+      return parsed;
+    };
+    shorten(); // the query of the address may have been read already
+  };
   const offerEntries = (results) => {
     const query = new URLSearchParams(location.search).get("q");
     if (!query) return;
@@ -226,6 +242,7 @@
     const results = document.getElementById("search-results");
     if (results && typeof Search !== "undefined") {
       mendExcerpts();
+      markLongWords();
       offerEntries(results);
     }
   });
