@@ -283,7 +283,7 @@ def ill_conditioned_covariance_takes_longest(table):
     assert len(arrivals) > 2
 
 
-def a_prompt_shows_pairs_and_asks_for_a_label(table):
+def outputs_approach_the_missing_label_of_the_task(table):
     prompt = table[table["part"] == "prompt"].pivot_table(index="place", columns="entry", values="value")
     covariates, labels = prompt.drop(columns="y").to_numpy(), prompt["y"].to_numpy()
     assert len(covariates) > covariates.shape[1] + 1
@@ -292,6 +292,9 @@ def a_prompt_shows_pairs_and_asks_for_a_label(table):
     # the task of the first columns gives the last label, too
     task = np.linalg.lstsq(covariates[:-1], labels[:-1])[0]
     assert np.allclose(covariates @ task, labels, atol=1e-4)
+    for _, outputs in groups(table[table["part"] == "answer"], "entry", by="place"):
+        errors = (outputs["value"] - labels[-1]).abs()
+        assert errors.iloc[-1] < errors.iloc[0] / FAR
 
 
 # --- laboratory
@@ -1052,7 +1055,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "icl_infinite/escape_from_saddle": ("icl-infinite-saddle", more_balanced_starts_wait_longer),
     "icl_infinite/infinite_flow": ("icl-infinite-limit", ill_conditioned_covariance_takes_longest),
     "icl_infinite/initialisation_interval": ("icl-infinite-every-alpha",),
-    "icl_infinite/one_prompt": ("icl-infinite-fills-in", a_prompt_shows_pairs_and_asks_for_a_label),
+    "icl_infinite/one_prompt": ("icl-infinite-fills-in", outputs_approach_the_missing_label_of_the_task),
     "icl_infinite/token_scales": ("icl-infinite-task-scale",),
     "laboratory/live_cloud": (a_query_moves_the_output_in_its_direction,),
     "laboratory/live_needle": (softmax_needs_two_log_lengths_and_a_linear_head_the_length,),

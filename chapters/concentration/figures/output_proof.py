@@ -1,17 +1,17 @@
 r"""The output concentrates because prompts and queries with a large weight become rarer as the prompt grows.
 
 Two steps of the proof for Gaussian tokens. Left: the normalised partition function
-$W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, whose mean is 1 at every query size $\tau$, with the median,
-the central half and nine tenths of the prompts. It concentrates only for small $\tau$, where many tokens contribute. If
-$\tau$ exceeds the size of the largest of $L$ normals (dotted), the largest term (dashed: its median) is most of $W$.
-Right: fraction of prompts and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two
-standard errors), for token scales $\sigma$; it falls like $L^{-c/\sigma^2}$. The table also has the error, for the
-smallest $\sigma$, the contribution of prompts with a weight above $M$, and the bound
-$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
+$W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, the sum of the weights over its mean, so that the mean of $W$
+is 1 at every query size $\tau$; with the median, the central half and nine tenths of the prompts. It concentrates only
+for small $\tau$, where many tokens contribute. If $\tau$ exceeds the size of the largest of $L$ normals (dotted), the
+largest term (dashed: its median) is most of $W$. Right: fraction of prompts and queries with a weight above
+$M=L^\kappa$, exact (lines) and simulated (points, two standard errors), for token scales $\sigma$; it falls like
+$L^{-c/\sigma^2}$. The table also has the error, for the smallest $\sigma$, the contribution of prompts with a weight
+above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
 
-Alt: Two panels. Left, a band around zero, marked "many tokens", bends downward and widens as the query grows, where it
-is marked "one token". Right, log-log: falling curves with points, the lowest falling fastest and the highest almost
-flat near one.
+Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
+grows, where it is marked "one token has most of it". Right, log-log: falling curves with points, the lowest falling
+fastest and the highest almost flat near one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
-from chapters.concentration.style import coloured
+from chapters.concentration.style import WIDE, coloured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, few_decades, ink, label, legend_line
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
@@ -146,7 +146,7 @@ def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the distribution of the partition function, and the fraction with a large weight."""
-    figure, (first, second) = plt.subplots(1, 2, figsize=(8.5, 4.6), width_ratios=(1.15, 1))
+    figure, (first, second) = plt.subplots(1, 2, figsize=WIDE, width_ratios=(1.25, 1))
     partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
     _partition_panel(first, partition)
     for sigma, colour, marker in coloured(sorted(fraction["sigma"].unique())):
@@ -154,9 +154,11 @@ def draw(table: pd.DataFrame) -> Figure:
         exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
         second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
         error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
-        label(second, exact["x"].max(), exact["value"].iloc[-1], rf"$\sigma={sigma:g}$", colour)
+        name = rf"$\sigma={sigma:g}$" if sigma > fraction["sigma"].min() else f"token scale\n$\\sigma={sigma:g}$"
+        label(second, exact["x"].max(), exact["value"].iloc[-1], name, colour)
     second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
-    second.set(ylabel="fraction of prompts and queries", title="rare: a weight above $M$")
+    second.set(ylabel="fraction of prompts and queries\nwith a weight above $M=L^\\kappa$")
+    second.set_title("A large weight: rarer in longer prompts")
     few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
     return figure
@@ -172,11 +174,17 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.plot(alone["x"], alone["value"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linewidth=1)
     axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
-    axes.set(xlim=(0, taus.max()), ylim=(None, 4), xlabel=r"size of the query, $\tau$", ylabel=r"$\ln W$")
-    axes.set_title(f"sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
-    for x, words, side in ((0.04, "many tokens", "left"), (0.97, "one token", "right")):
-        axes.text(x, 0.97, words, transform=axes.transAxes, ha=side, va="top", fontsize=12, fontweight="bold")
+    axes.set(
+        xlim=(0, taus.max()),
+        ylim=(None, 4),
+        xlabel=r"size of the query, $\tau$",
+        ylabel=r"sum of the weights over its mean, $\ln W$",
+    )
+    axes.set_title(f"A large weight spreads the sum ($L={int(frame['tokens'].iloc[0])}$)")
+    for x, words, side in ((0.04, "many tokens\nshare the sum", "left"), (0.97, "one token\nhas most of it", "right")):
+        axes.text(x, 0.98, words, transform=axes.transAxes, ha=side, va="top", fontweight="bold")
+    label(axes, alone["x"].min(), -4, "the largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")
     middle = Line2D([], [], color="C0", linewidth=2)
     bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
-    names = ["median of $W$", "half of the prompts", "nine tenths", "largest term alone", "largest of $L$ normals"]
-    axes.legend([middle, *bands, legend_line("--", 1.5), legend_line(":", 1.5)], names, loc="lower left")
+    names = ["median", "central half", "nine tenths", "largest term"]
+    axes.legend([middle, *bands, legend_line("--", 1.5)], names, loc="lower left", handlelength=1.3)

@@ -1,13 +1,14 @@
-r"""A prompt of in-context regression contains pairs of one hidden task and a query whose label is missing.
+r"""A prompt contains pairs of one hidden task and a query, whose missing label the outputs approach as it grows.
 
 Left: a prompt with one token per column. The upper rows are the entries of the covariate, the last row is its label,
-which depends on a vector $w$ that is drawn for this prompt and not shown. In the last column, the query, the label is
-missing. Right: outputs of the balanced head of risk zero for this query, for prompts of increasing length with the same
-$w$, with softmax and with linear attention. The dashed line is the missing label.
+which depends on a vector $w$ that is drawn for this prompt and not shown: the hidden task of in-context regression. In
+the last column, the query, the label is missing. Right: outputs of the balanced head of risk zero for this query, for
+prompts of increasing length with the same $w$, with softmax and with linear attention. The dashed line is the missing
+label.
 
-Alt: Left, a grid of coloured cells, one column per token, with numbers; the lowest cell of the last column contains a
-question mark. Right, a line chart of two outputs against the length of the prompt: both fluctuate at first and end on a
-dashed horizontal line.
+Alt: Left, a grid of coloured cells with numbers, one column per token, under a bracket named "pairs of one hidden
+task". The last column is named "query"; its lowest cell has a frame and contains a question mark. Right, a line chart
+of two outputs against the length of the prompt: both fluctuate at first and end on a dashed horizontal line.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -168,7 +170,8 @@ def draw(table: pd.DataFrame) -> Figure:
         label(right, farthest["place"], farthest["value"], str(name), colour, xytext=(8, 4))
     right.axhline(target, color=ink(), linestyle="--", linewidth=1.5)
     label(right, outputs["place"].max(), target, "missing\nlabel", ink(), xytext=(14, 0))
-    right.set(xscale="log", xlabel="prompt length $L$", ylabel="output for the query")
+    right.set(xscale="log", xlabel="number of pairs in the prompt, $L$", ylabel="predicted label of the query")
+    right.minorticks_off()
     return figure
 
 
@@ -188,11 +191,28 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
             text = "?" if np.isnan(values[row, column]) else f"{round(values[row, column], 1) + 0.0:.1f}"
             colour = ink() if text == "?" else _readable(signed((values[row, column] / size + 1) / 2))
             text = text.replace("-", "−")
-            axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
+            size_of_text, weight = (18, "bold") if text == "?" else (9, "normal")
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                text,
+                color=colour,
+                ha="center",
+                va="center",
+                fontsize=size_of_text,
+                weight=weight,
+            )
+    missing = Rectangle(
+        (columns - 1, rows - 1), 1, 1, fill=False, edgecolor=ink(), linewidth=3, clip_on=False, zorder=3
+    )
+    axes.add_patch(missing)
+    for left, right, words in ((0, columns - 1, "pairs $(x,y)$ of one hidden task"), (columns - 1, columns, "query")):
+        axes.plot([left + 0.1, right - 0.1], [-0.15, -0.15], color=ink(), linewidth=1.5, clip_on=False)
+        label(axes, (left + right) / 2, -0.15, words, ink(), xytext=(0, 5), ha="center", va="bottom")
     axes.axhline(rows - 1, color=ink(), linewidth=1.5)
     axes.axvline(columns - 1, color=ink(), linewidth=1.5)
-    axes.invert_yaxis()
-    axes.set_xticks(np.arange(columns) + 0.5, [*(f"$z_{i}$" for i in range(1, columns)), "query"])
+    axes.set_xticks(np.arange(columns) + 0.5, [*(f"$z_{i}$" for i in range(1, columns)), "label\nmissing"])
+    axes.set_ylim(rows, -0.2)
     axes.set_yticks(np.arange(rows) + 0.5, [*(f"$x_{{{i}}}$" for i in range(1, rows)), "label $y$"])
     axes.tick_params(length=0)
     axes.grid(False)

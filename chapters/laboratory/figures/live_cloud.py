@@ -2,14 +2,14 @@ r"""A query moves the output towards the tokens in its direction, for a prompt a
 
 Left: the tokens of one prompt. The area of a circle grows with the softmax weight of the token at the query $z$
 (arrow). Square: the mean of the distribution, which is its output at the query 0. Star: the output of the distribution
-at $z$. Cross: the output of the prompt at $z$. Right: both outputs minus the mean, in the direction of the
-query, against the size of the query. The output of a prompt cannot move further than its outermost token in this
-direction, so its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance. Its output
-minus the mean is proportional to the size of the query.
+at $z$. Cross: the output of the prompt at $z$. Right: both outputs minus the mean, in the direction of the query,
+against the size of the query. The output of a prompt cannot move further than its outermost token in this direction, so
+its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance. Its output minus the mean is
+proportional to the size of the query.
 
-Alt: Two panels. Left, clusters of points in the plane, with larger circles towards the tip of an arrow, and
-a square, a star and a cross. Right, two curves of the output against the size of the query that level off, below a
-dashed straight line.
+Alt: Two panels. Left, clusters of points in the plane, with larger circles towards the tip of an arrow named "query". A
+square is at the foot of the arrow, a star and a cross are near its tip. Right, two curves of the output against the
+size of the query that level off, below a dashed straight line.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import ink, label
 
 LARGEST, TOKENS = 3.0, 300
 # Nodes per coordinate of a query; an odd number, so that zero is a node.
@@ -128,28 +128,30 @@ def draw(table: pd.DataFrame) -> Figure:
     cloud.scatter(tokens["x"], tokens["y"], s=4 + 10 * tokens["weight"], **look)
     mean = ray.iloc[0]
     law, prompt = (rows.iloc[(rows["x"] - SHOWN["size"]).abs().argmin()] for rows in (ray, prompt_ray))
+    label(cloud, SHOWN["size"] / 4, 0, "query", "C4", xytext=(0, 3), ha="center", va="bottom", fontsize=12)
     cloud.annotate("", (SHOWN["size"], 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "C4", "linewidth": 2})
     marks = {"markeredgecolor": ink(), "markerfacecolor": cloud.get_facecolor(), "linestyle": ""}
-    cloud.plot(mean["u"], mean["v"], "s", markersize=8, label="mean of the distribution", **marks)
-    cloud.plot(law["u"], law["v"], "*", markersize=16, label="output of the distribution", **marks)
-    cloud.plot(
-        prompt["u"], prompt["v"], "x", markersize=9, markeredgewidth=2.5, color="C1", label="output of the prompt"
-    )
+    cloud.plot(mean["u"], mean["v"], "s", markersize=8, label="output at the query 0, the mean", **marks)
+    cloud.plot(law["u"], law["v"], "*", markersize=16, label="output, infinite prompt", **marks)
+    name = f"output, these {SHOWN['tokens']} tokens"
+    cloud.plot(prompt["u"], prompt["v"], "x", markersize=9, markeredgewidth=2.5, color="C1", label=name)
     cloud.set(xlim=(-3.2, 3.2), ylim=(-3.3, 3.3), aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
     cloud.grid(visible=False)
-    cloud.legend(loc="upper right", fontsize=9)
+    cloud.set_title(f"The output at a query of size {SHOWN['size']:g}")
+    growth.set_title("The output at every size of the query")
+    cloud.legend(loc="lower left", fontsize=10)
     lines = {
         "law": ("C0", "-", ray),
         "prompt": ("C1", "-", prompt_ray),
         "Gaussian": (ink(), "--", by_kind["Gaussian"]),
     }
     names = {
-        "law": "distribution (infinite prompt)",
-        "prompt": f"prompt of {SHOWN['tokens']} tokens",
-        "Gaussian": "Gaussian distribution",
+        "law": "infinite prompt",
+        "prompt": f"these {SHOWN['tokens']} tokens",
+        "Gaussian": "Gaussian distribution instead",
     }
     for kind, (colour, dashes, rows) in lines.items():
         growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=names[kind])
-    growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="output minus mean, along the query")
+    growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="move of the output along the query")
     growth.legend(loc="upper left")
     return figure

@@ -69,18 +69,24 @@ def _price_claim(frame: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points and the form for long prompts, in one colour per length."""
     figure, axes = plt.subplots(figsize=SIZE)
-    axes.set(yscale="log", xlabel=r"key $\omega$ of the single head", ylabel="price of one head")
+    axes.set(
+        yscale="log", xlabel=r"key $\omega$ of the single head", ylabel="extra risk of one head\nover its opposite pair"
+    )
     for length, colour, marker in by_length(sorted(table["length"].unique())):
         rows = table[table["length"] == length]
         axes.plot(rows["key"], rows["exact"], color=colour, linewidth=2)
         axes.plot(rows["key"], rows["long_prompts"], color=colour, linewidth=1.3, linestyle="--")
         error_bars(axes, rows["key"], rows["even_part"], rows["even_part_std_error"], color=colour, marker=marker)
         label(axes, rows["key"].iloc[-1], rows["exact"].iloc[-1], f"$L={length}$", colour, xytext=(9, 0))
-    lines = {"exact": legend_line("-"), "long prompts": legend_line("--", 1.3), "even part, simulated": legend_point()}
+    lines = {
+        "extra risk, exact": legend_line("-"),
+        "mean square of the even part of the output, simulated": legend_point(),
+        "extra risk, form for long prompts": legend_line("--", 1.3),
+    }
     ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
     values = table[["exact", "long_prompts", "even_part"]]
-    axes.set_ylim(0.8 * values.min().min(), 1.6 * values.max().max())
-    legend_with(axes, lines, loc="upper left", ncols=3)
+    axes.set_ylim(0.8 * values.min().min(), 2.1 * values.max().max())
+    legend_with(axes, lines, loc="upper left")
     return figure

@@ -5,8 +5,8 @@ exact error of finite prompts, averaged over queries and divided by the error of
 exact, one per prompt length up to $\ln L=20$, with markers at their minima. The dashed curve is the limit of long
 prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
 
-Tokens and queries are standard normal, and the target is the query itself. Linear attention has the error
-$d(d+1)/L$ at every prompt length. The minimum of the dashed curve is the price of one head.
+Tokens and queries are standard normal, and the target is the query itself. Linear attention has the error $d(d+1)/L$ at
+every prompt length. The minimum of the dashed curve is the price of one head.
 
 Alt: Chart with two logarithmic axes. Solid curves fall to a common minimum at the left and rise to the right, the
 higher the longer the prompts. The dashed curve goes to infinity at one half.
@@ -101,7 +101,13 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axvline(0.5, color=ink(), linestyle=":", linewidth=1)
     axes.axvline(1.0, color=ink(), linestyle="-", linewidth=1)
     label(axes, 1.0, 2.3, "balanced\noptimum", ink(), xytext=(8, 0))
-    axes.set(xscale="log", yscale="log", xlabel=r"$c^2$", ylabel="error over that of linear attention")
+    label(axes, 0.5, 2.3, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"squared factor of the scores, $c^2$",
+        ylabel="error over that of linear attention",
+    )
     axes.set(ylim=(2, HIGHEST), xlim=(table["factor"].min(), 1.0))
     ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1]
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])

@@ -1,16 +1,17 @@
 r"""Runs that start on the manifold stay on it; from other starts, some flat erf heads end with exchanged roles.
 
 The manifold is $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$. The distance is the norm of
-these three cross overlaps, against the steps of projected gradient descent, as a part of all steps of the head. Curves
-are medians over random starts anywhere on the spheres, and bands contain the central 80 %. Below the break of the axis:
-random starts on the manifold, up to rounding. Erf attention with a small last $\lambda$ comes close to the manifold in
-a part of its runs, and ends far from it in the others, with the roles of $k$ and $v$ exchanged. The sharp erf and
-softmax end about as far from it as they started.
+these three cross overlaps, against the steps of projected gradient descent, as a part of all steps of the head. There
+is one column per head; erf attention is flat for a small sharpness $\lambda$. Curves are medians over random starts
+anywhere on the spheres, and bands contain the central 80 %. Dotted: exactly exchanged roles, $k=v^\star$ and
+$v=k^\star$, at the distance $\sqrt2$. Below the break of the axis: random starts on the manifold, up to rounding. Erf
+attention with a small last $\lambda$ comes close to the manifold in a part of its runs, and ends far from it in the
+others, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it as they started.
 
-Alt: Four curves with bands on a logarithmic axis, one per head. With the flat erf and the decreasing schedule the bands
-widen, from far below the start up to one, and the curve ends near one end of the band. With the sharp erf and with
-softmax they end near their start. Below a break of the axis are flat lines at the size of rounding errors: the starts
-on the manifold.
+Alt: Four columns with a curve and a band on a logarithmic axis, one per head, below a dotted line named "roles of key
+and value exchanged". With the flat erf and the decreasing schedule the bands widen, from far below the start up to one,
+and the curve ends near one end of the band. With the sharp erf and with softmax they end near their start. Below a
+break of the axis are flat lines at the size of rounding errors: the starts on the manifold.
 """
 
 import matplotlib.pyplot as plt
@@ -100,28 +101,34 @@ def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the distances at the end, one band per head, from starts anywhere and from starts on the manifold."""
+    """Draw the distances in one column per head: above from starts anywhere, below from starts on the manifold."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, (above, below) = plt.subplots(2, 1, figsize=(8.0, 4.8), sharex=True, height_ratios=(4, 1))
+    figure, panels = plt.subplots(
+        2, len(heads), figsize=(9.0, 4.8), sharex=True, sharey="row", height_ratios=(4, 1), squeeze=False
+    )
     anywhere = table["start"] == "anywhere"
-    for panel, rows in ((above, table[anywhere]), (below, table[~anywhere])):
-        for head, colour, line in zip(heads, ("C3", "C4", "C2", "C0"), ("-", "-", "-", "-"), strict=True):
+    names = ("flat erf", "sharp erf", "erf, ever flatter", "softmax")
+    for column, (head, name, colour) in enumerate(zip(heads, names, ("C3", "C4", "C2", "C0"), strict=True)):
+        for panel, rows in zip(panels[:, column], (table[anywhere], table[~anywhere]), strict=True):
             curve = rows[rows["head"] == head]
-            curve = curve.assign(step=curve["step"] / curve["step"].max())
-            draw_band(panel, curve, colour, line)
-            if panel is above:
-                last = curve.iloc[-1]
-                label(panel, 1, last["median"], head.replace("λ", "$\\lambda$"), colour, fontsize=12)
-        panel.set_yscale("log")
-        panel.yaxis.set_minor_locator(NullLocator())
-    above.spines["bottom"].set_visible(False)
-    above.tick_params(bottom=False)
-    for panel, edge in ((above, 0), (below, 1)):  # the break of the axis
-        panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
-    above.set(ylim=(table[anywhere]["low"].min() / 4, 2), ylabel="distance to the manifold", xlim=(0, 1))
+            draw_band(panel, curve.assign(step=curve["step"] / curve["step"].max()), colour, "-")
+        above, below = panels[:, column]
+        above.axhline(np.sqrt(2), color=ink(), linestyle=":", linewidth=1.5)
+        above.set_title(name + "\n" + head.split(", ")[1].replace("λ", "$\\lambda$"), color=colour)
+        above.spines["bottom"].set_visible(False)
+        above.tick_params(bottom=False)
+        for panel, edge in ((above, 0), (below, 1)):  # the break of the axis
+            panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
+    (first, *_), (lowest, *_) = panels
     on_it = table[~anywhere]
-    below.set(ylim=(on_it["low"].min() / 50, 50 * on_it["high"].max()), xlabel="training time, as a part of the whole")
-    below.set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
-    for panel, words in ((above, "starts anywhere"), (below, "starts on the manifold, all four heads")):
-        panel.annotate(words, (0.02, 0.08), xycoords="axes fraction")
+    for panel, low, high in ((first, table[anywhere]["low"].min() / 4, 4.0), (lowest, on_it["low"].min() / 50, None)):
+        panel.set(yscale="log", ylim=(low, high or 50 * on_it["high"].max()), xlim=(0, 1))
+        panel.yaxis.set_minor_locator(NullLocator())
+    lowest.set(yticks=[10.0 ** np.round(np.log10(on_it["median"].median()))], xticks=[0, 0.5, 1])
+    lowest.set_xticklabels(["0", "0.5", "1"])
+    figure.supxlabel("training time, as a part of the whole")
+    first.set_ylabel("size of the cross overlaps\n(distance to the manifold)")
+    label(panels[0, -1], 1, np.sqrt(2), "roles of key and\nvalue exchanged", ink())
+    label(panels[0, -1], 1, 0.05, "starts\nanywhere", ink(), xytext=(6, 0))
+    label(panels[1, -1], 1, on_it["median"].iloc[-1], "starts on\nthe manifold", ink())
     return figure

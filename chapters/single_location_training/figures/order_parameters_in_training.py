@@ -2,14 +2,17 @@ r"""From starts on the manifold, training finds the value before the key, and so
 
 Overlaps of the value (left) and of the key (right) with their directions, against the steps of projected gradient
 descent, as a part of all steps of the head. They are 1 for the exact directions; from the dotted line on, a direction
-counts as found. Curves are medians over random starts with zero cross overlaps, and bands contain the central 80 %. The
-numbers are median excess risks at the end, in units of $\gamma^2$; the output 0 has the risk 1. The value reaches its
-direction for all heads, the key covers only a part of the way. The sharp erf keeps a large risk, because it gives
-weight to the other tokens; a decreasing $\lambda$ removes it. The table also has the risks during training.
+counts as found, and a circle marks when the median reaches it. Curves are medians over random starts with zero cross
+overlaps, and bands contain the central 80 %. The numbers are median excess risks at the end, in units of $\gamma^2$;
+the output 0 has the risk 1. The value reaches its direction for all heads, the key covers only a part of the way. The
+sharp erf keeps a large risk, because it gives weight to the other tokens; a decreasing $\lambda$ removes it. The table
+also has the risks during training.
 
 Alt: Two panels of overlaps with one curve per head. Left, the value's overlaps rise from zero to one for all heads.
-Right, the key's rise close to one with the flat erf, a small part of the way with the sharp erf, and further with the
-decreasing schedule and with softmax. Softmax has the smallest risk at the end, the sharp erf a risk above one.
+Circles on a dotted line, named "found", are at small times. Right, the circles are at later times, and the sharp erf
+has none: the key's overlaps rise close to one with the flat erf, a small part of the way with the sharp erf, and
+further with the decreasing schedule and with softmax. Softmax has the smallest risk at the end, the sharp erf a risk
+above one.
 """
 
 import matplotlib.pyplot as plt
@@ -176,20 +179,31 @@ def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the overlap of the key and of the value, one curve per head, with the risk at the end."""
+    """Draw the overlap of the value and of the key, one curve per head, with the step at which each is found."""
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.6), sharex=True, sharey=True)
-    titles = {"value": r"value, $|\langle v,v^\star\rangle|$", "key": r"key, $|\langle k,k^\star\rangle|$"}
+    titles = {
+        "value": r"First the value: $|\langle v,v^\star\rangle|$",
+        "key": r"Later the key: $|\langle k,k^\star\rangle|$",
+    }
+    found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
         for head, colour in zip(heads, ("C3", "C4", "C2", "C0"), strict=True):
             rows = table[table["head"] == head]
             curve, risk = (rows[rows["quantity"] == name] for name in (quantity, "risk"))
             curve = curve.assign(step=curve["step"] / curve["step"].max())
             draw_band(panel, curve, colour, "-")
+            reached = curve["median"].cummax()
+            if reached.iloc[-1] >= found:
+                time = np.interp(found, reached, curve["step"])
+                panel.plot(time, found, "o", color=colour, markersize=9, markeredgecolor=ink(), zorder=4)
             if quantity == "key":
-                name = head.replace("λ", "$\\lambda$") + f":\nrisk {risk['median'].iloc[-1]:.2g}"
+                last = risk["median"].iloc[-1]
+                risk_name = "smallest risk" if last == least else "final risk"
+                name = head.replace("λ", "$\\lambda$") + f":\n{risk_name} {last:.2g}"
                 label(panel, 1, curve["median"].iloc[-1], name, colour)
-        panel.axhline(table["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
-        panel.set(title=title, xlabel="training time, as a part of the whole", xlim=(0, 1), ylim=(0, 1.05))
+        panel.axhline(found, color=ink(), linestyle=":", linewidth=1.5)
+        panel.set(title=title, xlabel="training time, part of the whole", xlim=(0, 1), ylim=(0, 1.05))
+    label(panels[0], 1, found, "found from here on", ink(), xytext=(-4, 2), ha="right", va="bottom")
     panels[0].set_ylabel("overlap")
     return figure

@@ -1,14 +1,15 @@
 r"""Above $c=1/\sqrt3$ the mean participation comes from tokens whose score just suffices to dominate their prompt.
 
 The part of $\mathbb{E}\sum_ip_i^2$ that is due to tokens of one score, as a power of $L$, against this score in units
-of $\sqrt{2\ln L}$, the largest score of a typical prompt. Solid: exact, at one length. Dotted: the limit for long
-prompts, by a heuristic. Dashed: the limit if weights could exceed one. With a larger score there are fewer tokens, and
-each has a larger squared weight; the product is largest at $2c$. At $c=1/\sqrt3$ the weight of such a token reaches
-one. For larger $c$ the maximum (points) is where the weight reaches one, at $(1+c^2)/2c$, because a larger score brings
-no more weight.
+of $\sqrt{2\ln L}$, the largest score of a typical prompt. The spread of the scores is $c\sqrt{2\ln L}$. Solid: exact,
+at one length. Dotted: the limit for long prompts, by a heuristic. Dashed: the limit if weights could exceed one. With a
+larger score there are fewer tokens, and each has a larger squared weight; the product is largest at $2c$. At
+$c=1/\sqrt3$ the weight of such a token reaches one. For larger $c$ the maximum (points) is where the weight reaches
+one, at $(1+c^2)/2c$, because a larger score brings no more weight.
 
 Alt: Line chart of three hills, from low left to high right. The lowest is a rounded parabola left of a vertical line at
-one. The highest has a kink at its top, a little right of that line, from where a dashed parabola continues to rise.
+one. The highest has a kink at its top, a little right of that line, named "a token just dominates its prompt", from
+where a dashed parabola continues to rise.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from scipy.stats import norm
 
 from chapters.temperature_and_length.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import ink, label, legend_line, legend_with, sequence
 from lib.finite_prompt import participation
 
 # Sizes c of the scores: below, at and above the one where the largest weight reaches 1. The length, as ln L.
@@ -200,17 +201,30 @@ def draw(table: pd.DataFrame) -> Figure:
             )
         axes.plot(top, height, "o", color=colour, markersize=7)
         name = r"$c=1/\sqrt{3}$" if abs(ratio * np.sqrt(3) - 1) < 1e-3 else f"$c={ratio:g}$"
+        if ratio == sizes[0]:
+            name = f"spread of the scores\n{name}"
         place = {"xytext": (-20, -8), "ha": "center", "va": "top"}
         if ratio == sizes[0]:
-            place = {"xytext": (4, -8), "ha": "left", "va": "top"}
+            place = {"xytext": (-75, 10), "ha": "right", "va": "bottom"}
         elif ratio == sizes[-1]:
             place = {"xytext": (-14, 5), "ha": "right", "va": "bottom"}
         label(axes, top, height, name, colour, **place)
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
+    label(
+        axes,
+        top,
+        height,
+        "a token just\ndominates\nits prompt",
+        colour,
+        xytext=(60, 14),
+        arrowprops={"arrowstyle": "->", "color": colour},
+    )
     label(axes, 1, 0.38, "scores in a\ntypical prompt", ink(), ha="right", xytext=(-8, 0), va="top")
     label(axes, 1.25, -0.4, "only in rare prompts", "C1", xytext=(0, 0), fontsize=12)
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations")
-    axes.set_ylabel("share of the mean participation,\nas a power of $L$")
+    axes.set_ylabel("part of the mean participation due to\ntokens of this score: exponent of $L$")
+    lines = {rf"exact, $\ln L={LOG_LENGTH:g}$": legend_line("-", 2.5), "limit of long prompts": legend_line(":", 1.2)}
+    legend_with(axes, lines, loc="upper left")
     return figure

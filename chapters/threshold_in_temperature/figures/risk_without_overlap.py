@@ -2,12 +2,13 @@ r"""A cold head that has not found the relevant token has a higher risk than the
 
 The head has the best value, but its key is orthogonal to the hidden direction, so that the relevant token has no
 advantage. The vertical axis is the excess risk, in units of that of the output 0, against the temperature. Each colour
-is a prompt length $L$, and all curves are exact. Dashed: the limit $L\to\infty$. Dotted: the mean-field risk, which has
-no term for the other tokens.
+is a prompt length $L$, and all curves are exact. Dashed: the limit $L\to\infty$. Dotted: the risk of the output 0,
+which is also the mean-field risk of the head, without a term for the other tokens. Above it, a head is worse than no
+output (shaded).
 
-Alt: Chart of excess risk against temperature. At low temperatures coloured curves are well above one. They fall
-towards one as the temperature rises, and approach a dashed line that reaches one at temperature one. A dotted line is
-flat at one.
+Alt: Chart of excess risk against temperature. At low temperatures coloured curves are well above one. They fall towards
+one as the temperature rises, and approach a dashed line that reaches one at temperature one. A dotted line, named
+"output 0", is flat at one; the region above it is shaded and named "worse than the output 0".
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
 from chapters.threshold_in_temperature.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, legend_line, legend_with, sequence
+from companion.figures.style import ink, label, legend_line, legend_with, sequence
 
 
 def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers:
@@ -68,8 +69,13 @@ def draw(table: pd.DataFrame) -> Figure:
     limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
     axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
-    axes.set(xlabel=r"temperature $\sqrt{2\ln L}/\tau$", ylabel="excess risk (output 0: 1)")
+    axes.axhspan(1, 1.05 * table["risk"].max(), color="C1", alpha=0.1, linewidth=0)
+    label(axes, 2.0, 1.6, "worse than the output 0", "C1", xytext=(0, 0), ha="center", fontsize=12)
+    label(axes, table["temperature"].max(), 1, "output 0", ink())
+    for x, words in ((0.65, "cold"), (2.0, "hot")):
+        label(axes, x, 0.93, words, ink(), xytext=(0, 0), ha="center")
+    axes.axvline(1, ymax=0.55, color=ink(), linewidth=1)
+    axes.set(xlabel=r"temperature $\sqrt{2\ln L}/\tau$", ylabel="excess risk, relevant token not found")
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.9, 1.05 * table["risk"].max()))
-    lines = {r"limit $L\to\infty$": legend_line("--", 1.5), "mean-field risk": legend_line(":", 1.8)}
-    legend_with(axes, lines, loc="upper right")
+    legend_with(axes, {r"limit $L\to\infty$": legend_line("--", 1.5)}, loc="upper right")
     return figure

@@ -5,13 +5,13 @@ divided by that of one head for each task. The solid line is exact at the length
 the dashed line is the limit of long prompts. The band: the error of one head for each task, divided by the least error
 of as many heads, is between its edges for long prompts.
 
-All heads have their best keys and values for their length. Error bars are two standard errors of the ratio.
-The dotted line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to
-$e$ in large dimensions.
+All heads have their best keys and values for their length. Error bars are two standard errors of the ratio. The dotted
+line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to $e$ in large
+dimensions.
 
-Alt: Chart with two logarithmic axes over the number of tasks. Two lines rise from left to right, the dashed one
-above the solid one. Points are on the solid line. A band around three becomes narrower to the right, next to a dotted
-horizontal line.
+Alt: Chart with two logarithmic axes over the number of tasks. Two lines rise from left to right, the dashed one above
+the solid one. Points are on the solid line. A horizontal line at one is named "equal errors". A band around three
+becomes narrower to the right, next to a dotted horizontal line.
 """
 
 import math
@@ -89,21 +89,40 @@ def _cost_claim(frame: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both ratios against the number of tasks, with the simulated points and the band."""
     figure, axes = plt.subplots(figsize=SIZE)
-    axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylabel="ratio of errors")
+    axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylabel="ratio of two errors")
     tasks, end = table["tasks"], table.iloc[-1]
     axes.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)
     axes.axhline(math.e, color=ink(), linestyle=":", linewidth=1.3)
     axes.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
     axes.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
     error_bars(axes, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")
-    label(axes, end["tasks"], end["exact"], "one shared head over\none per task, exact", SOFTMAX, xytext=(10, 0))
-    label(axes, end["tasks"], end["long_prompts"], "the same,\nlong prompts", SOFTMAX, xytext=(10, 0))
+    label(
+        axes, end["tasks"], end["exact"], "one shared head\nover one per task,\npublished size", SOFTMAX, xytext=(10, 0)
+    )
+    label(
+        axes,
+        end["tasks"],
+        end["long_prompts"],
+        "one shared head\nover one per task,\nlong prompts",
+        SOFTMAX,
+        xytext=(10, 0),
+    )
     middle = math.sqrt(end["least_cost"] * end["largest_cost"])
-    label(axes, end["tasks"], middle, "one per task over\nthe best, long prompts", ALLOCATED, xytext=(10, 0))
+    label(
+        axes,
+        end["tasks"],
+        middle,
+        "one per task over\nthe best of as many,\nbetween these bounds,\nlong prompts",
+        ALLOCATED,
+        xytext=(10, 0),
+    )
+    axes.axhline(1, color=ink(), linewidth=1)
+    label(axes, end["tasks"], 1, "equal errors", ink(), xytext=(24, 0))
     axes.set_xticks(tasks, labels=[f"{count:.0f}" for count in tasks])
     values = [1, 2, 3, 5, 10, 20]
     axes.set_yticks(values, labels=[str(value) for value in values])
     axes.minorticks_off()
-    axes.set_ylim(1, 1.2 * end["long_prompts"])
-    legend_with(axes, {"simulated": legend_point(), "$e$": legend_line(":", 1.3)}, loc="upper left")
+    axes.set_ylim(0.9, 1.35 * end["long_prompts"])
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit of long prompts": legend_line("--", 1.5)}
+    legend_with(axes, {**lines, "$e$": legend_line(":", 1.3)}, loc="upper left")
     return figure
