@@ -19,7 +19,7 @@ Alt: An arrow leads from a box with many numbers to a box with one number.
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, box, canvas
-from companion.figures.style import headline, ink
+from companion.figures.style import ink
 
 numbers = no_numbers
 
@@ -30,7 +30,6 @@ def draw(_):
     box(axes, (0.1, 0.2), (2, 1), "many numbers", ink())
     box(axes, (2.9, 0.2), (2, 1), "one number", ink())
     arrow(axes, (2.15, 0.7), (2.85, 0.7))
-    headline(figure, "A mean is one number")
     return figure
 '''
 CARD = "\n\n:::::{companion-card} toy/toy_sketch\n:alt: two boxes and an arrow\n:::::\n"
