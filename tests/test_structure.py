@@ -56,7 +56,9 @@ def test_every_figure_has_a_headline_that_is_not_drawn():
     for name, figure in FIGURES:
         source = PROJECT.figure_file(name, figure).read_text(encoding="utf-8")
         headlines.append(" ".join((ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].split()))
-        assert headlines[-1].endswith("."), f"{name}/{figure}: the docstring must begin with a sentence of its own"
+        assert headlines[-1].endswith("."), (
+            f"{name}/{figure}: the first paragraph of the docstring must be one sentence"
+        )
         assert "suptitle" not in source, f"{name}/{figure}: the headline opens the caption and is not drawn"
     assert max(map(len, headlines)) <= 140
     assert len(set(headlines)) == len(headlines)

@@ -111,7 +111,7 @@ class Library:
         chapter = figure.rpartition(".figures.")[0]
         inside: set[tuple[str, str]] = set()
         outside: set[tuple[str, str]] = set()
-        pending = [(figure, name) for name in ("simulate", "numbers", "draw")]
+        pending = [(figure, name) for name in ("numbers", "draw")]
         pending += [tuple(name.rpartition(".")[::2]) for name in functions]
         while pending:
             module, name = pending.pop()

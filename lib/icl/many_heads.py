@@ -823,7 +823,7 @@ def opposite_values(
     log_length = jnp.where(inside, log_length, 1.0)
     keys = jnp.abs(omega)[None]
     if dimension >= _MANY and is_concrete(omega) and keys[0] <= _SMALL_KEY:
-        lengths = _search_radii(dimension, keys, log_length)
+        lengths = _few_lengths(dimension, keys, log_length)
     else:
         lengths = _lengths_by_key(dimension, keys, log_length, _RADII)
     gain, excess = (one[0] for one in _pair_excess(task, keys, log_length, lengths))
@@ -876,10 +876,10 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     start = power * dimension * (dimension + 1 + ratio) * stretch
     slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
     widest = 0.3 / (dimension + 4)
-    largest = 0.98 * LARGEST_TILT / jnp.max(_search_radii(dimension, jnp.ones(1), log_length)[0])
+    largest = 0.98 * LARGEST_TILT / jnp.max(_few_lengths(dimension, jnp.ones(1), log_length)[0])
 
     def excess(keys):
-        return _pair_excess(task, keys, log_length, _search_radii(dimension, keys, log_length))[1]
+        return _pair_excess(task, keys, log_length, _few_lengths(dimension, keys, log_length))[1]
 
     short = log_length <= _SHORT
     scan = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _FIT)
@@ -940,7 +940,7 @@ def _pair_excess(
 
 
 @partial(jax.jit, static_argnums=0)
-def _search_radii(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
+def _few_lengths(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
     """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions.
 
     It needs the fewest nodes where keys are small. In few dimensions the best key of a short prompt is so large that

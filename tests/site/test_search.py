@@ -127,6 +127,10 @@ def test_a_page_of_the_results_marks_no_single_letters(page: Page, address: str)
         texts = page.locator("article span.highlighted").all_text_contents()
         assert all(len(text) > 2 for text in texts)
         assert bool(texts) == marked
+        backgrounds = page.locator(".bd-sidebar span.highlighted").evaluate_all(
+            "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
+        )
+        assert set(backgrounds) <= {"rgba(0, 0, 0, 0)"}
 
 
 def test_the_last_option_searches_the_text_of_all_pages(page: Page):

@@ -158,7 +158,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(second, exact["x"].max(), exact["value"].iloc[-1], name, colour)
     second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
     second.set(ylabel="fraction of prompts and queries\nwith a weight above $M=L^\\kappa$")
-    second.set_title("A large weight: rarer in longer prompts")
+    second.set_title("Large weights")
     few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
     return figure
@@ -180,7 +180,7 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
         xlabel=r"size of the query, $\tau$",
         ylabel=r"sum of the weights over its mean, $\ln W$",
     )
-    axes.set_title(f"A large weight spreads the sum ($L={int(frame['tokens'].iloc[0])}$)")
+    axes.set_title(f"The sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
     for x, words, side in ((0.04, "many tokens\nshare the sum", "left"), (0.97, "one token\nhas most of it", "right")):
         axes.text(x, 0.98, words, transform=axes.transAxes, ha=side, va="top", fontweight="bold")
     label(axes, alone["x"].min(), -4, "the largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")

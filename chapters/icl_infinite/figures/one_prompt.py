@@ -1,4 +1,4 @@
-r"""A prompt contains pairs of one hidden task and a query, whose missing label the outputs approach as it grows.
+r"""With many pairs of one hidden task, softmax and linear attention output nearly the missing label of the query.
 
 Left: a prompt with one token per column. The upper rows are the entries of the covariate, the last row is its label,
 which depends on a vector $w$ that is drawn for this prompt and not shown: the hidden task of in-context regression. In

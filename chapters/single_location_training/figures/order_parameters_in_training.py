@@ -183,8 +183,8 @@ def draw(table: pd.DataFrame) -> Figure:
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.6), sharex=True, sharey=True)
     titles = {
-        "value": r"First the value: $|\langle v,v^\star\rangle|$",
-        "key": r"Later the key: $|\langle k,k^\star\rangle|$",
+        "value": r"value, $|\langle v,v^\star\rangle|$",
+        "key": r"key, $|\langle k,k^\star\rangle|$",
     }
     found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
