@@ -182,7 +182,7 @@ def one(seed, length):
 
 @pytest.fixture(scope="session")
 def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A read-only new book whose `simulate` gathers tasks; its numbers equal those of `pristine`."""
+    """A read-only new book whose `simulate_squared_errors` gathers tasks; its numbers equal those of `pristine`."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
     clone.write("clone/toy/tasks.py", TASKS)
     figure = "clone/toy/figures/toy_error.py"
@@ -200,7 +200,7 @@ def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone
 
 @pytest.fixture
 def split_clone(in_tasks: Clone, tmp_path: Path) -> Clone:
-    """A writable clone whose `simulate` gathers tasks and in which no notebook was run."""
+    """A writable clone whose `simulate_squared_errors` gathers tasks and in which no notebook was run."""
     return in_tasks.copy_to(tmp_path / "clone")
 
 

@@ -104,7 +104,7 @@ from companion import begin
 p, publish = begin(Parameters, globals())
 """
 PUT_BACK = """# means
-errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)
+errors = toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed)
 shown = publish(toy_error, errors)
 file.write_text(text)
 shown

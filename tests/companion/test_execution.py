@@ -57,11 +57,11 @@ def test_the_record_has_profile_steps_functions_and_sources(ran):
     assert record.profile == "laptop"
     assert list(record.sources) == [CODE, "clone/toy/parameters.py"]
     assert list(record.steps[-2:]) == [
-        "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
+        "errors = toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed)",
         "publish(toy_error, errors)",
     ]
     functions = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
-    assert functions == ["simulate", "numbers", "_claim", "draw"]
+    assert functions == ["simulate_squared_errors", "numbers", "_claim", "draw"]
 
 
 @pytest.fixture(scope="module")
@@ -382,7 +382,7 @@ from pathlib import Path
 
 source = Path("{CODE}")
 source.write_text(source.read_text() + "\\n\\ndef edited():\\n    return 1\\n")
-errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)
+errors = toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed)
 publish(toy_error, errors)
 """
 

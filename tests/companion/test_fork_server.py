@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 Path("kernel").write_text(f"{sys.argv[0]} {'wave' in sys.modules}")
-publish(toy_error, toy_error.simulate(p.lengths, p.repeats, seed=p.seed))
+publish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed))
 """
 FORKED, STARTED = "ipykernel_launcher True", "False"
 

@@ -150,7 +150,7 @@ def test_bootstrap_cell_is_no_step(ran_clone, woven):
 @pytest.mark.parametrize(
     "source",
     [
-        "# means\nerrors = toy_error.simulate(p.lengths, 7, seed=p.seed)\npublish(toy_error, errors)\n",
+        "# means\nerrors = toy_error.simulate_squared_errors(p.lengths, 7, seed=p.seed)\npublish(toy_error, errors)\n",
         "# nothing\n",
     ],
     ids=["edited", "gone"],

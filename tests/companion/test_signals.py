@@ -26,7 +26,7 @@ from pathlib import Path
 Path("began").write_text(str(os.getpid()))
 time.sleep(600)
 Path("ended").write_text("")
-publish(toy_error, toy_error.simulate(p.lengths, p.repeats, seed=p.seed))
+publish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed))
 """
 
 
@@ -195,7 +195,7 @@ def test_the_next_run_removes_what_a_killed_run_left(endless):
     sockets, staging = (set(folders(endless, kind)) for kind in ("sockets", "staging"))
     assert len(sockets) == len(staging) == 2
     endless.rewrite_cell(
-        "# means", "# means\npublish(toy_error, toy_error.simulate(p.lengths, p.repeats, seed=p.seed))"
+        "# means", "# means\npublish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed))"
     )
     finished = endless.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
