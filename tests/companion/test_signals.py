@@ -149,6 +149,31 @@ def test_ctrl_c_in_the_first_seconds_ends_a_run_at_once(endless, moment):
     assert list(endless.temporary.iterdir()) == []
 
 
+# A signal that arrives in a finalizer, whose exceptions Python drops.
+STOPPED_IN_A_FINALIZER = """
+import signal, time
+from companion.io import signals
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+signals.listen()
+try:
+    Finalized()
+    time.sleep(600)
+except signals.Stopped as stop:
+    print("stopped by", stop.number)
+"""
+
+
+def test_a_signal_in_a_finalizer_is_not_lost():
+    command = [sys.executable, "-c", STOPPED_IN_A_FINALIZER]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert finished.stdout == f"stopped by {signal.SIGTERM.value}\n"
+    assert finished.stderr == ""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_build_ends_with_all_its_processes(endless, number):
     """Snakemake, the run that it started, and the kernel. A terminal that is closed sends SIGHUP."""
