@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.laplace_prompts import BETWEEN
-from companion import Alternative, Claim
-from lib.statistics import comparison_quantile, quantile_error
+from lib.statistics import quantile_error
 
 # ln L of the prompts; number of prompts of each length, and number of their largest tokens that are sampled.
 FAR = (50.0, 200.0)
@@ -85,25 +84,3 @@ def stable_median() -> float:
         return float(above - below) - 0.5
 
     return float(brentq(excess, 1e-3, 100.0))  # pyright: ignore[reportArgumentType]
-
-
-def middle_claim(errors: FarErrors) -> Claim:
-    """Claim that the rate between half the pole and the pole has a factor ln L."""
-    slope, std_error = far_growth(errors)
-    return Claim(
-        id="gaussian-limit-laplace-middle",
-        statement=(
-            f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
-            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable "
-            f"(measured: this growth, in units of b, between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts "
-            "each)."
-        ),
-        source="derived here",
-        box="laplace-regimes",
-        measured=slope,
-        expected=stable_median(),
-        tolerance=comparison_quantile(1) * std_error,
-        std_error=std_error,
-        reason="99.9 % quantile of a normal deviation, times the standard error",
-        alternative=Alternative("the rate has no factor ln L", 0.0),
-    )

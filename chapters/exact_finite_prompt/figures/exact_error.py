@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.exact_finite_prompt.output_errors import ErrorsBySize
 from chapters.exact_finite_prompt.style import SIZE
-from chapters.exact_finite_prompt.theory_comparison import ErrorsBySize
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, standard_error

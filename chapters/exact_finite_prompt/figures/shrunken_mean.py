@@ -20,8 +20,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from scipy.special import log_ndtr
 
+from chapters.exact_finite_prompt.mean_deviations import MeanDeviations
 from chapters.exact_finite_prompt.style import SIZE
-from chapters.exact_finite_prompt.theory_comparison import MeanDeviations
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
-from chapters.gaussian_limit.long_laplace_prompts import FarErrors, middle_claim
+from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarErrors, far_growth, stable_median
 from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, ink, label
@@ -32,7 +32,7 @@ QUANTILE_OF_TWO = "99.9 % quantile of the larger of two normal deviations, times
 
 def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
     """Return mean and quantiles by tilt and length, and the claims on the slow rate, the growth and the spread."""
-    return Numbers(_table(outputs), (middle_claim(long_prompts), *_claims(outputs)))
+    return Numbers(_table(outputs), (_middle_claim(long_prompts), *_claims(outputs)))
 
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:
@@ -107,6 +107,28 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
             alternative=Alternative(inside, shrinking),
         ),
     ]
+
+
+def _middle_claim(errors: FarErrors) -> Claim:
+    """Claim that the rate between half the pole and the pole has a factor ln L."""
+    slope, std_error = far_growth(errors)
+    return Claim(
+        id="gaussian-limit-laplace-middle",
+        statement=(
+            f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
+            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable "
+            f"(measured: this growth, in units of b, between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts "
+            "each)."
+        ),
+        source="derived here",
+        box="laplace-regimes",
+        measured=slope,
+        expected=stable_median(),
+        tolerance=comparison_quantile(1) * std_error,
+        std_error=std_error,
+        reason="99.9 % quantile of a normal deviation, times the standard error",
+        alternative=Alternative("the rate has no factor ln L", 0.0),
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:
