@@ -42,15 +42,17 @@ def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRec
     Args:
       folder: where to write the files.
       figure: the figure module.
-      table: the unrounded numbers.
+      table: the unrounded numbers. The picture shows the rounded numbers of the CSV, so that the published files
+        alone give the same picture, byte by byte.
       run: the part of the record that the run provides: parameters, columns, claims, steps.
       library: the packages whose sources decide the picture.
     """
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)
     folder.mkdir(parents=True, exist_ok=True)
-    table_io.write_csv(table, folder / f"{name}{store.DATA}", SIGNIFICANT_DIGITS)
-    for suffix, content in pictures(figure, table).items():
+    published = folder / f"{name}{store.DATA}"
+    table_io.write_csv(table, published, SIGNIFICANT_DIGITS)
+    for suffix, content in pictures(figure, table_io.read_csv(published, run.columns)).items():
         (folder / f"{name}{suffix}").write_bytes(content)
     record = FigureRecord.of_run(
         run,

@@ -19,8 +19,6 @@ EXACT_DIGITS = 17
 def plain(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, dict[str, Kind]]:
     """Return `frame` as it is read back from a CSV with full precision, and the kind of each column.
 
-    Pictures are drawn from this table, so that a picture drawn from the file later has the same bytes.
-
     Args:
       frame: the table.
       where: the origin of the table, for errors.

@@ -15,7 +15,7 @@ from companion.runs.run_custom import run_custom
 
 @dataclass(frozen=True)
 class Rerun:
-    """The result of `rerun`: the unrounded numbers drawn, the claims, which may fail, and the page of the run."""
+    """The result of `rerun`: the unrounded numbers, the claims, which may fail, and the page of the run."""
 
     table: pd.DataFrame
     claims: tuple[ClaimRecord, ...]

@@ -382,7 +382,7 @@ def test_numbers_must_return_numbers(demo, edit, working_folder):
 
 
 def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
-    """`draw` gets the unrounded CSV read back, not the frame of `numbers`, and a separate copy for each theme."""
+    """`draw` gets the published, rounded CSV read back, and a separate copy for each theme."""
     edit('"error": 1 / length}', '"error": 1 / length, "law": pd.Categorical(["a"] * len(length))}')
     edit("absolute=1e-9)}", 'absolute=1e-9), "law": Column("law")}')
     figure, tables = demo.module("figures.falling_line"), []
@@ -399,6 +399,7 @@ def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
     light, dark = tables
     pd.testing.assert_frame_equal(light, dark)
     assert light["law"].dtype == object
+    assert 0.333333 in set(light["error"])
     assert "0.333333" in (demo.folder / "falling_line.csv").read_text()
 
 
