@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-# The size in the first tag of an SVG, in points; a page reserves this space before the picture is loaded.
+# The size in the first tag of an SVG, in points or in pixels; a page reserves this space before the picture is loaded.
 SIZE = re.compile(
     r'<svg[^>]*?\bheight="([\d.]+)pt"[^>]*?\bwidth="([\d.]+)pt"|<svg[^>]*?\bviewBox="\S+ \S+ (\S+) (\S+)"'
 )
@@ -77,12 +77,14 @@ def _fill(row: nodes.Element, parts: Iterable[Part], group: str) -> None:
 
 
 def size_of(path: Path) -> tuple[float, float] | None:
-    """Return the width and the height of an SVG, in its own units, or None if its first tag has no size."""
+    """Return the width and the height of an SVG in CSS pixels, or None if its first tag has no size."""
     with path.open(encoding="utf-8") as file:
         match = SIZE.search(file.read(4000))
     if match is None:
         return None
-    return (float(match[2]), float(match[1])) if match[1] else (float(match[3]), float(match[4]))
+    if match[1]:
+        return float(match[2]) * 96 / 72, float(match[1]) * 96 / 72
+    return float(match[3]), float(match[4])
 
 
 def add_nodes(app: Sphinx) -> None:
