@@ -22,8 +22,10 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 RAISED = dict(
     zip("0123456789+-−=()abcdeghijklmnoprstuvwxyzTVβγ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀⱽᵝᵞ", strict=True)
 )
-GREEK = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "pi", "rho")
-GREEK += ("sigma", "tau", "phi", "chi", "psi", "omega")
+GREEK = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "pi", "rho"),
+    *("sigma", "tau", "phi", "chi", "psi", "omega"),
+)
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωΑ-Ω"

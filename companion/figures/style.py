@@ -1,4 +1,4 @@
-"""The style of all pictures: two widths, one face, two themes, a colour-blind-safe palette, helpers for axes and legends."""
+"""The style of all pictures: two widths, one face, two themes, a palette for colour-blind readers, and helpers."""
 
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
