@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from companion.analysis import dependencies
+from companion.figures.style import COLUMN, WIDE
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
+from companion.site.sphinx.nodes import size_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT = Project(ROOT)
@@ -48,6 +50,17 @@ def imported_by(tree, path):
             above = ".".join(package[: len(package) + 1 - node.level]) if node.level else ""
             base = ".".join(filter(None, (above, node.module)))
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".dark.svg"])
+def test_every_picture_has_one_of_two_widths(suffix):
+    """The site shows pictures at their own size, in which their text is as large as that of the page."""
+    wrong = {}
+    for name, figure in FIGURES:
+        width, _ = size_of(PROJECT.published / name / f"{figure}{suffix}")
+        if min(abs(width - 96 * inches) for inches in (COLUMN, WIDE)) > 0.01:
+            wrong[f"{name}/{figure}"] = width
+    assert not wrong
 
 
 def test_every_figure_has_a_headline_that_is_not_drawn():

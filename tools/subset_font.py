@@ -1,4 +1,4 @@
-"""Make the fonts of the site from the variable fonts of Source Serif 4, which the npm package `source-serif` contains.
+"""Make the fonts of site and pictures from the variable fonts of Source Serif 4 in the npm package `source-serif`.
 
     npm pack source-serif && tar xzf source-serif-*.tgz
     python tools/subset_font.py package/VAR
@@ -11,10 +11,13 @@ import sys
 from pathlib import Path
 
 from fontTools import subset
+from fontTools.pens.transformPen import TransformPen
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 from fontTools.varLib import instancer
 
-TARGET = Path(__file__).resolve().parents[1] / "companion/site/sphinx/assets/fonts"
+COMPANION = Path(__file__).resolve().parents[1] / "companion"
+SITE, PICTURES = COMPANION / "site/sphinx/assets/fonts", COMPANION / "figures/fonts"
 FAMILY, VERSION = "Book Serif", "4.5.1"
 # Latin with accents, Greek letters, and the symbols in the texts of pages: superscripts, operators, arrows.
 CHARACTERS = {
@@ -23,29 +26,58 @@ CHARACTERS = {
     *range(0x391, 0x3CA),
     *map(ord, "\u0302\u0303\u0304–—‘’“”…•‰′″⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ℓ←→↑↓∂∆∏∑−√∞∫≈≠≤≥"),
 }
+# The second shapes of the letters theta, phi and epsilon, which formulas in pictures use.
+LETTERS_OF_FORMULAS = {0x3D1, 0x3D5, 0x3F5}
 # A raised dash, to which the font maps no character.
 RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
+# Formulas in pictures raise a prime and make it smaller, so it has to be large and on the line.
+PRIME, PRIME_SIZE = 0x2032, 1.6
 FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk"]
 
 
 def main(folder: Path) -> None:
-    """Write the two fonts of `folder`, upright and italic, to the assets of the site."""
-    for style in ("Roman", "Italic"):
-        font = TTFont(folder / f"SourceSerif4Variable-{style}.ttf")
-        font = instancer.instantiateVariableFont(font, {"opsz": 14, "wght": (400, 700)})
-        for table in font["cmap"].tables:
-            table.cmap[RAISED_MINUS] = GLYPH
-        options = subset.Options(
-            layout_features=FEATURES, flavor="woff2", hinting=False, name_IDs=[0, 1, 2, 4, 5, 6, 13, 14]
-        )
-        subsetter = subset.Subsetter(options)
-        subsetter.populate(unicodes=CHARACTERS)
-        subsetter.subset(font)
-        slope = "Italic" if style == "Italic" else "Regular"
-        names = {1: FAMILY, 2: slope, 4: f"{FAMILY} {slope}", 5: f"Version {VERSION}, subset", 6: f"BookSerif-{slope}"}
-        for name in font["name"].names:
-            name.string = names.get(name.nameID, name.toUnicode())
-        subset.save_font(font, str(TARGET / f"book-serif-{slope.lower()}.woff2"), options)
+    """Write the fonts of the site, whose weight is variable, and those of pictures, from the fonts of `folder`."""
+    for style, slope in (("Roman", "Regular"), ("Italic", "Italic")):
+        _write(folder, style, slope, SITE, flavor="woff2", features=FEATURES, opsz=14, wght=(400, 700))
+    write_for_pictures(folder)
+
+
+def write_for_pictures(folder: Path) -> None:
+    """Write the upright, the italic and the bold font of pictures, in the cut for their size of text."""
+    for style, slope, weight in (("Roman", "Regular", 400), ("Italic", "Italic", 400), ("Roman", "Bold", 700)):
+        _write(folder, style, slope, PICTURES, flavor=None, features=["kern"], opsz=12, wght=weight)
+
+
+def _write(folder: Path, style: str, slope: str, target: Path, *, flavor: str | None, features: list[str], **axes):
+    font = TTFont(folder / f"SourceSerif4Variable-{style}.ttf")
+    font = instancer.instantiateVariableFont(font, axes)
+    for table in font["cmap"].tables:
+        table.cmap[RAISED_MINUS] = GLYPH
+    options = subset.Options(
+        layout_features=features, flavor=flavor, hinting=False, name_IDs=[0, 1, 2, 4, 5, 6, 13, 14]
+    )
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=CHARACTERS if flavor else CHARACTERS | LETTERS_OF_FORMULAS)
+    subsetter.subset(font)
+    names = {1: FAMILY, 2: slope, 4: f"{FAMILY} {slope}", 5: f"Version {VERSION}, subset", 6: f"BookSerif-{slope}"}
+    for name in font["name"].names:
+        name.string = names.get(name.nameID, name.toUnicode())
+    if flavor is None:
+        font["OS/2"].usWeightClass = axes["wght"]
+        font["OS/2"].fsSelection = {"Regular": 64, "Italic": 1, "Bold": 32}[slope]
+        font["head"].macStyle = {"Regular": 0, "Italic": 2, "Bold": 1}[slope]
+        _enlarge_prime(font)
+    subset.save_font(font, str(target / f"book-serif-{slope.lower()}.{flavor or 'ttf'}"), options)
+
+
+def _enlarge_prime(font: TTFont) -> None:
+    name, glyphs = font.getBestCmap()[PRIME], font.getGlyphSet()
+    lowest = font["glyf"][name].yMin
+    pen = TTGlyphPen(glyphs)
+    glyphs[name].draw(TransformPen(pen, (PRIME_SIZE, 0, 0, PRIME_SIZE, 0, -PRIME_SIZE * lowest)))
+    font["glyf"][name] = pen.glyph()
+    width, bearing = font["hmtx"][name]
+    font["hmtx"][name] = (round(PRIME_SIZE * width), round(PRIME_SIZE * bearing))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,6 @@ from matplotlib.axes import Axes
 
 from companion.figures.style import few_decades, ink, markers, sequence
 
-SIZE = (8.0, 4.6)
-# Size of the figures with two panels side by side.
-WIDE = (9.0, 4.6)
 # Symbols of the two gradients in tables and claims.
 SYMBOL = {"value": "∇_V", "bilinear": "∇_U"}
 

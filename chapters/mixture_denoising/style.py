@@ -1,6 +1,5 @@
-"""The size of the figures of this chapter, and constants that simulations and drawing code share."""
+"""Constants that simulations and drawing code share."""
 
-SIZE = (8.0, 4.5)
 # [GBB26, Figure 2]: the standard deviation of tokens in a component.
 TOKEN_STD = 1.0
 # Numbers of steps after which iterates are shown, and after which they have ended away from λ = 1.

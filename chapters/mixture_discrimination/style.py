@@ -1,6 +1,5 @@
-"""Sizes of the figures of this chapter, and constants that simulations and drawing code share."""
+"""Constants that simulations and drawing code share."""
 
-SIZE, WIDE = (8.0, 4.5), (10.0, 4.5)
 # [GBB26, Table 1, C1]: the means of the two classes.
 PUBLISHED_MEANS = ((1.0, 0.0), (0.0, 1.0))
 # The families of minimisers, and distances from them at which flows start, the second that of [GBB26, Figure 1].

@@ -1,8 +1,7 @@
-"""Sizes, colours and names of columns that the figures of this chapter share."""
+"""Colours and names of columns that the figures of this chapter share."""
 
 from companion.figures.style import markers, sequence
 
-SIZE = (8.0, 4.6)
 # Columns that identify a training in tables.
 RUN = ["start", "step_size", "seed"]
 

@@ -2,7 +2,6 @@
 
 from matplotlib.axes import Axes
 
-SIZE = (8.0, 4.5)
 COLOURS = {"softmax": "C0", "linear": "C1", "bayes": "C2"}
 SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
 MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"

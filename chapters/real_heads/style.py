@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from companion.figures.style import ink
 
-SIZE = (8.5, 4.5)
 # Accuracy of R² on simulated or changed prompts, which is limited by sums in float32.
 ROUNDING = 1e-3
 # Colours of the text and of Gaussian tokens.

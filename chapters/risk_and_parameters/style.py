@@ -1,10 +1,8 @@
-"""Sizes and number formats that the figures of this chapter share."""
+"""Number formats that the figures of this chapter share."""
 
 import numpy as np
 
 from companion.figures.style import power_of_ten
-
-SIZE = (8.0, 4.5)
 
 
 def tokens(length: int | float) -> str:

@@ -1,8 +1,6 @@
-"""Sizes and axes that the figures of this chapter share."""
+"""Axes that the figures of this chapter share."""
 
 from matplotlib.axes import Axes
-
-SIZE = (8.0, 4.5)
 
 
 def slope_axes(axes: Axes, top: float) -> None:

@@ -2,5 +2,4 @@
 
 # Risks that differ by this much are distinct: quadratures and searches are accurate to 1e-6 or better.
 DISTINCT = 1e-4
-WIDE = (9.5, 4.6)
 TITLES = {"spiked": "spiked model", "max": "max model"}

@@ -1,6 +1,5 @@
 """Shared style of the figures of this chapter, and names in their tables."""
 
-SIZE = (8.5, 4.5)
 # Scalings of the scores.
 FIXED, ROOT, LOGARITHM = "1", "√ln L", "ln L"
 # Averages over prompts.

@@ -1,7 +1,5 @@
-"""Sizes and names that the figures of this chapter share."""
+"""Names that the figures of this chapter share."""
 
-SIZE = (8.5, 4.6)
-WIDE = (9.5, 4.5)
 # Colours of a cold and of a hot head.
 COLD_COLOUR, HOT_COLOUR = "C0", "C3"
 

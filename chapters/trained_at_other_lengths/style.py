@@ -1,6 +1,5 @@
 """Shared style of the figures of this chapter, and names in their tables."""
 
-SIZE = (8.5, 4.5)
 # Factors on the scores: none, and powers of ln L'/ln L.
 FIXED, ROOT, LOGARITHM = "1", "√ln L", "ln L"
 # Heads, by their activation.

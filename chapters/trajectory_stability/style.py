@@ -7,7 +7,6 @@ from matplotlib.ticker import NullLocator
 
 from companion.figures.style import ink, label
 
-SIZE = (9.0, 4.8)
 # Colour, and vertical shift of the name in points, of the tasks that are not linear regressions. The linear ones, with
 # tokens of several distributions, have one colour.
 OTHERS = {"tanh target": ("C4", 7), "classification": ("C2", -7)}

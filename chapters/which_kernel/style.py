@@ -1,6 +1,5 @@
-"""Names, colours and sizes that the figures of this chapter share."""
+"""Names and colours that the figures of this chapter share."""
 
-SIZE = (8.0, 4.6)
 COLOURS = {"exp": "C0", "1 + exp": "C5", "square": "C2", "softplus": "C4", "sigmoid": "C3"}
 MARKERS = {"exp": "o", "1 + exp": "s", "square": "^", "softplus": "D", "sigmoid": "v"}
 NAMES = {"exp": "$e^x$", "1 + exp": "$1+e^x$", "square": "$(1+x/2)^2$", "softplus": "softplus", "sigmoid": "sigmoid"}

@@ -7,6 +7,7 @@ and in the report of a custom run; every other character is shown as it is.
 import html
 import math
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
@@ -21,13 +22,17 @@ SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 RAISED = dict(
     zip("0123456789+-−=()abcdeghijklmnoprstuvwxyzTVβγ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀⱽᵝᵞ", strict=True)
 )
+GREEK = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "pi", "rho"),
+    *("sigma", "tau", "phi", "chi", "psi", "omega"),
+)
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωΑ-Ω"
 _GROUP = r"\{(?P<%s_braces>[^{}]*)\}|\((?P<%s_brackets>(?:[^()]|\([^()]*\))*)\)"
 FORMULA = re.compile(
     # an exponent after its base: L^{-1/2}, e^(ν²), L^β(H), 10^12
-    rf"(?<=[\w)\]|])\^(?:{_GROUP % ('up', 'up')}|(?P<up_plain>[{_LETTER}]\([^()]*\)|[-−]?\w+))"
+    rf"(?<=[\w)\]|‖])\^(?:{_GROUP % ('up', 'up')}|(?P<up_plain>[{_LETTER}]\([^()]*\)|[-−]?\w+))"
     # an index of one character, on a letter that does not end a name in code: q_k, ∇_V, ∇_{U}, R_∞
     rf"|(?<![a-z_0-9])(?P<base>[{_LETTER}∇])_(?:\{{(?P<down_braces>[^{{}}]*)\}}|(?P<down_plain>[{_LETTER}0-9∞](?![a-z_])))"
     # a single letter is a variable, except the words `a`, `A` and `I`, and the E of an expectation
@@ -40,6 +45,18 @@ FORMULAS = re.compile(r"(\$[^$]+\$)")
 # A role with a title and a target, or with a target only.
 ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
 EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
+# TeX in headlines: accents, roots and commands. A command without a symbol is the name of a function, as in `\ln L`.
+ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304"}
+SYMBOLS = {
+    **{name: unicodedata.lookup(f"GREEK SMALL LETTER {name}") for name in GREEK},
+    **{name.title(): unicodedata.lookup(f"GREEK CAPITAL LETTER {name}") for name in GREEK},
+    **{"lambda": "λ", "Lambda": "Λ", "infty": "∞", "nabla": "∇", "times": "×", "cdot": "·", "pm": "±", "to": "→"},
+    **{"le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "ell": "ℓ", "langle": "⟨", "rangle": "⟩"},
+    **{"|": "‖", ",": " ", ";": " ", " ": " ", "!": "", "mathcal": "", "mathrm": "", "mathbf": "", "operatorname": ""},
+}
+ACCENT = re.compile(rf"\\({'|'.join(ACCENTS)})(?:\{{(.+?)\}}|\s*(\\[A-Za-z]+|\w))")
+ROOT = re.compile(r"\\sqrt(?:\{([^{}]*)\}|\s*(\\[A-Za-z]+|\w))")
+COMMAND = re.compile(r"(?<=([\w)]))?\\([A-Za-z]+|.)\s*")
 
 
 def number(value: float | None) -> str:
@@ -107,6 +124,26 @@ def as_plain_text(text: str) -> str:
     return "".join(_plain(kind, part) for kind, part in split_formulas(text))
 
 
+def caption_as_plain_text(caption: str) -> str:
+    """Return a caption in MyST as text without markup: formulas in Unicode characters, roles as their text."""
+    return "".join(
+        as_plain_text(_unicode(part[1:-1])) if part.startswith("$") and len(part) > 1 else _without_markup(part)
+        for part in FORMULAS.split(caption)
+    )
+
+
+def _unicode(tex: str) -> str:
+    """Return TeX with characters for its commands; exponents and indices stay as they are."""
+    tex = ACCENT.sub(lambda accent: f"{COMMAND.sub(_symbol, accent[2] or accent[3])}{ACCENTS[accent[1]]}", tex)
+    tex = ROOT.sub(lambda root: f"√({root[1]})" if root[1] and len(root[1]) > 1 else f"√{root[1] or root[2]}", tex)
+    return COMMAND.sub(_symbol, tex).replace(" }", "}").replace("'", "′").replace("-", "−").strip()
+
+
+def _symbol(command: re.Match[str]) -> str:
+    before, name = command[1], command[2]
+    return SYMBOLS.get(name, f"{' ' if before else ''}{name} ")
+
+
 def _plain(kind: Kind, part: str) -> str:
     if kind not in ("superscript", "subscript"):
         return part
@@ -139,5 +176,12 @@ def _formula(tex: str) -> str:
 
 
 def _words(text: str) -> str:
-    text = ROLE.sub(lambda role: role[1] or role[2], text)
-    return EMPHASIS.sub(r"<em>\1</em>", html.escape(text, quote=False))
+    return EMPHASIS.sub(r"<em>\1</em>", html.escape(_without_roles(text), quote=False))
+
+
+def _without_markup(text: str) -> str:
+    return EMPHASIS.sub(r"\1", _without_roles(text))
+
+
+def _without_roles(text: str) -> str:
+    return ROLE.sub(lambda role: role[1] or role[2], text)

@@ -24,6 +24,11 @@ OPTIONAL = "withheld"
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
+def headline(caption: str) -> str:
+    """Return the first paragraph of a caption on one line."""
+    return " ".join(caption.split("\n\n", maxsplit=1)[0].split())
+
+
 def _from_text(value: object) -> object:
     return float(value) if isinstance(value, str) and value in NOT_FINITE else value
 

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 
 from companion.analysis.dependencies import Library
 from companion.figures import store, table_io
-from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord, RunRecord
+from companion.figures.plain_math import caption_as_plain_text
+from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord, RunRecord, headline
 from companion.figures.style import Theme, style
 
 # Number of colours of a PNG: a quarter of the bytes, without a visible difference.
@@ -66,7 +67,11 @@ def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRec
 
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
-    """Return the contents of the picture files by ending; the same table gives the same bytes."""
+    """Return the contents of the picture files by ending; the same table gives the same bytes.
+
+    The title of an SVG is the headline of the figure, as plain text.
+    """
+    title = caption_as_plain_text(headline(caption_and_alt(figure)[0]))
     files: dict[str, bytes] = {}
     for theme, formats in FORMATS.items():
         with style(theme):
@@ -78,7 +83,7 @@ def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
                 )
             for kind in formats:
                 buffer = io.BytesIO()
-                metadata = {"Date": None} if kind == "svg" else {}
+                metadata = {"Date": None, "Title": title} if kind == "svg" else {}
                 picture.savefig(buffer, format=kind, metadata=metadata, dpi=144)
                 content = (fewer_colours if kind == "png" else fewer_digits)(buffer.getvalue())
                 files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = content

@@ -1,22 +1,31 @@
-"""The style of all pictures: light and dark theme, a colour-blind-safe palette, helpers for axes and legends."""
+"""The style of all pictures: two widths, one face, two themes, a palette for colour-blind readers, and helpers."""
 
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 from cycler import cycler
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.typing import LineStyleType
 
 Theme = Literal["light", "dark"]
+
+# The two widths of pictures, in inches. On a desktop the site shows a picture at its own size, so its text has the size
+# of text on the page: `COLUMN` is as wide as a column of text, `WIDE` as wide as the page (96 pixels to the inch).
+COLUMN, WIDE = 640 / 96, 8.2
+# The face of pages and pictures, and the folder of its files (made by `tools/subset_font.py`).
+FACE, FONTS = "Book Serif", Path(__file__).with_name("fonts")
 
 # Okabe & Ito's colours, safe for the common colour blindnesses; the dark theme uses lighter variants.
 PALETTES = {
@@ -34,6 +43,7 @@ def style(theme: Theme) -> Generator[None]:
 
     Settings that the theme does not name are matplotlib's defaults, whatever the user's `matplotlibrc` says.
     """
+    _load_fonts()
     ink, paper, faint = INK[theme], PAPER[theme], FAINT[theme]
     settings: dict[Any, Any] = {
         **sns.axes_style("ticks"),
@@ -50,13 +60,17 @@ def style(theme: Theme) -> Generator[None]:
         "figure.constrained_layout.use": True,
         "figure.dpi": 110,
         "figure.facecolor": paper,
-        "font.family": "DejaVu Sans",
+        "font.family": [FACE, "STIXGeneral"],
         "font.size": 11,
         "grid.color": faint,
         "grid.linewidth": 0.6,
         "legend.frameon": False,
-        "mathtext.fontset": "dejavusans",
-        "savefig.bbox": "tight",
+        "mathtext.bf": f"{FACE}:bold",
+        "mathtext.cal": "STIXGeneral:italic",
+        "mathtext.fallback": "stix",
+        "mathtext.fontset": "custom",
+        "mathtext.it": f"{FACE}:italic",
+        "mathtext.rm": FACE,
         "savefig.facecolor": paper,
         "svg.fonttype": "path",
         "svg.hashsalt": "large-prompt-attention",
@@ -68,6 +82,12 @@ def style(theme: Theme) -> Generator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(settings)
         yield
+
+
+@cache
+def _load_fonts() -> None:
+    for path in sorted(FONTS.glob("*.ttf")):
+        font_manager.fontManager.addfont(path)
 
 
 def ink() -> str:

@@ -6,7 +6,6 @@
 import io
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -50,8 +49,7 @@ def _draw(project: Project, folder: Path, name: str, figure: str, theme: Theme) 
         picture.canvas.draw()
         _shrink(picture)
         buffer = io.BytesIO()
-        with mpl.rc_context({"savefig.bbox": None}):
-            picture.savefig(buffer, dpi=DPI)
+        picture.savefig(buffer, dpi=DPI)
         plt.close(picture)
     return fewer_colours(buffer.getvalue())
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from companion.figures import store
 from companion.figures.plain_math import WITHHELD, as_html, bound, caption_as_html, number, withheld_because
-from companion.figures.record import ClaimRecord, ColumnRecord, WithheldRecord
+from companion.figures.record import ClaimRecord, ColumnRecord, WithheldRecord, headline
 from companion.figures.tolerances import ColumnMovement, Movement, movement
 from companion.io import atomic
 from companion.runs.custom_runs import Run
@@ -120,7 +120,7 @@ def _figure(run: Run, figure: str) -> str:
         published_panel = _panel("published", f"published/{figure}", published.alt)
     return FIGURE.format(
         id=_text(figure),
-        caption=caption_as_html(" ".join(record.caption.split("\n\n")[0].split())),
+        caption=caption_as_html(headline(record.caption)),
         custom=_panel("this run", base, record.alt),
         published=published_panel,
         moved=_moved(_movement(run, figure), record.columns),

@@ -22,7 +22,7 @@ from companion.build import cache_keys
 from companion.build.run_spec import CheckedRun, RunSpec
 from companion.figures import store, table_io
 from companion.figures.record import ClaimRecord, FigureRecord
-from companion.figures.style import INK, PALETTES, style
+from companion.figures.style import INK, PALETTES, WIDE, style
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
@@ -186,7 +186,7 @@ def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
     """
     names = list(dict.fromkeys(outcomes["claim"]))
     colours = {True: PALETTES["light"][0], False: PALETTES["light"][1]}
-    figure, axes = plt.subplots(figsize=(8, 1.2 + 0.32 * len(names)))
+    figure, axes = plt.subplots(figsize=(WIDE, 1.2 + 0.32 * len(names)))
     shown = outcomes.assign(deviation=outcomes["deviation"].clip(-1, FARTHEST))
     sns.stripplot(
         data=shown,

@@ -24,6 +24,7 @@ from chapters.real_heads import (
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
+from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
 from companion.figures import store
 from lib.finite_prompt import participation, score_statistics
@@ -86,6 +87,10 @@ def transcript(weights, tokens):
 
 
 @needs_weights
+def test_the_real_prompt_on_axes_is_the_longest_of_the_network():
+    assert np.isclose(REAL_PROMPT, np.log(LONGEST))
+
+
 def test_forward_pass_is_that_of_a_plain_transcript(trained):
     """Of twenty prompts, the last layer's tokens to 1e-5 of the largest, which is what float32 allows."""
     weights, prompts = arrays(), trained.prompts(96, 20)

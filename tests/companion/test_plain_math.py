@@ -5,7 +5,15 @@ import re
 
 import pytest
 
-from companion.figures.plain_math import as_html, as_plain_text, bound, caption_as_html, number, split_formulas
+from companion.figures.plain_math import (
+    as_html,
+    as_plain_text,
+    bound,
+    caption_as_html,
+    caption_as_plain_text,
+    number,
+    split_formulas,
+)
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
 
@@ -88,3 +96,15 @@ def test_a_caption_is_read_without_scripts():
     assert "<mfrac>" in shown
     assert "see the picture and notes: <em>one</em> a &lt; b &amp; c* $ d" in shown
     assert caption_as_html(r"$\nosuchmacro{1}$") == r"<code>\nosuchmacro{1}</code>"
+
+
+@pytest.mark.parametrize(
+    ("caption", "text"),
+    [
+        (r"At $\tau=\sqrt{2\ln L}$ the *first* {numref}`figure <fig-one>`", "At τ=√(2 ln L) the first figure"),
+        (r"$\hat\tau$, $\hat{q}_k$ and $L^{-0.6}$ fall like $1/\sqrt L$", "τ̂, q̂_k and L^(−0.6) fall like 1/√L"),
+        (r"$\nabla_U$, $\lambda_{\max}$, $\|\Sigma\|^2\le1-P$", "∇_U, λₘₐₓ, ‖Σ‖²≤1−P"),
+    ],
+)
+def test_a_caption_becomes_plain_text(caption, text):
+    assert caption_as_plain_text(caption) == text

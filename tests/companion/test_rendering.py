@@ -29,6 +29,15 @@ def table():
     return pd.DataFrame({"x": x, "y": np.sin(x)})
 
 
+DOCSTRING = r"""The sine of $x$ has a norm $\|s\|^2\le\sqrt{2}$ & no
+more.
+
+Details follow.
+
+Alt: A wave.
+"""
+
+
 def original_png(table: pd.DataFrame) -> bytes:
     with style("light"):
         figure, buffer = draw(table), io.BytesIO()
@@ -39,7 +48,7 @@ def original_png(table: pd.DataFrame) -> bytes:
 
 @pytest.fixture(scope="module")
 def files(table):
-    module = ModuleType("sines")
+    module = ModuleType("sines", DOCSTRING)
     module.draw = draw
     return rendering.pictures(module, table)
 
@@ -54,6 +63,14 @@ def test_a_png_has_few_colours_and_looks_the_same(files, table):
     assert len(files[".png"]) < 0.6 * len(original_png(table))
     assert np.abs(before - after).mean() < 1
     assert np.abs(before - after).max() < 64
+
+
+def test_the_title_of_an_svg_is_the_headline_in_plain_text(files):
+    """Both themes have it, as the first element."""
+    for ending in (".svg", ".dark.svg"):
+        first = ElementTree.fromstring(files[ending])[0]
+        assert first.tag.endswith("}title")
+        assert first.text == "The sine of x has a norm ‖s‖²≤√2 & no more."
 
 
 def test_an_svg_keeps_every_length_to_a_hundredth_of_a_point(table):
@@ -97,7 +114,7 @@ def _elements(element, by_id=None, look=""):
 
 
 def test_a_drawing_without_return_is_named(table):
-    module = ModuleType("chapter.figures.sines")
+    module = ModuleType("chapter.figures.sines", DOCSTRING)
     module.draw = lambda table: draw(table) and None
     with pytest.raises(TypeError, match=r"`chapter\.figures\.sines\.draw` must return the matplotlib figure.*Got None"):
         rendering.pictures(module, table)

@@ -31,9 +31,10 @@ from chapters.concentration.gradient_theory import (
     ValueErrors,
     mean_errors,
 )
-from chapters.concentration.style import SYMBOL, WIDE
+from chapters.concentration.style import SYMBOL
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import (
+    WIDE,
     error_bars,
     few_decades,
     label,
@@ -204,7 +205,7 @@ def _single_claim(single: SingleTokens) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per gradient: simulated and exact errors, and the bound."""
     sigmas = sorted(table["sigma"].unique())
-    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
     for panel, gradient in zip(panels, SYMBOL.values(), strict=True):
         part = table[table["gradient"] == gradient]
         for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):

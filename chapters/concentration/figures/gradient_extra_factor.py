@@ -23,9 +23,8 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
 from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
 from chapters.concentration.parameters import MODERATE
-from chapters.concentration.style import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, ink, label, legend_line, legend_with, markers, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -129,7 +128,7 @@ def _growth_claim(measured: Mapping[float, PairedErrors]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw ratios against the length by scale, and against the query size by length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.6))
     scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
     for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):

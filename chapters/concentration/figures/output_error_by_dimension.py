@@ -4,7 +4,8 @@ The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mea
 Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
 simulated scores, averaged exactly over everything else, with two standard errors; solid curves are exact. The
 dash-dotted line has slope $-1$. All curves have the same $H$. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and
-the length at which the decay starts grows exponentially with it.
+the length at which the decay starts grows exponentially with it. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
 dimension, with points on the curves for short prompts. The curves fall in parallel at the end; curves of higher
@@ -21,9 +22,10 @@ from matplotlib.figure import Figure
 
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
-from chapters.concentration.style import SIZE, coloured, length_axes
+from chapters.concentration.style import coloured, length_axes
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic
 from lib.statistics import comparison_quantile
 
@@ -100,7 +102,7 @@ def _dimension_claim(curves: Mapping[int, ErrorCurve], exact_error: ExactError, 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves and simulated points, in one colour per dimension."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     dimensions = sorted(table["dimension"].unique())
     for dimension, colour, marker in coloured(dimensions):
         rows = table[table["dimension"] == dimension]
@@ -118,4 +120,5 @@ def draw(table: pd.DataFrame) -> Figure:
         {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
         loc="lower left",
     )
+    mark_real_prompt(axes)
     return figure

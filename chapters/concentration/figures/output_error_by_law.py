@@ -5,7 +5,8 @@ and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate an
 the bound of Proposition 3.1 is the same for all. Points are simulated, with two standard errors; solid curves are
 exact, by quadrature. Dashed lines are the limit, the mean of $\operatorname{tr}(\mathrm{fluctuation})$ over queries,
 where it is finite. The curves of Rademacher (sign), uniform and mixture (clustered) tokens level off at it. The
-Gaussian curve has no finite limit and keeps growing.
+Gaussian curve has no finite limit and keeps growing. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Log-log plot of prompt length times error against prompt length, four solid curves with points on them. Those of
 Rademacher, uniform and mixture tokens become flat, each on a dashed horizontal line. The Gaussian curve
@@ -22,9 +23,18 @@ from matplotlib.figure import Figure
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
-from chapters.concentration.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, few_decades, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import (
+    COLUMN,
+    error_bars,
+    few_decades,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+)
 from lib.concentration import ErrorCurve, fit_rate, one_over_length
 from lib.statistics import comparison_quantile
 
@@ -196,7 +206,7 @@ def _constant_claim(theory: ExactTheory) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw L times the error in one colour per distribution, with its limit."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     names = list(dict.fromkeys(table["law"]))
     for index, (name, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
         rows = table[table["law"] == name]
@@ -212,4 +222,5 @@ def draw(table: pd.DataFrame) -> Figure:
     few_decades(axes)
     lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
     legend_with(axes, lines, loc="upper left")
+    mark_real_prompt(axes)
     return figure

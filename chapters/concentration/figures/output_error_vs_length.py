@@ -4,7 +4,8 @@ The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and q
 $\sigma$. Points are simulated, with two standard errors; solid curves are exact, from the integrals $P$ and $Q$. Dashed
 curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound. The paper does not give the constants; the figure
 uses the pair that bounds all solid curves most tightly. The dash-dotted line has slope $-1$. At larger scales no
-constants bring the bound near the error, and the bound rises with $L$ before it falls.
+constants bring the bound near the error, and the bound rises with $L$ before it falls. The grey tick on the axis is the
+longest prompt of {doc}`real_heads`.
 
 Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
 slope minus one and the highest barely; points are on them where prompts are short. Dashed curves of the same colours
@@ -26,8 +27,9 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
 from chapters.concentration.style import coloured, length_axes
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with
+from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile, tells_apart
@@ -143,7 +145,7 @@ def _bound_claim(bound: BoundShape, exact: ErrorsByScale) -> Claim | WithheldCla
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points, and the tightest bound of the form."""
     sigmas = sorted(table["sigma"].unique())
-    figure, axes = plt.subplots(figsize=(8.0, 5.2))
+    figure, axes = plt.subplots(figsize=(WIDE, 5.2))
     for sigma, colour, marker in coloured(sigmas):
         rows = table[table["sigma"] == sigma]
         exact, prompts, bound = (rows[rows["kind"] == kind] for kind in ("exact", "prompts", "bound"))
@@ -161,6 +163,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
+    mark_real_prompt(axes)
     return figure
 
 

@@ -7,7 +7,8 @@ for small $\tau$, where many tokens contribute. If $\tau$ exceeds the size of th
 largest term (dashed: its median) is most of $W$. Right: fraction of prompts and queries with a weight above
 $M=L^\kappa$, exact (lines) and simulated (points, two standard errors), for token scales $\sigma$; it falls like
 $L^{-c/\sigma^2}$. The table also has the error, for the smallest $\sigma$, the contribution of prompts with a weight
-above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
+above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution. The grey tick on the axis is the
+longest prompt of {doc}`real_heads`.
 
 Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
 grows, where it is marked "one token has most of it". Right, log-log: falling curves with points, the lowest falling
@@ -29,9 +30,10 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
-from chapters.concentration.style import WIDE, coloured
+from chapters.concentration.style import coloured
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, few_decades, ink, label, legend_line
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Quantiles of ln W over prompts.
@@ -146,7 +148,7 @@ def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the distribution of the partition function, and the fraction with a large weight."""
-    figure, (first, second) = plt.subplots(1, 2, figsize=WIDE, width_ratios=(1.25, 1))
+    figure, (first, second) = plt.subplots(1, 2, figsize=(WIDE, 4.6), width_ratios=(1.25, 1))
     partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
     _partition_panel(first, partition)
     for sigma, colour, marker in coloured(sorted(fraction["sigma"].unique())):
@@ -161,6 +163,7 @@ def draw(table: pd.DataFrame) -> Figure:
     second.set_title("Large weights")
     few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
+    mark_real_prompt(second)
     return figure
 
 

@@ -17,10 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator
 
-from chapters.concentration.style import WIDE
 from chapters.concentration.sub_gaussian_moments import NOT_SUB_GAUSSIAN, ORDERS, TiltedMoments
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, ink, label
+from companion.figures.style import WIDE, few_decades, ink, label
 
 CEILING = "ceiling"
 
@@ -88,7 +87,7 @@ NUDGES = {"mixture": 6, "uniform": -6}
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per order: moments by distribution and their ceiling."""
     orders = sorted(table["order"].unique())
-    figure, panels = plt.subplots(1, len(orders), figsize=WIDE)
+    figure, panels = plt.subplots(1, len(orders), figsize=(WIDE, 4.6))
     for panel, order in zip(panels, orders, strict=True):
         part = table[table["order"] == order]
         top = part[part["law"] == CEILING]

@@ -21,9 +21,8 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt import plain_prompts
-from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
 from lib.statistics import quantile_error
@@ -122,7 +121,7 @@ def _samplers_claim(samplers: Samplers) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one distribution function per coordinate: a line for the collapsed sampler, points for plain prompts."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     coordinates = sorted(table["coordinate"].unique().tolist())
     for index, (coordinate, marker) in enumerate(zip(coordinates, markers(len(coordinates)), strict=True)):
         rows, colour = table[table["coordinate"] == coordinate], f"C{index}"

@@ -2,9 +2,9 @@ r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger q
 
 The vertical axis is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt,
 one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
-mostly smaller than the points). Dotted lines are the large-$L$ form
-$e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only beyond
-$\ln L\approx\frac32\tau^2$; for large queries no simulation reaches these lengths.
+mostly smaller than the points). Dotted lines are the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma
+V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only beyond $\ln L\approx\frac32\tau^2$; for large
+queries no simulation reaches these lengths. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log line chart of error against length. For each query size a solid curve starts flat and bends into a
 straight dotted line of slope minus one, at longer lengths for larger queries. Points of simulated prompts are on the
@@ -19,9 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.output_errors import ErrorsBySize
-from chapters.exact_finite_prompt.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with, markers, sequence
+from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -89,7 +89,7 @@ def _error_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact and the large-L curve of each query size, and the simulated points."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, 3 * table["exact"].max()))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")
     taus = sorted(table["tau"].unique().tolist())
@@ -102,4 +102,5 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
     lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
+    mark_real_prompt(axes)
     return figure

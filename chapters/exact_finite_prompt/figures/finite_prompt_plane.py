@@ -19,9 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
-from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import WIDE, label
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Steps of the colour scale, as powers of ten: finest near one, where the functions change most visibly.
@@ -98,7 +97,7 @@ def _accuracy_claim(accuracy: Accuracy) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one heat map per function, with one colour scale whose steps are labelled on the contour lines."""
     titles = {"participation": "participation $P$", "score_error": "score error $Q$"}
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True, sharey=True)
     scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
     names = {level: "0.3" if level == -0.5 else f"$10^{{{level}}}$" if level else "1" for level in LEVELS}
     # the colour map is the same in the light and the dark picture, and so are the colours that are legible on it

@@ -18,9 +18,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, sequence
+from companion.figures.style import COLUMN, ink, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 
 
@@ -116,13 +115,13 @@ def _freezing_claim(longest: Frozen) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length, and the limit."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = table[table["log_length"] == log_length]
         axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
     limit = table.sort_values("ratio")
-    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_+$")
+    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_{+}$")
     axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
     axes.legend(loc="upper left")

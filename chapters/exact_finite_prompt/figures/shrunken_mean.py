@@ -21,9 +21,8 @@ from matplotlib.figure import Figure
 from scipy.special import log_ndtr
 
 from chapters.exact_finite_prompt.mean_deviations import MeanDeviations
-from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, legend_line, sequence
+from companion.figures.style import COLUMN, ink, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 from lib.statistics import comparison_quantile
 
@@ -141,7 +140,7 @@ def _ceiling_claim(curves: Mapping[int, MeanOutputs]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its ceiling as a tick, and the line of the infinite prompt."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     decades = sorted(table["decade"].unique().tolist())
     end = table["tau"].max()
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 numbers = no_numbers
 
@@ -30,7 +30,7 @@ PANELS = ((1.0, "small query: many tokens under the bell"), (5.8, "large query: 
 
 def draw(_) -> Figure:
     """Draw the pile of tokens under a slightly and a strongly shifted bell."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 3.5), sharey=True)
     for axes, (shift, title) in zip(panels, PANELS, strict=True):
         _panel(axes, shift)
         axes.set_title(title, fontsize=12)

@@ -33,13 +33,13 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import WIDE, label
 from lib.statistics import comparison_quantile, student_quantile
 
 LABELS = {
-    "m_k": r"key along $k^\star$, $m_k$",
+    "m_k": r"key along $k^{\star}$, $m_k$",
     "q_k": "squared length of the key, $q_k$",
-    "m_v": r"value along $v^\star$, $m_v$",
+    "m_v": r"value along $v^{\star}$, $m_v$",
     "q_v": "squared length of the value, $q_v$",
     "train_loss": "training loss",
 }
@@ -199,7 +199,7 @@ def _key_claim(curves: Trained) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw columns for the key, the value and the loss: curves of theory and markers of runs."""
-    figure = plt.figure(figsize=(9.0, 5.0))
+    figure = plt.figure(figsize=(WIDE, 5.0))
     panels = figure.subplot_mosaic([["m_k", "m_v", "train_loss"], ["q_k", "q_v", "train_loss"]], sharex=True)
     for quantity, panel in panels.items():
         for head in ("softmax", "linear"):

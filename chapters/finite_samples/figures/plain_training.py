@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.finite_samples.gradient_training import SGD_STEPS
 from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label
+from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import standard_error, student_quantile
 
 DESCENT, SGD = "gradient descent", "SGD"
@@ -143,7 +143,7 @@ def _sgd_claims(pairs: pd.DataFrame, frame: pd.DataFrame) -> tuple[Claim, Claim]
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the differences from L-BFGS, in thousandths."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.6))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.axhline(0, color=ink(), linewidth=1.4)
     for (head, method), rows in table.groupby(["head", "method"], sort=False):
         shift = ASIDE if head == "linear" else 1 / ASIDE
@@ -154,7 +154,7 @@ def draw(table: pd.DataFrame) -> Figure:
             name = f"SGD, {head}"
             label(axes, last["alpha"] * shift, 1e3 * last["above"], name, COLOURS[head], xytext=(12, 0), fontsize=12)
     last = table["alpha"].max()
-    label(axes, last * ASIDE, 0.0, "gradient descent\n(open circles)", ink(), xytext=(12, -10))
+    label(axes, last * ASIDE, 0.0, "gradient descent\n(open circles)", ink(), xytext=(12, -20))
     middle = np.exp(np.log(table["alpha"].unique()).mean() + 0.35)
     label(axes, middle, 0.0, "the risk of L-BFGS", ink(), xytext=(0, -11), ha="center")
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$")

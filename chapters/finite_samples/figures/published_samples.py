@@ -35,7 +35,7 @@ from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import WIDE, label
 from lib.statistics import comparison_quantile
 
 # Linear attention is ahead in the spiked tasks up to the first sample ratio, softmax in all tasks from the second on.
@@ -45,7 +45,7 @@ MANY = 10.0
 # The factor by which the bar of several minima extends beyond a sample ratio.
 REACH = 1.15
 # Sample ratio, offset and side of the labels of the curves in the last panel.
-NAMED = {"softmax": (3.2, (6, 6), "left"), "linear": (5.0, (6, 8), "left"), "Bayes-optimal": (2.0, (-8, -8), "right")}
+NAMED = {"softmax": (3.2, (6, 6), "left"), "linear": (5.0, (6, 8), "left"), "Bayes-optimal": (5.0, (-10, -4), "right")}
 
 
 def numbers(panels: Mapping[str, Panel], recomputed: Recomputed) -> Numbers:
@@ -295,7 +295,7 @@ def _recomputed_claims(recomputed: Recomputed) -> tuple[Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per task: curves of theory, markers of training and dotted best risks."""
-    figure, panels = plt.subplots(1, 3, figsize=(9.0, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(WIDE, 4.2), sharey=True)
     for panel, (task, rows) in zip(panels, table.groupby("task", sort=False), strict=True):
         for head, colour in COLOURS.items():
             of_head = rows[rows["head"] == head]

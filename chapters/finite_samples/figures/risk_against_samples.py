@@ -23,7 +23,7 @@ from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, SNR, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, markers
+from companion.figures.style import COLUMN, ink, label, markers
 from lib.statistics import comparison_quantile
 
 # Linear attention is ahead up to the first sample ratio, softmax from the second on.
@@ -170,7 +170,7 @@ def _rerun_claim(rerun: Rerun) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of theory, markers of runs and dotted best risks."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     theory, runs = table[table["kind"] == "theory"], table[table["kind"] == "runs"]
     sizes = sorted(runs["dimension"].unique().tolist())
     # factors that separate the markers of different dimensions

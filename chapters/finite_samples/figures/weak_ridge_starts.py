@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.style import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
@@ -86,7 +86,7 @@ def _claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risks of both minima, joined for each set of prompts."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.6))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     places = table["ridge"] * np.exp(0.4 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
     axes.vlines(places, table["risk_informed"], table["risk_uninformed"], color="C0", linewidth=0.8)
     names = {"informed": "informed start", "uninformed": "random start"}

@@ -21,9 +21,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalOutputs, length_factors
-from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -113,7 +112,7 @@ def _length_claim(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, Ellipt
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per distribution and the line of linear attention."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     colours = {"two scales": "C1", "Gaussian": "C0", "ellipsoid": "C2"}
     for (law, curve), marker in zip(table.groupby("law", sort=False), ("^", "o", "s"), strict=True):
         colour, last = colours[str(law)], curve.iloc[-1]

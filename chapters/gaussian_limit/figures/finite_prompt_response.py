@@ -22,9 +22,8 @@ from matplotlib.lines import Line2D
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
-from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, legend_line, power_of_ten, sequence
+from companion.figures.style import COLUMN, error_bars, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -129,7 +128,7 @@ def _ceiling_claim(responses: Mapping[int, Responses]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its spread, and the line of the lemma."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(table["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = table[table["length"] == length]

@@ -4,7 +4,8 @@ Each panel shows outputs of independent prompts against their length at one tilt
 errors (points), and the central half and nine tenths of the prompts (thick and thin bars). The vertical scales differ.
 Dashed lines are the limit $2b^2\xi/(1-b^2\xi^2)$ where it exists, and $b\ln L$ plus a fitted constant beyond the pole.
 Left: the fluctuation is finite, and the outputs converge like $1/\sqrt L$. Middle: the limit exists, the fluctuation is
-infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size.
+infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size. The
+grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line. Middle:
 bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a straight line
@@ -21,9 +22,9 @@ from matplotlib.ticker import MultipleLocator
 
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarErrors, far_growth, stable_median
-from chapters.gaussian_limit.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label
+from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 # Reason for the tolerance of the two claims beyond the pole.
@@ -134,7 +135,7 @@ def _middle_claim(errors: FarErrors) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per tilt: mean and quantiles of the output against the length."""
     titles = ("converges", "converges slowly", "grows forever")
-    figure, panels = plt.subplots(1, len(titles), figsize=SIZE, sharex=True)
+    figure, panels = plt.subplots(1, len(titles), figsize=(WIDE, 4.5), sharex=True)
     tilts = sorted(table["tilt"].unique())
     for panel, tilt, title, colour in zip(panels, tilts, titles, ("C0", "C1", "C2"), strict=True):
         curve = table[table["tilt"] == tilt]
@@ -144,6 +145,7 @@ def draw(table: pd.DataFrame) -> Figure:
         theory = curve["limit"].fillna(curve["growth"])
         panel.plot(curve["length"], theory, color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
+        mark_real_prompt(panel)
         panel.minorticks_off()
         panel.margins(x=0.1)
     last = table[table["tilt"] == tilts[0]].iloc[-1]

@@ -24,10 +24,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
-from chapters.gaussian_limit.style import SIZE
 from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_with
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical
@@ -119,7 +118,7 @@ def _law_claim(outputs: Outputs) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the standard normal density with points on it, and two other histograms as steps."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     output = np.linspace(-4.0, 4.0, 201)
     axes.plot(output, np.exp(-(output**2) / 2) / np.sqrt(2 * np.pi), color=ink(), linestyle="--", linewidth=1.5)
     infinite, finite, mixture = (bins for _, bins in table.groupby("kind", sort=False))

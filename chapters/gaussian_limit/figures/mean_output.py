@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
-from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
+    COLUMN,
     error_bars,
     ink,
     label,
@@ -138,7 +138,7 @@ def _taus(responses: Mapping[int, Responses]) -> Float[np.ndarray, " queries"]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves and simulated points."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(table["length"].unique().tolist())
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
         curve = table[table["length"] == length]

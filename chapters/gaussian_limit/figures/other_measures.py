@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label, markers
+from companion.figures.style import WIDE, error_bars, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Largest tilt at which Laplace tokens are tested, in units of the pole 1/b: below one half, the fluctuation is finite.
@@ -101,7 +101,7 @@ def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact outputs, with points of finite prompts; mark the poles of Laplace tokens."""
-    figure, axes = plt.subplots(figsize=(8.0, 5.0))
+    figure, axes = plt.subplots(figsize=(WIDE, 5.0))
     measures = list(dict.fromkeys(table["measure"]))
     for measure, marker in zip(measures, markers(len(measures)), strict=True):
         curve = table[table["measure"] == measure]
@@ -110,7 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": line.get_color(), "marker": marker}
         error_bars(axes, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
         inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
-        shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < curve["tilt"].max() / 2 else {}
+        shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < table["tilt"].max() / 2 else {}
         label(axes, inside["tilt"], inside["exact"], measure, line.get_color(), fontsize=12, **shift)
     pole, edge = table["pole"].max(), table["tilt"].max()
     for position in (-pole, pole):

@@ -20,10 +20,10 @@ from matplotlib.ticker import LogLocator, NullLocator
 from chapters.icl_finite.descents import StochasticDescents
 from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
 from chapters.icl_finite.parameters import WAITED
-from chapters.icl_finite.style import MARKERS, SIZE
+from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
@@ -119,7 +119,7 @@ def _price_claim(risks: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risk against length in one dimension, and length against accuracy in several."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.1))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1, 1.1))
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     right.set(
         xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"necessary length, $L(\varepsilon)$"

@@ -22,9 +22,9 @@ from matplotlib.lines import Line2D
 
 from chapters.icl_finite.descents import LONGER, StochasticDescents, noise_bias
 from chapters.icl_finite.exact_flows import Flows
-from chapters.icl_finite.style import MARKERS, SIZE
+from chapters.icl_finite.style import MARKERS
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, ink, label, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
 
 
@@ -148,7 +148,7 @@ def _lengths(runs: list[StochasticDescents]) -> str:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risk and gain over time, with one curve per length and the points of the descents."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
     prompts = sorted((prompt for prompt in table["prompt"].unique() if prompt != "infinite"), key=int)
     colours = {**dict(zip(prompts, sequence(len(prompts)), strict=True)), "infinite": ink()}
     for panel, quantity in zip(panels, ("risk", "gain"), strict=True):

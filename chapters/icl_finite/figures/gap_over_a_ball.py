@@ -2,9 +2,9 @@ r"""The risks converge uniformly over every ball of heads, and more slowly over 
 
 The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
 heads in the plane; dashed lines have the slope $-\beta(\rho)$ of the largest head in the ball. Right: all heads on the
-line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, because they fall
-more slowly than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the risks do not
-converge.
+line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, because they fall more
+slowly than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the risks do not
+converge. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves
@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.ball_search import GROWING, Farthest
-from chapters.icl_finite.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # Largest ratio of the gap at the longest prompts to the gap at the shortest, if the gap vanishes.
@@ -106,7 +106,7 @@ def _slow_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per family and one colour per ball."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     for panel, (family, shown) in zip(panels, table.groupby("family", sort=False), strict=True):
         grows = shown["ball"].str.contains("ln L", regex=False)
         fixed, grown = shown[~grows], shown[grows]
@@ -123,6 +123,7 @@ def draw(table: pd.DataFrame) -> Figure:
         last, name = grown.iloc[-1], "ball grows, $\\rho=\\sqrt{2\\,\\ln L}$:\nno convergence"
         label(panel, last["log_length"], last["gap"], name, ink(), xytext=(0, 6), ha="right", va="bottom")
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
+        mark_real_prompt(panel, log_length=True)
         panel.set_ylim(top=1e3 * shown["gap"].max())
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
     return figure

@@ -3,7 +3,8 @@ r"""Stopped training leaves an error that no prompt length removes; training to 
 The vertical axis is the exact risk along the flow on prompts of $L$ tokens, from random starts and with a covariance
 that is not isotropic. Small dots are training that is stopped at a fixed time (one line per start, one colour per
 time); its risk tends to the risk of the infinite flow at this time. Large points are the end of training, for all
-starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention.
+starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention. The
+grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, at lower levels for
 later times. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
@@ -16,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
-from chapters.icl_finite.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 
 # Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
 NEXT_TERM = 1e-3
@@ -104,7 +105,7 @@ def _starts_claim(flows: RandomFlows) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the stopped and the final risks, and the lines with which they are compared."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     stopped, ended = table[table["kind"] == "stopped"], table[table["kind"] == "ended"]
     times = sorted(stopped["time"].unique())
     # the labels of the first two curves are close together
@@ -124,11 +125,12 @@ def draw(table: pd.DataFrame) -> Figure:
         )
     axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
     for kind, look, name in (
-        ("law", {"color": ink(), "linestyle": "--"}, "trained to the end:\n" r"$C_\Sigma/(2L)$"),
+        ("law", {"color": ink(), "linestyle": "--"}, "to the end:\n" r"$C_\Sigma/(2L)$"),
         ("linear attention", {"color": "C1"}, "best linear"),
     ):
         line = table[table["kind"] == kind]
         axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **look)
         label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, look["color"], xytext=(8, 0))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
+    mark_real_prompt(axes)
     return figure

@@ -4,7 +4,7 @@ The vertical axis is the distance of $(A,b)$ between the exact flows of $L$ and 
 start. Left: as a function of $L$, at fixed times; the dashed line has slope $-1$. At later times the gap falls like
 $1/L$ only beyond a longer prompt. Right: as a function of time, at fixed lengths (numbers at the curves); the dashed
 line has slope 1. After the infinite flow has arrived the gap grows in proportion to time, and it stops where the finite
-flow ends.
+flow ends. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two log-log charts. Left, gap against length, with one curve per time: the earliest is the lowest and soon parallel
 to a dashed line of slope minus one; later ones bend down at longer prompts. Right, gap against time, with one curve per
@@ -21,9 +21,9 @@ from scipy.stats import chi2
 
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
-from chapters.icl_finite.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 
 # Times between which the growth of the gap is measured; at the first the infinite flow has arrived.
 ARRIVED, MEASURED = 100.0, 300.0
@@ -154,7 +154,7 @@ def _stop_claim(flows: Flows, stopped: list[Flow]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per time with a line of slope -1, and one curve per length with a line of slope 1."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     at, along = table[table["shown"] == "at"], table[table["shown"] == "along"]
     times = sorted(at["time"].unique())
     # other colours than those of the lengths on the right
@@ -180,6 +180,7 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
     right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
+    mark_real_prompt(left)
     return figure
 
 

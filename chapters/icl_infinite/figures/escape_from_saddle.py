@@ -21,9 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import Flow, first_below, solve_flows
-from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
 # Size of the starts with the wrong sign, and the imbalance below which escape times are a straight line.
@@ -112,7 +111,7 @@ def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the gain over time and the escape times against the imbalance, with one colour per start in both panels."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     imbalances = sorted((value for value in table["imbalance"].unique() if value > 0), reverse=True)
     colours = dict(zip(imbalances, sequence(len(imbalances)), strict=True))
     for (larger, imbalance), curve in table.groupby(["larger", "imbalance"], sort=False):

@@ -29,9 +29,8 @@ from chapters.icl_infinite.block_flows import (
     solve_flows,
     toeplitz,
 )
-from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades
+from companion.figures.style import WIDE, few_decades
 from lib.icl import Blocks, LinearRegression, balanced_start
 
 # Largest relative change of the invariant, after up to 10⁵ steps.
@@ -161,8 +160,8 @@ def _slowest_claim(flows: dict[str, Flow]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per quantity and one curve per covariance."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True)
-    columns = {"risk": "risk, relative", "distance": r"distance to $(A^*,b^*)$, relative"}
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
+    columns = {"risk": "risk, relative", "distance": r"distance to $(A^{*},b^{*})$, relative"}
     floors = {"risk": 1e-12, "distance": 1e-9}
     frame = table[table["time"] > 0]
     for panel, (column, title) in zip(panels, columns.items(), strict=True):

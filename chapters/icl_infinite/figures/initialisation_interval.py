@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.scaled_starts import ScaledStart
-from chapters.icl_infinite.style import AXIS, SIZE
+from chapters.icl_infinite.style import AXIS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 # Relative distance to the limit at which a flow has arrived.
 NEAR = 1e-3
@@ -141,7 +141,7 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one strip of starts per covariance, in units of the sharp bound, below the three intervals."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     bounds = {
         "paper": ("[BB26]", "C1"),
         "earlier": ("[ZFB24]", ink()),

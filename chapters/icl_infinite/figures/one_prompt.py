@@ -28,7 +28,7 @@ from matplotlib.patches import Rectangle
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import INK, ink, label
+from companion.figures.style import INK, WIDE, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
@@ -161,7 +161,7 @@ def _exact_claim(prompt: Prompt) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the prompt as a grid and the outputs as curves."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), width_ratios=(1.25, 1))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.0), width_ratios=(1.25, 1))
     target = _draw_prompt(left, table[table["part"] == PROMPT])
     outputs = table[table["part"] == OUTPUT]
     for (name, rows), colour in zip(outputs.groupby("entry", sort=False), ("C0", "C1"), strict=True):

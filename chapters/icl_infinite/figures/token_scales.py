@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 # Bound on the rounding of the eigenvalues of a 6×6 matrix of size 10.
 ROUNDING = 1e-12
@@ -88,7 +88,7 @@ def _scale_claim(one: Tasks, larger: Tasks) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the points of both covariances, and the line with the region that the lemma allows."""
-    figure, axes = plt.subplots(figsize=(6.5, 4.4))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.4))
     squares, top = np.array([0.0, 1.04 * table["task"].max()]), 1.04 * table["scale"].max()
     axes.fill_between(squares, 1 + squares, color="C0", alpha=0.1, linewidth=0)
     axes.plot(squares, 1 + squares, color=ink(), linewidth=1.8)

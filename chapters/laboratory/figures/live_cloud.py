@@ -25,7 +25,7 @@ from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 LARGEST, TOKENS = 3.0, 300
 # Nodes per coordinate of a query; an odd number, so that zero is a node.
@@ -123,7 +123,7 @@ def draw(table: pd.DataFrame) -> Figure:
     prompt_ray = {part: between(by_kind["prompt"], part, x=sizes) for part in ("u", "v")}
     ray, prompt_ray = (pd.DataFrame({"x": sizes, **output}) for output in (law_ray, prompt_ray))
     tokens = by_kind["token"].iloc[: SHOWN["tokens"]]
-    figure, (cloud, growth) = plt.subplots(1, 2, figsize=(8.5, 4.2))
+    figure, (cloud, growth) = plt.subplots(1, 2, figsize=(WIDE, 4.4))
     look = {"color": "C0", "alpha": 0.45, "edgecolor": ink(), "linewidth": 0.4, "rasterized": True}
     cloud.scatter(tokens["x"], tokens["y"], s=4 + 10 * tokens["weight"], **look)
     mean = ray.iloc[0]
@@ -135,7 +135,7 @@ def draw(table: pd.DataFrame) -> Figure:
     cloud.plot(law["u"], law["v"], "*", markersize=16, label="output, infinite prompt", **marks)
     name = f"output, these {SHOWN['tokens']} tokens"
     cloud.plot(prompt["u"], prompt["v"], "x", markersize=9, markeredgewidth=2.5, color="C1", label=name)
-    cloud.set(xlim=(-3.2, 3.2), ylim=(-3.3, 3.3), aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
+    cloud.set(xlim=(-3.2, 3.2), ylim=(-4.1, 2.9), aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
     cloud.grid(visible=False)
     cloud.set_title(f"The output at a query of size {SHOWN['size']:g}")
     growth.set_title("The output at every size of the query")
@@ -148,7 +148,7 @@ def draw(table: pd.DataFrame) -> Figure:
     names = {
         "law": "infinite prompt",
         "prompt": f"these {SHOWN['tokens']} tokens",
-        "Gaussian": "Gaussian distribution instead",
+        "Gaussian": "a Gaussian instead",
     }
     for kind, (colour, dashes, rows) in lines.items():
         growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=names[kind])

@@ -26,7 +26,7 @@ from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.batching import in_batches
 from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, hardmax, linear
 
@@ -96,7 +96,7 @@ def numbers(trial: Trial) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risks against the signal strength and against the length."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
     decades, snrs = np.linspace(np.log10(2.0), LARGEST_DECADE, 200), np.linspace(0.0, 80.0, 200)
     tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
     scale = np.sqrt(SHOWN["snr"])

@@ -21,7 +21,7 @@ from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordi
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import WIDE, label
 
 # Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
 LENGTHS, SIZES, PRODUCTS = 11, 17, 21
@@ -120,7 +120,7 @@ def ratio(table: pd.DataFrame, log_length: float, first: Values, second: Values)
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the plane of keys at one length and the ratio along the opposite pairs."""
     log_length, shown = SHOWN["decade"] * np.log(10.0), (SHOWN["first"], SHOWN["second"])
-    figure, (plane, cut) = plt.subplots(1, 2, figsize=(8.5, 4.2))
+    figure, (plane, cut) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
     keys = np.linspace(-LARGEST_KEY, LARGEST_KEY, CUT)
     values = ratio(table, log_length, keys, keys[:, None])
     for level in LEVELS:

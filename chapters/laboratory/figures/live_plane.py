@@ -24,7 +24,7 @@ from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.finite_prompt import score_statistics
 
 LARGEST_TAU, LARGEST_DECADE = 15.0, 40
@@ -115,7 +115,7 @@ def _line_claim(grid: Grid) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the plane and the mean output at one length."""
-    figure, (plane, cut) = plt.subplots(1, 2, figsize=(8.5, 4.2))
+    figure, (plane, cut) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
     grid = 1 - np.exp(table.pivot(index="top", columns="tau", values="log_participation"))
     tops, taus = np.asarray(grid.index, float), np.asarray(grid.columns, float)
     decades = tops**2 / 2 / np.log(10.0)

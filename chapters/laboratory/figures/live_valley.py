@@ -22,7 +22,7 @@ from chapters.laboratory.grids import Axis, Grid
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
 SHORTEST, LARGEST_DECADE = 5.0, 6
@@ -101,7 +101,7 @@ def draw(table: pd.DataFrame) -> Figure:
     log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*TILTS, 200)
     parts = ("log_shrink", "log_spread", "log_linear")
     shrink, spread, linear = (np.exp(between(chosen, part, log_length=log_length, tilt=tilts)) for part in parts)
-    figure, (plane, floor) = plt.subplots(1, 2, figsize=(8.5, 4.2))
+    figure, (plane, floor) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
     shares = np.linspace(0, LARGEST_SHARE, 201)
     ratio = _excess(d, shares[:, None], shrink, spread) / linear
     for level in (4, 10, 30, 100, 300):

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, canvas
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 numbers = no_numbers
 
@@ -30,7 +30,7 @@ TITLES = ("a prompt: points", "a query weights them", "the output: a mean")
 
 def draw(_) -> Figure:
     """Draw the cloud three times: plain, weighted, and with its two means."""
-    figure, axes = canvas(8.4, 3.2)
+    figure, axes = canvas(WIDE, 3.2)
     tokens = _tokens()
     weights = np.exp(tokens @ TILT)
     weights /= weights.mean()

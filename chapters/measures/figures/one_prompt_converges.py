@@ -5,7 +5,7 @@ the mixture of {numref}`fig-the-tilt`. The dashed line is the limit $V\nabla\Lam
 standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$ (valid for long prompts). Points and bars are the mean and two
 standard deviations over many independent prompts. Below are the same data as deviations from the limit, in predicted
 standard deviations. From a few hundred tokens on, the bars fill the band. Shorter prompts spread otherwise, and their
-mean is still closer to the output without a tilt.
+mean is still closer to the output without a tilt. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two line charts against prompt length on a logarithmic axis. Above, jagged lines start far apart at one
 token and merge into a horizontal dashed line, inside a band that narrows like a funnel. Below, the same lines,
@@ -21,8 +21,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, legend_line, sequence
+from companion.figures.style import WIDE, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Largest correction of order 1/L, relative to the limit, at which the limit is claimed.
@@ -130,7 +131,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw outputs against the length above; below, deviations in predicted standard deviations."""
     paths, many = (table[table["kind"] == kind] for kind in ("one prompt", "many prompts"))
     band = paths[(paths["prompt"] == 0) & (paths["length"] >= 4)]
-    figure, (axes, zoomed) = plt.subplots(2, 1, figsize=(8.0, 5.8), sharex=True, height_ratios=[3, 2])
+    figure, (axes, zoomed) = plt.subplots(2, 1, figsize=(WIDE, 5.8), sharex=True, height_ratios=[3, 2])
     shade = {"color": "C0", "alpha": 0.22}
     low, high = (band["limit"] + side * band["predicted"] for side in (-2, 2))
     axes.fill_between(band["length"], low, high, linewidth=0, **shade)
@@ -155,4 +156,5 @@ def draw(table: pd.DataFrame) -> Figure:
         "± 2 sd, many prompts": bars,
     }
     axes.legend(legend.values(), legend.keys(), loc="lower right", ncols=2)
+    mark_real_prompt(zoomed)
     return figure

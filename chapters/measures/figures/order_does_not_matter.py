@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.prompt_changes import DOUBLED, POSITIONED, REPEATED, SHUFFLED, Moves
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import COLUMN, ink
 
 # Where exact agreement is drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
@@ -101,7 +101,7 @@ def _lengths(vectors: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one row per kind of change, with one point per changed prompt."""
     changes = list(dict.fromkeys(table["change"]))
-    figure, axes = plt.subplots(figsize=(8.0, 3.9))
+    figure, axes = plt.subplots(figsize=(COLUMN, 3.9))
     for row, change in enumerate(changes):
         strip = table[table["change"] == change]
         heights = row + 0.5 * ((strip["instance"] * GOLDEN) % 1 - 0.5)

@@ -21,7 +21,17 @@ from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with, markers, sequence
+from companion.figures.style import (
+    COLUMN,
+    error_bars,
+    ink,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+    sequence,
+)
 from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
@@ -119,7 +129,7 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw, in one colour per query size, simulated points, the exact curve, the form of the bound, and one ring."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     taus = sorted(table["tau"].unique())
     errors = table[table["kind"] == "exact"]["error"]
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")

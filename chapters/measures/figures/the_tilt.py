@@ -30,7 +30,7 @@ from matplotlib.patheffects import withStroke
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 from lib.statistics import comparison_quantile
 
 
@@ -123,7 +123,7 @@ def _mean_claim(tilted: Mapping[str, Tilted], averages: Mapping[str, Average]) -
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution: both densities, tokens by weight, and the means."""
     names = list(dict.fromkeys(table["law"]))
-    figure, panels = plt.subplots(1, len(names), figsize=(8.0, 4.9), sharey=True)
+    figure, panels = plt.subplots(1, len(names), figsize=(WIDE, 4.9), sharey=True)
     for panel, name in zip(panels, names, strict=True):
         rows = table[table["law"] == name]
         grid, tokens = (rows[rows["kind"] == kind] for kind in ("density", "token"))

@@ -25,7 +25,7 @@ from chapters.message_passing.settings import HARD, Setting
 from chapters.message_passing.style import COLOURS, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label
+from companion.figures.style import WIDE, error_bars, ink, label
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]
@@ -168,7 +168,7 @@ SIZES = {"uninformed": (4.0, "full"), "informed": (9.0, "none")}
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per setting."""
     names = list(dict.fromkeys(table["setting"]))
-    figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
     colours = {MESSAGES: COLOURS["Bayes-optimal"], DESCENT: COLOURS["softmax"]}
     for panel, name in zip(panels, names, strict=True):
         mine = table[table["setting"] == name]

@@ -21,7 +21,7 @@ from chapters.message_passing.runs import mean
 from chapters.message_passing.style import COLOUR, START_MARKERS
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, label
+from companion.figures.style import COLUMN, error_bars, label
 
 
 def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.DataFrame) -> Numbers:
@@ -103,7 +103,7 @@ def _stuck_claim(ends: Mapping[float, Ends], runs: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw two lines, their marks, and the hard phase shaded."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lines = table[table["kind"] == "evolution"]
     upper, lower = (lines[lines["start"] == start].set_index("alpha") for start in ("uninformed", "informed"))
     both, hard = upper.index[upper["two"]], upper.index[upper["hard"]]

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import sequence
+from companion.figures.style import WIDE, sequence
 
 TICKS = (1, 2, 4, 8)
 
@@ -132,7 +132,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per length and one outlined region per noise level, the smallest noise at the back."""
     lengths = sorted(table["length"].unique())
     noises = sorted(table.loc[table["found"], "noise_std"].unique())
-    figure, panels = plt.subplots(1, len(lengths), figsize=(9.0, 4.2), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, len(lengths), figsize=(WIDE, 4.2), sharex=True, sharey=True)
     colours = sequence(len(noises))
     for panel, length in zip(panels, lengths, strict=True):
         for noise, colour in zip(noises, colours, strict=True):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, box, canvas
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 numbers = no_numbers
 
@@ -23,7 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 0.15, 5.35, 2.25, 0.15
 
 def draw(_) -> Figure:
     """Draw the four steps as a ring of boxes."""
-    figure, axes = canvas(8.4, 3.5)
+    figure, axes = canvas(WIDE, 3.5)
     box(axes, (LEFT, TOP), SIZE, "1. estimates $\\hat k$, $\\hat v$\nof both directions", "C2")
     box(axes, (RIGHT, TOP), SIZE, "2. fields: each token\nprojected on $\\hat k$ and on $\\hat v$", ink())
     box(axes, (RIGHT, BOTTOM), SIZE, "3. weights $p_l$: which token\nexplains the label?", "C0")

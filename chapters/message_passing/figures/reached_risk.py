@@ -22,7 +22,7 @@ from chapters.message_passing.settings import ALPHAS, COMPARED, Setting
 from chapters.message_passing.style import COLOURS
 from chapters.message_passing.theory import Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, label
+from companion.figures.style import WIDE, error_bars, label
 from lib.statistics import comparison_quantile
 
 HEADS = ("softmax", "linear")
@@ -174,7 +174,7 @@ def _below_claim(best, limits, heads, simulated) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per task."""
     tasks = list(dict.fromkeys(zip(table["length"], table["snr"], strict=True)))
-    figure, panels = plt.subplots(1, len(tasks), figsize=(9.0, 4.0), sharey=True)
+    figure, panels = plt.subplots(1, len(tasks), figsize=(WIDE, 4.0), sharey=True)
     for panel, (length, snr) in zip(panels, tasks, strict=True):
         mine = table[(table["length"] == length) & (table["snr"] == snr)]
         panel.set(xscale="log", yscale="log", xlabel=r"$\alpha=n/D$", title=rf"$L={length:g}$, $\nu={snr:g}$")

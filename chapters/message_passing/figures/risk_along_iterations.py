@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.message_passing.runs import Shown, mean
 from chapters.message_passing.style import COLOUR, START_MARKERS
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, label
+from companion.figures.style import COLUMN, error_bars, label
 from lib.statistics import student_quantile
 
 # Largest difference between two runs at one end, in standard deviations between sets of prompts.
@@ -157,7 +157,7 @@ def _claimed_claim(shown: Shown) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw two lines and their marks."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     words = {"uninformed": "uninformed start", "informed": "start close to the truth"}
     for start, mine in table.groupby("start", sort=False):
         axes.plot(mine["iteration"], mine["evolution"], color=COLOUR, linewidth=2)

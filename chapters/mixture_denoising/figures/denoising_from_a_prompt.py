@@ -16,10 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.finite_prompts import SIZES, exponent
-from chapters.mixture_denoising.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.schema import comparison_quantile
-from companion.figures.style import error_bars, ink
+from companion.figures.style import COLUMN, error_bars, ink
 
 # The exponent of one Gaussian component at H = 1 (chapter `sharp_rates`), and the middle between it and 1.
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -89,7 +88,7 @@ def _limit_claim(errors: dict[str, pd.DataFrame]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the errors of both heads against the length, with the limit and two slopes."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square error")
     looks = {
         1.0: ("C1", "o", "exact denoiser, $H=1$", GOLDEN),

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
-from chapters.mixture_denoising.style import SIZE, TOKEN_STD
+from chapters.mixture_denoising.style import TOKEN_STD
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 # The square of a relative rounding error of 1e-11, far above that of a sum of a few terms.
 ROUNDING = 1e-22
@@ -99,7 +99,7 @@ def _intercept_claim(intercept: float, opposite: float) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the relative excess of each class of denoisers against the noise."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     looks = {
         "linear": ("linear attention", "-", "C1", "s"),
         "affine": ("linear attention with an intercept", "-", "C2", "^"),

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.iterated_denoiser import SLOW, STARTS
-from chapters.mixture_denoising.style import SHOWN_STEPS, SIZE, STEPS
+from chapters.mixture_denoising.style import SHOWN_STEPS, STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, markers, sequence
+from companion.figures.style import WIDE, ink, markers, sequence
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
 CONVERGED = 1e-10
@@ -99,7 +99,7 @@ def _variance_claim(slopes: dict[str, float]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the iteration against the distance, and the convergence at three distances."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(SIZE[0] + 2, SIZE[1]))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     ends, convergence = table[table["position"].notna()], table[table["distance"].notna()]
     counts = (*SHOWN_STEPS, STEPS)
     for steps, colour, marker in zip(counts, sequence(len(counts)), markers(len(counts)), strict=True):

@@ -17,9 +17,8 @@ from matplotlib.lines import Line2D
 
 from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
-from chapters.mixture_denoising.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, legend_line
+from companion.figures.style import COLUMN, ink, legend_line
 
 # A tenth of the best single head's excess is well below it.
 TENTH = 0.1
@@ -68,7 +67,7 @@ def _two_heads_claim(training: pd.DataFrame, published: NoiseLevel) -> Claim | W
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the excess of every run against the number of steps."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     colours = {1: "C1", 2: "C0"}
     for (heads, _), run in table.groupby(["heads", "run"]):
         axes.plot(run["steps"], run["excess"], color=colours[heads], linewidth=1.2, alpha=0.8)

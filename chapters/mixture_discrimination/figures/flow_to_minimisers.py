@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_discrimination.flows import InvariantFlow
-from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE, WIDE
+from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, ink, label, legend_line
+from companion.figures.style import WIDE, few_decades, ink, label, legend_line
 
 # Distances between which exponential rates are fitted: above the error of the flow, and so small that faster
 # exponentials have decayed even where the slowest one has a small amplitude at the start.
@@ -196,7 +196,7 @@ def _balance_claim(paths: pd.DataFrame, invariant: InvariantFlow) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the distances near both families, and from the start of Theorem 3.6."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE, width_ratios=(1.5, 1))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.5, 1))
     near = table[table["family"] != "invariant"]
     for (family, size, _), path in near.groupby(["family", "size", "start"]):
         visible = path[path["distance"] > FLOOR]
@@ -209,10 +209,10 @@ def draw(table: pd.DataFrame) -> Figure:
     label(left, 1e8, 8e-3, "slope $s=0$", "C0", ha="center", xytext=(0, 0))
     label(left, 3e3, 1e-4, "height $r=0$", "C1", ha="left", xytext=(6, 0))
     label(left, 1e7, 1.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
-    left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower left")
+    left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower right")
     theorem = table[table["family"] == "invariant"]
     right.plot(theorem["time"], theorem["distance"], color="C2", linewidth=2.5)
     right.plot(theorem["time"], theorem["predicted"], color=ink(), linestyle="--", linewidth=1.2)
-    right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^\star\|$", title="start of Theorem 3.6")
+    right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^{\star}\|$", title="start of Theorem 3.6")
     right.legend([legend_line("--", 1.2)], ["predicted rate"], loc="upper right")
     return figure

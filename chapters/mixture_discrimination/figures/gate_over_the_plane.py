@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from chapters.mixture_discrimination.gates import FACTORS, QUERIES
-from chapters.mixture_discrimination.style import PUBLISHED_MEANS, WIDE
+from chapters.mixture_discrimination.style import PUBLISHED_MEANS
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import WIDE
 
 # Rounding of a sum of a few terms, and of a sigmoid.
 ROUNDING = 1e-12
@@ -71,7 +72,7 @@ def _prompts_claim(prompts: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
     factors = sorted(table["factor"].unique().tolist())
-    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE[0], 3.8), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE, 3.0), sharex=True, sharey=True)
     for axes, factor in zip(panels, factors, strict=True):
         grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
         image = axes.pcolormesh(

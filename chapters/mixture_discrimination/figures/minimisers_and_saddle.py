@@ -19,9 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
-from chapters.mixture_discrimination.style import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 # Sums of a few hundred terms of size one, squared differences included.
 ROUNDING = 1e-12
@@ -165,7 +164,7 @@ def _sequence_claim(sequence: dict[str, float]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the map of the excess, and the eigenvalues at three critical points."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     cross, spectra = table[table["excess"].notna()], table[table["eigenvalue"].notna()]
     grid = cross.pivot_table(index="gate_slope", columns="height", values="excess")
     values = np.maximum(grid.to_numpy(), EXCESS_FLOOR)
@@ -179,7 +178,7 @@ def draw(table: pd.DataFrame) -> Figure:
         rasterized=True,
     )
     left.grid(visible=False)
-    left.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^\star\rangle/\|w^\star\|$")
+    left.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^{\star}\rangle/\|w^{\star}\|$")
     left.set_title("least excess risk")
     figure.colorbar(image, ax=left)
     for place, name in enumerate(NAMES):

@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION
-from chapters.mixture_discrimination.style import SIZE, STARTS
+from chapters.mixture_discrimination.style import STARTS
 from chapters.mixture_discrimination.training import EARLY_STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades
+from companion.figures.style import COLUMN, few_decades
 
 # "Much earlier" means less than a tenth of the excess.
 TENTH = 0.1
@@ -69,7 +69,7 @@ def _overlap_claim(overlaps: np.ndarray) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the excess of every run against the number of steps."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     for kind, colour in zip(STARTS, ("C0", "C1"), strict=True):
         for number, (_, run) in enumerate(table[table["kind"] == kind].groupby("run")):
             name = kind.removesuffix(" random") if number == 0 else None

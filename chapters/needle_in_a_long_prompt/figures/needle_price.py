@@ -3,7 +3,8 @@ r"""Softmax and sigmoid need a signal strength of about $2\ln L$, linear attenti
 Both axes are logarithmic: the length $L$ of the prompt, and the signal strength $\nu$ at which the best head of each
 kind has risk one half. Points for softmax and sigmoid come from bisection on exact risks, those for linear attention
 from a closed form. Dashed: $2\ln L$. Dotted: $L$. The inset shows the two lower curves on a linear axis. Sigmoid
-weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less.
+weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less. The grey tick on the
+axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log chart of signal strength against prompt length. Softmax and sigmoid points follow a slowly rising dashed
 curve and reach about 55 at a trillion tokens; linear points follow a straight dotted line up to a trillion.
@@ -15,10 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECADE
-from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thresholds
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
@@ -120,7 +121,7 @@ def _linear_claim(linear: LinearRisks) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the thresholds of three activations and two reference lines."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     for name, (dashes, formula) in LINES.items():
         line = table[table["activation"] == name]
         axes.plot(10.0 ** line["decade"], line["snr"], dashes, color=ink(), linewidth=1.5)
@@ -140,6 +141,7 @@ def draw(table: pd.DataFrame) -> Figure:
         style = {"color": colours[name], "markersize": 7, "fillstyle": "none"}
         inset.plot(10.0 ** points["decade"], points["snr"], MARKS[name], **style)
     inset.set(xscale="log", ylim=(0, None))
-    inset.set_title("the two lower ones, linear axis", fontsize=10)
+    inset.set_title("the two lower ones, linear axis", fontsize=10, loc="right")
     axes.legend(loc="upper left")
+    mark_real_prompt(axes)
     return figure

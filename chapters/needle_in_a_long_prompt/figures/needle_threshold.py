@@ -19,11 +19,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE
-from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 
 
 def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers:
@@ -111,7 +110,7 @@ def _sharpening_claim(curves: Mapping[int, Transition]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risk on the left and the participation on the right, against the same axis."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, sharex=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
     decades = sorted(table["decade"].unique().tolist())
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
         curve = table[table["decade"] == decade]
@@ -119,7 +118,7 @@ def draw(table: pd.DataFrame) -> Figure:
         right.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2)
     for panel in (left, right):
         panel.axvline(1, color=ink(), linestyle=":", linewidth=1.5)
-        panel.set_xlabel(r"signal strength, $\nu/(2\ln L)$")
+        panel.set_xlabel(r"signal strength, $\nu/(2\,\ln L)$")
     for panel, below, beyond in ((left, "not found", "found"), (right, "average\nof many", "a few\ntokens")):
         words = {"va": "center", "fontsize": 12, "fontweight": "bold", "xytext": (-8, 0), "linespacing": 1.2}
         label(panel, 1, 0.28 if panel is left else 0.6, below, ink(), **words | {"ha": "right"})

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion import no_numbers
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 numbers = no_numbers
 
@@ -26,7 +26,7 @@ RELEVANT = 2.0
 
 def draw(_) -> Figure:
     """Draw the others stacked, for linear attention, and side by side, for softmax."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.9))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 3.9))
     bottoms = np.cumsum(OTHERS) - OTHERS
     _relevant(left, "C1")
     left.bar(np.full(len(OTHERS), 2.6), OTHERS, bottom=bottoms, width=1.2, color=("C1", 0.25), edgecolor="C1")

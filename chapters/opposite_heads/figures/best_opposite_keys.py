@@ -2,8 +2,9 @@ r"""The best keys of an opposite pair shrink like $1/\sqrt L$, and $\sqrt L$ tim
 
 Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk at each
 prompt length. The dashed line is the limit $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the
-variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The
-vertical axis starts above zero: all points are above their limit.
+variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The vertical
+axis starts above zero: all points are above their limit. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Chart with logarithmic prompt length. Points joined by a line fall towards a horizontal dashed line and stay on
 it for long prompts. A dotted line runs slightly above the dashed one.
@@ -15,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import BestKeys
-from chapters.opposite_heads.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import COLUMN, ink
 
 # Relative error of a best key, as documented at `best_pair`.
 SOLVER_ERROR = 1e-5
@@ -72,8 +73,10 @@ def _positive_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled best keys against the length, with both limits."""
-    figure, axes = plt.subplots(figsize=SIZE)
-    axes.set(xscale="log", xlabel="prompt length $L$", ylabel=r"best key times root of the length, $\omega_*\sqrt{L}$")
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    axes.set(
+        xscale="log", xlabel="prompt length $L$", ylabel=r"best key times root of the length, $\omega_{*}\sqrt{L}$"
+    )
     axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2, label="exact")
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label=r"$L\to\infty$")
     axes.axhline(
@@ -81,4 +84,5 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")
+    mark_real_prompt(axes)
     return figure

@@ -14,11 +14,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.opposite_heads.style import RUN, SIZE
+from chapters.opposite_heads.style import RUN
 from chapters.opposite_heads.trained_pairs import TrainedPairs
 from chapters.opposite_heads.training import HIGHER, LOWER, REST
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
 
 STEP_COLOURS = {"published": "C0", "half": "C1", "decaying": "C2"}
 WORDS = {"published": "published step", "half": "half of the step", "decaying": "decreasing step"}
@@ -120,7 +120,7 @@ def _decay_claim(trained: TrainedPairs) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the key along all runs, with the exact optimum."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     for (start, step, _), run in table.groupby(RUN):
         dashed = "--" if start == "optimum" else "-"
         axes.plot(run["total_step"] / 1000, run["key"], color=STEP_COLOURS[step], linestyle=dashed, linewidth=1.4)

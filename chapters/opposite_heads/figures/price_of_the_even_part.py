@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.opposite_heads.prices import Prices
-from chapters.opposite_heads.style import SIZE, by_length
+from chapters.opposite_heads.style import by_length
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
 
@@ -68,7 +68,7 @@ def _price_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points and the form for long prompts, in one colour per length."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(
         yscale="log", xlabel=r"key $\omega$ of the single head", ylabel="extra risk of one head\nover its opposite pair"
     )

@@ -22,9 +22,8 @@ from chapters.opposite_heads.published_losses import (
     TRAINED_LENGTH,
     PublishedLosses,
 )
-from chapters.opposite_heads.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label, legend_line, legend_with
+from companion.figures.style import COLUMN, label, legend_line, legend_with
 
 LEVELS = ("head", "pair", "debiased")
 SOURCE = "[He25]"
@@ -150,7 +149,7 @@ def _noise_claim(losses: PublishedLosses) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, printed losses and the losses of the published figure."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     curves = table[table["kind"] == "curve"]
     for predictor, words, colour in (("head", "one head", "C2"), ("pair", "pair", "C0")):
         curve, rows = curves[curves["predictor"] == predictor], _of(table[table["kind"] == "printed"], predictor)

@@ -18,9 +18,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import Curvature, LimitCurve, PairRisks
-from chapters.opposite_heads.style import SIZE, by_length
+from chapters.opposite_heads.style import by_length
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 
 
 def numbers(risks: Sequence[PairRisks], limit: LimitCurve, curvature: Curvature) -> Numbers:
@@ -68,7 +68,7 @@ def _curvature_claim(curvature: Curvature) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, and the limit."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     lengths = sorted(table["length"].unique())
     depth = -min(table["scaled_change"].min(), table["limit"].min())
     top = 1.25 * depth

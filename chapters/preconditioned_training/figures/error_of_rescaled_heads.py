@@ -17,9 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import RescaledErrors
-from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
 from lib.icl import price_of_one_head
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
@@ -87,7 +86,7 @@ def _price_claim(errors: RescaledErrors) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, the limit and the balanced optimum."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     lengths = [length for length in sorted(table["log_length"].unique()) if length < LONGEST_CURVE]
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         rows = table[table["log_length"] == log_length]

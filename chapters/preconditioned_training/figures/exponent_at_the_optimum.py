@@ -5,10 +5,10 @@ queries. Solid curves: the balanced optimum, whose size is $H=1$, for several co
 curves: the same head with smaller scores and larger values, which has the same infinite prompt. Horizontal lines are
 the limits.
 
-Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the
-target is the query itself. The error is the distance from the output of the infinite prompt, which is the target. The
-limit of the solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a
-theorem.
+Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the target is the
+query itself. The error is the distance from the output of the infinite prompt, which is the target. The limit of the
+solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a theorem. The grey
+tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Chart of slopes against the logarithm of the prompt length. Three dashed curves rise quickly to one and stay there.
 Three solid curves stay near 0.6, dip slightly, and approach a horizontal line at 0.618 from below.
@@ -21,9 +21,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
-from chapters.preconditioned_training.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with, sequence
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence
 from lib.finite_prompt import rate_exponent
 
 
@@ -98,7 +98,7 @@ def _rescaled_claim(optima: Sequence[Optimum]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both slopes against ln L, one colour per condition number, with their limits."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     conditions = sorted(table["condition"].unique())
     first, last = table["log_length"].min(), table["log_length"].max()
     for condition, colour in zip(conditions, sequence(len(conditions)), strict=True):
@@ -116,4 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
     ticks = [5, 10, 20, 50, 100, 200, 330]
     axes.set_xticks(ticks, labels=map(str, ticks))
     axes.minorticks_off()
+    mark_real_prompt(axes, log_length=True)
     return figure

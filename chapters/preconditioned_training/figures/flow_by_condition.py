@@ -22,9 +22,8 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from chapters.preconditioned_training.matrix_regression import STEP_TOLERANCE, Learning
-from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_point, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_point, legend_with, sequence
 
 # The error of a step times the number of steps that a flow needs, less than a thousand.
 INTEGRATION_ERROR = 1000 * STEP_TOLERANCE
@@ -104,7 +103,7 @@ def _power_claim(learning: Sequence[Learning], flow: str) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw closed forms, one line style per flow and one colour per condition number, with the integrated points."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", xlabel="time, in units of one over the fastest rate")
     axes.set_ylabel("largest error of the learnt matrix")
     conditions = sorted(table["condition"].unique())

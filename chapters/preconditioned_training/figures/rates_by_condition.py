@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.rates import Rates
-from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, label
+from companion.figures.style import COLUMN, few_decades, label
 
 # Eigenvalues are known to 10⁻¹⁵ of the largest, hence the smallest of a ratio of 10⁶ to 10⁻⁹ of itself; with a reserve.
 ROUNDING = 1e-6
@@ -109,7 +108,7 @@ def _block_claim(rates: Rates) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one labelled line per flow, with the Hessian's ratios as points."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", yscale="log", xlabel=r"condition number of $\Sigma$", ylabel="fastest over slowest rate")
     for flow, rows in table.groupby("flow", sort=False):
         colour, style = COLOURS[flow], "-" if flow in HEAD_POWERS else "--"

@@ -26,7 +26,7 @@ from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_pow
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line
+from companion.figures.style import WIDE, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 # Values in the published table.
@@ -287,7 +287,7 @@ def _wrong_claim(activation: str, law: str, ends: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the mean squares for both covariances with their lines and, below, the swapped fractions."""
-    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
+    figure, panels = plt.subplots(2, 2, figsize=(WIDE, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
     titles = {"corrected": "corrected covariances", "as published": "covariances of the published code"}
     for (above, below), (law, title) in zip(panels.T, titles.items(), strict=True):
         part = table[table["law"] == law]

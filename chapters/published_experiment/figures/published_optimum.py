@@ -21,9 +21,9 @@ from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_f
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, above_noise, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
-from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, ink, label, legend_with
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -131,7 +131,7 @@ def _sgd_claim(law: str, optima: Optima, ends: pd.DataFrame) -> Claim | Withheld
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw lines for the optima, symbols for ridge regression and runs, and the label noise."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
     curve, ridge = table[table["softmax"].notna()], table[table["bayes"].notna()]
     for activation in ("softmax", "linear"):

@@ -20,7 +20,7 @@ from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:
@@ -103,7 +103,7 @@ def _long_claim(activation: str, optima: Optima, long: LongRuns) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of long and short runs, and the dashed lines of their optima."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.5), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):

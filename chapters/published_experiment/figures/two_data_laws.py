@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import above_noise
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
-from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import WIDE, label
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
@@ -59,10 +59,10 @@ def _law_claim(optima: Optima) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel for each pair of covariances: the two optima and ridge regression, with their names."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     titles = {
         "corrected": "corrected: prompt $C$, query $C$",
-        "as published": r"published code: prompt $FCF^\top$, query $I$",
+        "as published": r"published code: prompt $FCF^{\!\top}$, query $I$",
     }
     names = {"softmax": "softmax", "linear": "linear", "bayes": "ridge (Bayes)"}
     for panel, (law, title) in zip(panels, titles.items(), strict=True):

@@ -24,10 +24,10 @@ from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.even_parts import EvenParts
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import Heads, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT, borders
+from chapters.real_heads.style import GAUSSIAN, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars
+from companion.figures.style import WIDE, error_bars
 
 # Largest spread of scores τ̂ at which an expansion in the scores is compared with the even part.
 SMALL = 1.0
@@ -231,7 +231,7 @@ def _second_claim(second: Measured) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw, against the spread, the share of the even part on the left and the gain from centring on the right."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     for axes, name in zip(panels, ("share", "gain"), strict=True):
         look = {"color": GAUSSIAN, "markersize": 6, "label": "on Gaussian tokens", "zorder": 3}
         axes.plot(table["gaussian_ratio"], table[f"gaussian_{name}"], "x", **look)
@@ -248,5 +248,5 @@ def draw(table: pd.DataFrame) -> Figure:
             )
     panels[0].set(ylim=(0, 1), ylabel="share of the even part in the output")
     panels[1].set(ylim=(0, 1), ylabel="part of it that centring removes")
-    panels[0].legend(loc="upper right")
+    panels[0].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", borderpad=0.1)
     return figure

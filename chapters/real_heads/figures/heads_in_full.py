@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.example_heads import Example, rows_of
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
-from companion.figures.style import few_decades, ink
+from companion.figures.style import WIDE, few_decades, ink
 
 # Names of the rows, from the smallest spread to the largest.
 REGIMES = ("linear", "not Gaussian", "frozen")
@@ -44,7 +44,7 @@ def numbers(examples: Sequence[Example]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one row of panels per head."""
     heads = sorted(table["ratio"].unique().tolist())
-    figure, panels = plt.subplots(len(heads), 3, figsize=(8.5, 6.5))
+    figure, panels = plt.subplots(len(heads), 3, figsize=(WIDE, 6.5))
     for row, ratio, regime in zip(panels, heads, REGIMES, strict=True):
         of_head = table[table["ratio"] == ratio]
         parts = [of_head[of_head["panel"] == name] for name in ("scores", "weights", "outputs")]

@@ -23,10 +23,10 @@ from matplotlib.figure import Figure
 from chapters.real_heads.encoder import HEAD_WIDTH
 from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
-from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
 
@@ -264,7 +264,7 @@ def _control_claim(participations: Participations) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per length, with a band of a factor `NEAR` around the curve."""
     lengths = sorted(table["length"].unique().tolist())
-    figure, panels = plt.subplots(1, len(lengths), figsize=SIZE, sharex=True, sharey=True, squeeze=False)
+    figure, panels = plt.subplots(1, len(lengths), figsize=(WIDE, 4.5), sharex=True, sharey=True, squeeze=False)
     heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
     for axes, length in zip(panels[0], lengths, strict=True):
         curve, points = curves[curves["length"] == length], heads[heads["length"] == length]

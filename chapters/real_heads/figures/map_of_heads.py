@@ -16,10 +16,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from chapters.real_heads.statistics import Heads, HeadStatistics
-from chapters.real_heads.style import SIZE, TEXT
+from chapters.real_heads.style import TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Column, Numbers, Table
-from companion.figures.style import INK
+from companion.figures.style import COLUMN, INK
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
@@ -38,7 +38,7 @@ def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one cell per head, with its share."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     shares = table.pivot(index="layer", columns="head", values="share").to_numpy()
     ends = [mpl.rcParams["axes.facecolor"], mpl.colors.to_hex(TEXT)]
     colours = LinearSegmentedColormap.from_list("linear", ends)

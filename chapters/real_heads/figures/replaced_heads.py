@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement_results import Replacement
-from chapters.real_heads.style import SIZE, TEXT, borders
+from chapters.real_heads.style import TEXT, borders
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
 
 # Names of the replacements, and the points at which their curves are labelled: the number of heads and the offset.
@@ -155,7 +155,7 @@ def _relative_claim(replacement: Replacement) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw, on the left, curves of heads replaced together; on the right, points of heads replaced alone."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1.4, 1.0))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.4, 1.0))
     together = table[table["kind"] == "together"].sort_values("count")
     for (replacement, name), colour in zip(NAMES.items(), ("C0", "C2", "C3"), strict=True):
         curve = together[(together["order"] == "ascending") & (together["answer"] == replacement)]

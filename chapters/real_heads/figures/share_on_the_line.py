@@ -24,9 +24,10 @@ from scipy.stats import spearmanr
 from chapters.real_heads.encoder import LAYERS
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import COLUMN
 from lib.statistics import comparison_quantile
 
 # Number of heads whose path is drawn as an arrow, from the smallest to the largest spread.
@@ -150,7 +151,7 @@ def _growth_claim(shares: Shares) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one path per head with a point at its end, arrows for some heads, and one cross per head."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     longest = table[table["length"] == table["length"].max()].sort_values("ratio")
     arrows = longest.iloc[np.linspace(0, len(longest) - 1, ARROWS).round().astype(int)]
     shown = set(zip(arrows["layer"], arrows["head"], strict=True))

@@ -18,10 +18,10 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label
+from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
 
@@ -127,7 +127,7 @@ def _shortfall_claim(slopes: Slopes) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw slopes against P, and the curve 1 - P."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     participations = np.geomspace(1e-3, 1.0, 200)
     axes.plot(participations, 1 - participations, color=ink(), linestyle="--", linewidth=1.2)
     look = {"color": GAUSSIAN, "markersize": 6, "label": "on Gaussian tokens", "zorder": 3}

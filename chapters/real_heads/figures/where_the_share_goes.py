@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 from lib.statistics import comparison_quantile
 
 LADDER = {
@@ -191,7 +191,7 @@ def _position_claim(position: Measured) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw R² step by step, and the gain of R² against the weight on the first position."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1.7, 1.0))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.7, 1.0))
     linear = table[table["ratio"] < LINEAR]
     steps = np.arange(len(LADDER))
     for _, head in linear.iterrows():

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.head_searches import NOISY_LENGTH, LineSearch, NoisyBest
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
-from chapters.risk_and_parameters.style import SIZE, power
+from chapters.risk_and_parameters.style import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.icl import best_in_the_valley, least_price, price_of_one_head
 
 # Bound on the relative error of a search and on the relative correction to the limit at the compared length.
@@ -143,7 +143,7 @@ def _bound_claim() -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the searches with the curve of the best A = uI, and the ratios with the bound e."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     ends = table[table["kind"] == "search"]
     for second, mark in ((False, {"marker": "o", "color": "C0"}), (True, {"marker": "x", "color": "C3"})):
         shown = ends[(ends["sees_labels"] > 0.5) == second]

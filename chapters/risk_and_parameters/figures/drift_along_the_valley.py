@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power, tokens
 from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, valley_duration
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, sequence
+from companion.figures.style import WIDE, ink, sequence
 from lib.icl import best_in_the_valley
 
 # Smallest length whose drift is compared with the limits for long prompts: at 30,000 tokens the time of the drift is
@@ -143,7 +143,7 @@ def _risk_claim(flow: Drift) -> Claim | WithheldClaim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risk, bu and u above each other, with one curve per length and the infinite flow."""
     frame = table[table["time"] > 0]
-    figure, panels = plt.subplots(3, 1, figsize=(8.0, 8.0), sharex=True, height_ratios=(3, 2, 3))
+    figure, panels = plt.subplots(3, 1, figsize=(WIDE, 8.0), sharex=True, height_ratios=(3, 2, 3))
     lengths, end = sorted(frame["length"].unique().tolist()), frame["time"].max()
     longest = frame[frame["length"] == lengths[-1]]
     for panel, column in zip(panels, ("risk", "product", "tilt"), strict=True):

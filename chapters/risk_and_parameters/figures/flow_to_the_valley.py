@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from companion import no_numbers
-from companion.figures.style import ink
+from companion.figures.style import COLUMN, ink
 
 numbers = no_numbers
 
@@ -31,7 +31,7 @@ STEP, STEPS = 0.01, 4000
 
 def draw(_) -> Figure:
     """Draw the valley, the hyperbolas that lead into it, the saddle, and the drift."""
-    figure, axes = plt.subplots(figsize=(7.0, 6.2))
+    figure, axes = plt.subplots(figsize=(COLUMN, 6.2))
     axes.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal", xlabel="key $a$", ylabel="gain $b$")
     axes.set(xticks=[0], yticks=[0])
     side = np.linspace(1 / REACH, REACH, 200)

@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
-from chapters.risk_and_parameters.style import SIZE, power, tokens
+from chapters.risk_and_parameters.style import power, tokens
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, markers
+from companion.figures.style import COLUMN, ink, label, markers
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 
@@ -153,7 +153,7 @@ def _never_claim(heads: list[BestHead]) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the price against the dimension: the limit of long prompts, and finite prompts in grey."""
     curve, points = table[table["limit"].notna()], table[table["ratio"].notna()]
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(points["length"].unique().tolist())
     for length, alpha, marker in zip(lengths, np.linspace(0.35, 0.8, len(lengths)), markers(len(lengths)), strict=True):
         best = points[points["length"] == length]

@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Outputs, Theory, at_best_gain
-from chapters.risk_and_parameters.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink
+from companion.figures.style import COLUMN, error_bars, ink
 from lib.icl import valley_limit
 from lib.statistics import standard_error
 
@@ -154,7 +153,7 @@ def _limit_claim(curve: pd.DataFrame, length: int) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, the limit of two heads, and the simulated points on logarithmic axes."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", xlabel="$u$ of the head $A=uI$", ylabel="mean square error times $L$")
     points = table[table["one_simulated"].notna()]
     for name, mark, text in (

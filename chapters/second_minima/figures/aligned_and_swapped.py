@@ -16,20 +16,20 @@ from matplotlib.patches import Rectangle
 
 from companion import no_numbers
 from companion.figures.schematics import canvas
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 numbers = no_numbers
 
 SIDE, ROW, GAP = 1.7, 0.5, 0.45
 HEADS = (
     (0.75, "aligned", "C0", {"matrix": ("A", ""), "value": ("", "b")}, "score on $x$, return $y$"),
-    (4.95, "swapped", "C3", {"matrix": ("", r"u^\top"), "value": ("a", "")}, "score on $y$, return $x$"),
+    (4.95, "swapped", "C3", {"matrix": ("", r"u^{\!\top}"), "value": ("a", "")}, "score on $y$, return $x$"),
 )
 
 
 def draw(_) -> Figure:
     """Draw the blocks of both heads."""
-    figure, axes = canvas(8.4, 3.9)
+    figure, axes = canvas(WIDE, 3.9)
     for left, name, colour, blocks, meaning in HEADS:
         axes.text(left, 3.35, f"{name} head", fontsize=13, fontweight="bold", color=colour)
         axes.text(left, 0.1, meaning, fontsize=12, color=colour)

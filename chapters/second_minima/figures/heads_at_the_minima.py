@@ -27,7 +27,7 @@ from chapters.second_minima.landscape import copies
 from chapters.second_minima.matrix_colours import readable_on, signed_colours
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)
@@ -98,7 +98,7 @@ def _left_out_claim(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the matrix and the column of softmax at both minima, with the row and the column of a swapped head."""
     head = table[table["activation"] == "softmax"]
-    figure, row = plt.subplots(1, 4, figsize=(8.0, 4.4), width_ratios=(5, 1, 5, 1))
+    figure, row = plt.subplots(1, 4, figsize=(WIDE, 4.4), width_ratios=(5, 1, 5, 1))
     for place, (name, shown) in enumerate(head.groupby("place", sort=False)):
         names = list(dict.fromkeys(shown["row"]))
         entries = shown.pivot(index="row", columns="column", values="entry").loc[names]
@@ -113,10 +113,10 @@ def draw(table: pd.DataFrame) -> Figure:
         left.add_patch(Rectangle((0, width), width, 1, **outline))
         right.add_patch(Rectangle((0, 0), 1, width, **outline))
         swapped = place == 1
-        words = "labels are scored" if swapped else "labels are not scored"
+        words = "labels scored" if swapped else "labels not scored"
         left.set_xlabel(words, color="C1", fontsize=12)
-        words = "covariates\nare returned" if swapped else "only labels\nare returned"
-        right.set_xlabel(words, color="C1", fontsize=11)
+        words = "covariates\nreturned" if swapped else "labels\nreturned"
+        right.set_xlabel(words, color="C1", fontsize=11, loc="right")
     figure.supylabel("coordinate of a token", fontsize=11)
     return figure
 

@@ -30,7 +30,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW
 from chapters.second_minima.stationary_heads import Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 CERTAINTY = 0.95
 # A start has found the optimum if its mean square is at most this fraction above it. Noise adds less at the end, and
@@ -209,7 +209,7 @@ def _heads_claim(ends: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one row for each change."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 5.2), sharey=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 5.2), sharey=True)
     names = list(dict.fromkeys(table["change"]))
     for offset, activation in ((-0.17, "linear"), (0.17, "softmax")):
         part = table[table["activation"] == activation]

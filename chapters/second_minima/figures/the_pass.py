@@ -29,7 +29,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW, PASS, Way
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 Ways = Mapping[str, Way]
 
@@ -218,7 +218,7 @@ def _below_claim(ways: Ways, landscapes: Landscapes) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel for each head, with an inset around its pass."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.6), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharey=True)
     for panel, activation in zip(panels, ("linear", "softmax"), strict=True):
         _way(panel, table[table["activation"] == activation], COLOURS[activation])
         panel.set(title=activation, xlabel="distance along the path")

@@ -36,7 +36,7 @@ from chapters.second_minima.stationary_heads import (
     count_ends,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line
+from companion.figures.style import WIDE, ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = (OPTIMUM, SWAPPED, SECOND)
@@ -292,7 +292,7 @@ def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel for each head and pair of covariances: the paths, and the levels of stationary heads."""
-    figure, panels = plt.subplots(2, 2, figsize=(8.6, 6.4), sharey=True, sharex=True)
+    figure, panels = plt.subplots(2, 2, figsize=(WIDE, 6.4), sharey=True, sharex=True)
     for row, law in zip(panels, dict.fromkeys(table["law"]), strict=True):
         for panel, activation in zip(row, ("linear", "softmax"), strict=True):
             part = table[(table["activation"] == activation) & (table["law"] == law)]

@@ -3,7 +3,8 @@ r"""If queries or tokens are bounded, every head has the exponent one.
 The vertical axis is the local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, for three
 sizes of the head. Left: Gaussian tokens and queries uniform on an interval, with variance one; exact. Right: tokens
 that are random signs and standard normal queries; exact sums. Dashed lines are $\beta(H)$, the limit of the slopes if
-tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts.
+tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts. The grey
+tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two panels of local slope against logarithm of length. Left, three solid curves start low, rise one after the other
 and all end at one, far above three dashed levels. Right, three solid curves reach one within a few hundred tokens.
@@ -19,9 +20,9 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.bounded_averages import Slopes
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
-from chapters.sharp_rates.style import SIZE
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, markers, sequence
+from companion.figures.style import WIDE, ink, label, markers, sequence
 
 QUERIES, TOKENS = "queries", "tokens"
 
@@ -107,7 +108,7 @@ def _tokens_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per bounded variable and one curve per head, with dashed lines at the Gaussian exponents."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     titles = {QUERIES: "bounded queries, Gaussian tokens", TOKENS: "bounded tokens, Gaussian queries"}
     norms = sorted(table["squared_norm"].unique().tolist())
     for panel, (bounded, title) in zip(panels, titles.items(), strict=True):
@@ -117,7 +118,7 @@ def draw(table: pd.DataFrame) -> Figure:
             level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
             panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)
             panel.axhline(level, color=colour, linestyle="--", linewidth=1.2)
-            name = f"$H^2={squared:g}$, if both were Gaussian"
+            name = f"$H^2={squared:g}$, both Gaussian"
             place = {"xytext": (0, 3), "ha": "right", "va": "bottom"}
             label(panel, last, level, name, colour, **place)
             if bounded == QUERIES:
@@ -131,4 +132,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_xticks([5, 20, 50, 200], labels=["5", "20", "50", "200"])
     panels[0].minorticks_off()
     panels[0].set_xlim(left=1.7)
+    mark_real_prompt(panels[0], log_length=True)
     return figure

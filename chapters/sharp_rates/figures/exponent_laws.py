@@ -21,9 +21,8 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.averaged_errors import AveragedErrors, make_claims
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
-from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def _constant_claim(slopes: SlopesByNorm) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw β(H), the exact slopes and the two other exponents."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     norms, last = table["squared_norm"], table.iloc[-1]
     axes.vlines(0.5, last["bound"], 1, color=ink(), linewidth=1, alpha=0.5)
     label(axes, 0.5, last["bound"], "$H^2=½$", ink(), va="bottom")

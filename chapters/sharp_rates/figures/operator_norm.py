@@ -4,7 +4,8 @@ Solid curves are local slopes of the exact query-averaged error for five spectra
 label at the start of a curve lists its singular values, and the colour shows the largest. Dashed lines are the limits
 $\beta$. The table also has the prediction $\beta-m/(2\ln L)$ with the multiplicity $m$ of the largest. Four spectra
 have the largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to
-$\sqrt8$; a second singular value of one half has no visible effect.
+$\sqrt8$; a second singular value of one half has no visible effect. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards 0.618,
 the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366.
@@ -21,9 +22,10 @@ from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
-from chapters.sharp_rates.style import SIZE, slope_axes
+from chapters.sharp_rates.style import slope_axes
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, markers
+from companion.figures.style import WIDE, ink, label, markers
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one labelled curve per spectrum, in the colour of its largest singular value, and the limits."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     spectra = list(dict.fromkeys(table["spectrum"]))
     colours = {level: f"C{index}" for index, level in enumerate(sorted(table["operator"].unique(), reverse=True))}
     offsets = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # vertical offsets of the labels
@@ -133,4 +135,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylim(0.3, 0.73)
     axes.set_xlim(first / 2.9, last * 1.05)
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
+    mark_real_prompt(axes, log_length=True)
     return figure

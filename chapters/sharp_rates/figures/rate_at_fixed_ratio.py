@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import statistics_along
-from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, sequence
+from companion.figures.style import COLUMN, ink, sequence
 from lib.finite_prompt import LARGEST_TAU
 
 
@@ -111,7 +110,7 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one exact curve per length, the limit, and the two ratios at which it bends."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = table[table["log_length"] == log_length]

@@ -23,7 +23,7 @@ from matplotlib.ticker import NullLocator
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.single_location import manifold_distance
 
 # The two strokes at a break of an axis.
@@ -104,7 +104,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the distances in one column per head: above from starts anywhere, below from starts on the manifold."""
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(
-        2, len(heads), figsize=(9.0, 4.8), sharex=True, sharey="row", height_ratios=(4, 1), squeeze=False
+        2, len(heads), figsize=(WIDE, 4.8), sharex=True, sharey="row", height_ratios=(4, 1), squeeze=False
     )
     anywhere = table["start"] == "anywhere"
     names = ("flat erf", "sharp erf", "erf, ever flatter", "softmax")

@@ -34,7 +34,7 @@ from chapters.single_location_training.descents import (
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}
@@ -181,10 +181,10 @@ def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the overlap of the value and of the key, one curve per head, with the step at which each is found."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.6), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
     titles = {
-        "value": r"value, $|\langle v,v^\star\rangle|$",
-        "key": r"key, $|\langle k,k^\star\rangle|$",
+        "value": r"value, $|\langle v,v^{\star}\rangle|$",
+        "key": r"key, $|\langle k,k^{\star}\rangle|$",
     }
     found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):

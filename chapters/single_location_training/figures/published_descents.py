@@ -23,7 +23,7 @@ from matplotlib.ticker import FixedLocator
 from chapters.single_location_training.descents import LEARNED
 from chapters.single_location_training.published_settings import FALLING, FLAT, ON, PROMPTS, SHARP, Again
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 
 FOUND, EXCHANGED, NEITHER = "found", "exchanged", "neither"
 # Smallest distance of two consecutive points of a drawn path.
@@ -189,7 +189,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per experiment: paths, ends, and the number of each kind of end."""
     experiments = list(dict.fromkeys(table["experiment"]))
     colours = {FOUND: "C2", EXCHANGED: "C4", NEITHER: ink()}
-    figure, panels = plt.subplots(2, 3, figsize=(9.0, 6.6), sharex=True, sharey=True)
+    figure, panels = plt.subplots(2, 3, figsize=(WIDE, 6.6), sharex=True, sharey=True)
     for panel, name in zip(panels.flat, experiments, strict=True):
         mine = table[table["experiment"] == name]
         for (_, outcome), path in mine.groupby(["repeat", "outcome"]):
@@ -207,7 +207,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.xaxis.set_major_locator(FixedLocator([-1, 0, 1]))
         panel.yaxis.set_major_locator(FixedLocator([-1, 0, 1]))
     for panel in panels[1]:
-        panel.set_xlabel(r"$\langle k,k^\star\rangle$")
+        panel.set_xlabel(r"$\langle k,k^{\star}\rangle$")
     for panel in panels[:, 0]:
-        panel.set_ylabel(r"$\langle v,v^\star\rangle$")
+        panel.set_ylabel(r"$\langle v,v^{\star}\rangle$")
     return figure

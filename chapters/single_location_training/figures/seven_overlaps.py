@@ -21,7 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, ink, label
+from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.single_location import (
     Head,
     HeadTrajectory,
@@ -39,7 +39,7 @@ from lib.statistics import comparison_quantile, standard_error
 # The task and the descent; the step size is in units of D.
 LENGTH, SNR = 3, 4.0
 STEP_SIZE, STEPS, EVERY = 0.03, 48, 4
-CROSS = {"m_kv": r"$k\cdot v^\star/D$", "m_vk": r"$v\cdot k^\star/D$", "q_vk": r"$k\cdot v/D$"}
+CROSS = {"m_kv": r"$k\cdot v^{\star}/D$", "m_vk": r"$v\cdot k^{\star}/D$", "q_vk": r"$k\cdot v/D$"}
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _kept_claim(walk: Walk) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risk by seven overlaps and by four, with simulated risks."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.4))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.4))
     axes.plot(table["step"], table["without_cross"], color=ink(), linewidth=1.5, linestyle="--")
     axes.plot(table["step"], table["risk"], color="C0", linewidth=2.4)
     error_bars(axes, table["step"], table["simulated"], table["std_error"], color="C0", marker="o", fillstyle="none")

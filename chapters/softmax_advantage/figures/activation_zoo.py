@@ -32,9 +32,9 @@ from chapters.softmax_advantage.activation_risks import (
 from chapters.softmax_advantage.crossings import ACCURACY, LENGTHS, LONG_LENGTH, Crossings
 from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, SlopeRisks
-from chapters.softmax_advantage.style import DISTINCT, TITLES, WIDE, dot
+from chapters.softmax_advantage.style import DISTINCT, TITLES, dot
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
 
 
@@ -270,7 +270,7 @@ def _cosine_claim(cosine: Products) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per model, with one dot per activation and a line at the Bayes risk."""
-    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8), sharey=True)
     names = list(dict.fromkeys(table["activation"]))
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
         rows = table[table["model"] == model]
@@ -293,6 +293,5 @@ def draw(table: pd.DataFrame) -> Figure:
         "exponential only": dot(normalised=False, exponential=True),
         "neither": dot(normalised=False, exponential=False),
     }
-    # the upper right corner is free, because normalised activations have risks near the Bayes risk
-    panels[1].legend([Line2D([], [], **kind) for kind in kinds.values()], list(kinds), loc="upper right", fontsize=10)
+    figure.legend([Line2D([], [], **kind) for kind in kinds.values()], list(kinds), loc="outside lower center", ncols=4)
     return figure

@@ -1,10 +1,11 @@
 r"""In the max model the risk of softmax at a fixed finite signal strength tends to 1 as the prompt gets longer.
 
 Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
-that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond
-$\ln L = \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit
-is $1/1.5$ (heuristic). The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible
-at every length, and the risk of linear attention tends to 1.
+that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond $\ln L =
+\nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit is
+$1/1.5$ (heuristic). The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at
+every length, and the risk of linear attention tends to 1. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
 A dashed curve levels off below one.
@@ -19,8 +20,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
+from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import COLUMN, ink, label, sequence
 from lib.finite_prompt import participation
 from lib.single_location import Max, best_risk, linear
 
@@ -152,7 +154,7 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of fixed strengths, and one of a growing strength that settles."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     fixed, growing = table[table["kind"] == "fixed"], table[table["kind"] == "growing"]
     strengths = sorted(fixed["strength"].unique().tolist())
     for snr, colour in zip(strengths, sequence(len(strengths)), strict=True):
@@ -168,4 +170,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
+    mark_real_prompt(axes, log_length=True)
     return figure

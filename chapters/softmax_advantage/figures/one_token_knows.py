@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink
+from companion.figures.style import WIDE, ink
 from lib.single_location import Spiked, draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error
 
@@ -177,7 +177,7 @@ def label_right(axes: Axes, height: float, name: str, colour: str, *, in_data: b
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw scores, weights and values, one column per token."""
-    figure, (scores, weights, values) = plt.subplots(3, 1, figsize=(8.0, 5.6), sharex=True)
+    figure, (scores, weights, values) = plt.subplots(3, 1, figsize=(WIDE, 5.6), sharex=True)
     hidden, tokens = table[table["hidden"] == 1].iloc[0], table["token"]
     for axes in (scores, weights, values):
         axes.axvspan(hidden["token"] - 0.45, hidden["token"] + 0.45, color=ink(), alpha=0.1, linewidth=0)
@@ -202,9 +202,9 @@ def draw(table: pd.DataFrame) -> Figure:
     for height, (value, _, colour, _) in zip(heights, lines, strict=True):
         edge = {"transform": values.get_yaxis_transform(), "clip_on": False, "linewidth": 1}
         values.plot([1.0, 1.015], [value, height], color=colour, **edge)
-    scores.set(ylabel=r"score $\chi^\star$")
+    scores.set(ylabel=r"score $\chi^{\star}$")
     weights.set(ylabel="weight")
-    values.set(ylabel=r"value $z^\star$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
+    values.set(ylabel=r"value $z^{\star}$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
     scores.set_title(rf"$\nu = {SNR:g}$", loc="right", fontsize=11)
     return figure
 

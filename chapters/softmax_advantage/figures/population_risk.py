@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, label
+from companion.figures.style import WIDE, few_decades, label
 from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear
 
 
@@ -159,7 +159,7 @@ COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one row per model, one column per length and one curve per head."""
     lengths = sorted(table["length"].unique().tolist())
-    figure, panels = plt.subplots(2, len(lengths), figsize=(9.5, 6.2), sharex=True, sharey="row", squeeze=False)
+    figure, panels = plt.subplots(2, len(lengths), figsize=(WIDE, 6.2), sharex=True, sharey="row", squeeze=False)
     for row, (model, title) in zip(panels, TITLES.items(), strict=True):
         for panel, length in zip(row, lengths, strict=True):
             curve = table[(table["model"] == model) & (table["length"] == length)]

@@ -25,7 +25,7 @@ from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.other_signals import OtherSignals
 from chapters.softmax_variations.style import DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
@@ -202,7 +202,7 @@ def _signals_claim(signals: OtherSignals) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per setting, with one curve per head and dots for the Bayes risk."""
-    figure, panels = plt.subplots(1, 3, figsize=(9.0, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(WIDE, 4.2), sharey=True)
     colours = {"softmax": "C0", "linear": "C1", "erf": "C2", "softplus": "C3"}
     for panel, (setting, curves) in zip(panels, table.groupby("setting", sort=False), strict=True):
         for name in HEADS:

@@ -18,9 +18,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_variations.fixed_heads import MEAN_LENGTH, FixedHead
-from chapters.softmax_variations.style import DISTINCT, TITLES, WIDE
+from chapters.softmax_variations.style import DISTINCT, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import MARKERS, label
+from companion.figures.style import MARKERS, WIDE, label
 
 # The order of colours and markers.
 HEADS = ("softmax", "linear", "sigmoid", "erf")
@@ -127,7 +127,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per model: the loss by an unknown length, one curve per head."""
-    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharey=True)
     colours = {name: f"C{index}" for index, name in enumerate(HEADS)}
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
         rows = table[table["model"] == model]

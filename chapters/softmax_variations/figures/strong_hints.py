@@ -27,7 +27,7 @@ from chapters.softmax_variations.strong_signals import (
     largest_softmax_error,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 # The limit formulas, as the picture shows them.
 FORMULAS = {
@@ -213,7 +213,7 @@ def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact risks of four heads at one length against the strength of the signal, with their limit formulas."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.8))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
     length = sorted(table["length"].unique().tolist())[1]
     shown = table[table["length"] == length]
     for name, colour in zip(FORMULAS, ("C0", "C3", "C2", "C1"), strict=True):

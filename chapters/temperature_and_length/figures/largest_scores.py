@@ -24,9 +24,8 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from chapters.temperature_and_length.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
 from lib.finite_prompt import participation
 
 # Sizes c of the scores: below, at and above the one where the largest weight reaches 1. The length, as ln L.
@@ -179,7 +178,7 @@ def _cap_claim(parts: Sequence[Parts]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per size, its limit, and the limit if weights could exceed 1."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     sizes = sorted(table["ratio"].unique())
     for ratio, colour in zip(sizes, sequence(len(sizes)), strict=True):
         hill = table[table["ratio"] == ratio]

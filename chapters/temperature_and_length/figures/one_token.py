@@ -4,7 +4,8 @@ Mean weight of one relevant token against the length of the prompt, under three 
 fixed number of standard deviations above the mean of all other scores. Left: the other scores are uniform on an
 interval, and the relevant token is above the upper end by a margin above $\ln L_0$, where $L_0$ is the length at which
 the curves cross. Right: the other scores are normal, with the same standard deviation. Vertical line: the length at
-which the largest of the other scores is about that of the relevant token. All curves are exact.
+which the largest of the other scores is about that of the relevant token. All curves are exact. The grey tick on the
+axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two panels of a weight against the logarithm of the length. Left, two curves fall from near one to zero, one after
 the other, and the third rises to one. Right, all three fall to zero, around the same vertical line.
@@ -16,10 +17,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.relevant_token import RelevantWeights
-from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
+from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 
 def numbers(weights: Sequence[RelevantWeights], height: float) -> Numbers:
@@ -99,7 +101,7 @@ def _normal_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution of the other scores, and one curve per scaling."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True, sharex=True)
     titles = {UNIFORM: "other scores bounded", NORMAL: "other scores normal"}
     for panel, (law, title) in zip(panels, titles.items(), strict=True):
         rows = table[table["law"] == law]
@@ -111,6 +113,7 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.axvline(outgrown, color=ink(), linewidth=1, linestyle=":")
             label(panel, outgrown, 0.9, "another score\nis as large", ink(), xytext=(8, 0))
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
+        mark_real_prompt(panel, log_length=True)
         panel.set_xticks([3, 10, 30, 100], labels=["3", "10", "30", "100"])
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the relevant token")

@@ -21,7 +21,7 @@ from chapters.temperature_and_length.rare_contributions import RARE, Averages, C
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
 from chapters.temperature_and_length.style import ROOT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 
 EXPONENT, SHARE = "exponent", "share"
 COLOURS = {"mean": "C0", "typical": "C1"}
@@ -125,7 +125,7 @@ def _slope_claim(average: str, normal: Curves) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the part of the mean that the prompts with the largest scores carry, one curve per length."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.6))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     shares = table[table["panel"] == SHARE]
     lengths = sorted(shares["log_length"].unique())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):

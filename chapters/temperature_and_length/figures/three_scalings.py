@@ -5,7 +5,7 @@ participation $P$ is the mean of $\sum p^2$ over prompts. It is 1 if all tokens 
 it all. The curves are exact. Dashes at the right edge are limits for $L\to\infty$, by a heuristic. Left: normal scores,
 up to the largest scores for which the theory is guaranteed. Right: scores of the same standard deviation that are
 uniform on an interval. The table also has a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$, and
-simulated prompts.
+simulated prompts. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two panels of an exponent against the logarithm of the length, with three colours each. Left, the curves cross at
 one length: one rises to one, one falls ever more slowly towards a small value, and one falls to zero. Right, all three
@@ -19,21 +19,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_correction, mean_exponent, typical_exponent
 from chapters.temperature_and_length.simulated_prompts import Comparison
-from chapters.temperature_and_length.style import (
-    COLOURS,
-    FIXED,
-    LABELS,
-    LOGARITHM,
-    MEAN,
-    NORMAL,
-    ROOT,
-    SIZE,
-    UNIFORM,
-)
+from chapters.temperature_and_length.style import COLOURS, FIXED, LABELS, LOGARITHM, MEAN, NORMAL, ROOT, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.statistics import student_quantile
 
 # Where each curve of normal scores is labelled, as ln L, and how the label is placed.
@@ -210,7 +201,7 @@ def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution, with the exact mean for each scaling."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True, sharex=True)
     table = table[table["prompts"].isna()].assign(share=lambda rows: -np.log(rows[MEAN]) / rows["log_length"])
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
         for scaling, colour in COLOURS.items():
@@ -226,4 +217,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("number of tokens that share,\nas a power of the length")
     for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
+    mark_real_prompt(panels[1], log_length=True)
     return figure

@@ -16,9 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.threshold_in_temperature.published_size import Curves, Simulation, Size
-from chapters.threshold_in_temperature.style import WIDE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, ink, legend_line, legend_point, legend_with
+from companion.figures.style import WIDE, error_bars, ink, legend_line, legend_point, legend_with
 
 
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
@@ -99,7 +98,7 @@ def _gap_claim(size: Size, curves: Curves) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw weight and risk in two panels: exact, simulated, and in the limit."""
-    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharex=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
     curve, points = table[table["simulated_risk"].isna()], table[table["simulated_risk"].notna()]
     for axes, name in zip(panels, ("weight", "risk"), strict=True):
         axes.plot(curve["overlap"], curve[name], color="C0", linewidth=2)

@@ -27,9 +27,9 @@ from chapters.threshold_in_temperature.phases import (
     log_length,
     spread,
 )
-from chapters.threshold_in_temperature.style import SIZE, power_of_ten
+from chapters.threshold_in_temperature.style import power_of_ten
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
 
 
 def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
@@ -98,7 +98,7 @@ def _hot_claim(phases: TwoPhases) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact thresholds, their limit with the region above it, and the best head."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     decades = sorted(table["decade"].unique().tolist())
     corner = pd.DataFrame({"temperature": [1.0], "limit": [1.0], "best_head": [1.0]})
     limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
@@ -109,7 +109,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["temperature"], curve["ratio"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
     axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.plot(limit["temperature"], limit["best_head"], color=ink(), linestyle=":", linewidth=1.8)
-    axes.set(xlabel=r"temperature $\sqrt{2\ln L}/\tau$", ylabel=r"signal strength, $\nu/(2\ln L)$")
+    axes.set(xlabel=r"temperature $\sqrt{2\,\ln L}/\tau$", ylabel=r"signal strength, $\nu/(2\,\ln L)$")
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0, top))
     label(axes, 1.35, 2.35, "the relevant token\nhas all the weight", ink(), xytext=(0, 0), ha="center")
     label(axes, 2.3, 0.85, "its weight vanishes", ink(), xytext=(0, 0), ha="center")

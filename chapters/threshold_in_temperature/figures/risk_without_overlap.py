@@ -19,9 +19,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
-from chapters.threshold_in_temperature.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, legend_line, legend_with, sequence
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence
 
 
 def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers:
@@ -60,7 +59,7 @@ def _claim(others: OtherTokens) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact risks, their limit, and the mean-field risk."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     decades = sorted(table["decade"].unique().tolist())
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
         curve = table[table["decade"] == decade]
@@ -75,7 +74,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for x, words in ((0.65, "cold"), (2.0, "hot")):
         label(axes, x, 0.93, words, ink(), xytext=(0, 0), ha="center")
     axes.axvline(1, ymax=0.55, color=ink(), linewidth=1)
-    axes.set(xlabel=r"temperature $\sqrt{2\ln L}/\tau$", ylabel="excess risk, relevant token not found")
+    axes.set(xlabel=r"temperature $\sqrt{2\,\ln L}/\tau$", ylabel="excess risk, relevant token not found")
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.9, 1.05 * table["risk"].max()))
     legend_with(axes, {r"limit $L\to\infty$": legend_line("--", 1.5)}, loc="upper right")
     return figure

@@ -3,7 +3,8 @@ r"""On long prompts the transition is as wide as the fluctuations of the relevan
 The vertical axis is the width of the transition: the distance between the amplitudes $\sqrt\nu$ at which the relevant
 token has the mean weights $\frac15$ and $\frac45$. Solid curves are exact, at half the freezing temperature and at
 twice this temperature. Dashed: the same width in the mean-field formula, which leaves out the fluctuations of the
-relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature.
+relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature. The
+grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Chart of the width against prompt length on a logarithmic axis. Two solid curves fall towards a dotted horizontal
 line. Two dashed curves in the same colours keep falling, far below it.
@@ -16,11 +17,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
+from chapters.style import mark_real_prompt
 from chapters.threshold_in_temperature.phases import COLD
-from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, SIZE, power_of_ten
+from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, power_of_ten
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import few_decades, ink, label, legend_line, legend_with
+from companion.figures.style import COLUMN, few_decades, ink, label, legend_line, legend_with
 
 
 def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
@@ -66,13 +68,13 @@ def _claim(curve: Widths, variance: float) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact widths, those of the mean-field formula, and the limit."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     for temperature, curve in table.groupby("temperature"):
         colour, name = (COLD_COLOUR, "cold") if curve["temperature"].iloc[0] < 1 else (HOT_COLOUR, "hot")
         lengths = 10.0 ** curve["decade"]
         axes.plot(lengths, curve["width"], color=colour, linewidth=2, marker="o", markersize=5)
         axes.plot(lengths, curve["mean_field"], color=colour, linewidth=1.8, linestyle="--")
-        text = rf"{name}, $\tau={1 / temperature:g}\,\sqrt{{2\ln L}}$"
+        text = rf"{name}, $\tau={1 / temperature:g}\,\sqrt{{2\,\ln L}}$"
         places = {"cold": (curve["mean_field"], (0, 8)), "hot": (curve["width"], (0, 12))}
         values, shift = places[name]
         label(axes, lengths.iloc[-1], values.iloc[-1], text, colour, xytext=shift, ha="right", va="bottom")
@@ -87,4 +89,5 @@ def draw(table: pd.DataFrame) -> Figure:
         "relevant score alone": legend_line(":", 1.8),
     }
     legend_with(axes, lines, loc="upper right")
+    mark_real_prompt(axes)
     return figure

@@ -3,7 +3,8 @@ r"""A regression head trained on short prompts shrinks its output too much on lo
 Left: risk of the softmax head that was trained on prompts of one length (vertical line), against the length $L'$ of the
 prompts on which it is used, with its scores unchanged, multiplied by powers of $\ln L'/\ln L$, or multiplied by the
 factor with the least risk at this length. Dashed: the best head for the length of use. Points: simulated prompts, with
-two standard errors. Right: the factors on the scores. All lines are exact.
+two standard errors. Right: the factors on the scores. All lines are exact. The grey tick on the axis is the longest
+prompt of {doc}`real_heads`.
 
 Alt: Two panels against length. Left, a dashed curve falls like one over the length, and one curve stays close above it;
 the unchanged head levels off; the heads with growing factors turn upwards and end highest. Right, the best factor rises
@@ -17,18 +18,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import mark_real_prompt
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
 from chapters.trained_at_other_lengths.regression import Risks, Trial
-from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT, SIZE
+from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import error_bars, few_decades, ink, label
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label
 
 BEST, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
 POWERS = {ROOT: ROOT_POWER, LOGARITHM: FULL_POWER}
 # Where the curves of the left panel are labelled, from their last points.
 PLACES = {
     FIXED: {"xytext": (-2, 8), "ha": "right"},
-    ROOT: {"xytext": (-2, -24), "ha": "right"},
+    ROOT: {"xytext": (-2, -30), "ha": "right"},
     LOGARITHM: {"xytext": (-2, -30), "ha": "right"},
     BEST: {"xytext": (-2, 78), "ha": "right"},
     RETRAINED: {"xytext": (-14, -6), "ha": "right"},
@@ -143,7 +145,7 @@ def _price_claim(risks: Risks) -> Claim | WithheldClaim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risks on the left and factors on the right, against the length of use."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     trained = table["trained"].iloc[0]
     rows = table[table["trained"] == trained].drop_duplicates(["use", "used"]).sort_values("used")
     looks = {name: {"color": colour} for name, colour in COLOURS.items()}
@@ -173,4 +175,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
     right.minorticks_off()
 
+    mark_real_prompt(right)
     return figure

@@ -21,7 +21,7 @@ from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientError
 from chapters.trajectory_stability.exponents import Rates, left_out
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
@@ -148,7 +148,7 @@ def _control_claim(control: list[Rate]) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exponents of all checkpoints by task."""
     tasks, checkpoints = list(dict.fromkeys(table["task"])), list(dict.fromkeys(table["checkpoint"]))
-    figure, axes = plt.subplots(figsize=(8.0, 5.0))
+    figure, axes = plt.subplots(figsize=(WIDE, 5.0))
     axes.axhspan(len(tasks) - 1.5, len(tasks) - 0.5, color=ink(), alpha=0.07, linewidth=0)
     for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
         fitted = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
@@ -161,5 +161,5 @@ def draw(table: pd.DataFrame) -> Figure:
     norms = table.groupby("task")["squared_norm"].max()
     axes.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
     axes.set(xlabel="exponent $r$ of the error, $L^{-r}$", ylim=(len(tasks) - 0.5, -0.5))
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.8), title="checkpoint")
+    axes.legend(loc="upper left", bbox_to_anchor=(0.4, 0.8), title="checkpoint")
     return figure

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # The largest H² at which the mean over queries falls like the error at one query.
@@ -187,7 +187,7 @@ def _risk_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw tilt, distance and risk against time, with the time of large tilts shaded in each panel."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.0, 4.0), sharex=True)
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDE, 4.0), sharex=True)
     decades = sorted(table["log10_length"].unique().tolist())
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
         path = table[table["log10_length"] == decade]

@@ -20,10 +20,10 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.problems import sub_gaussian
-from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
+from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
 
@@ -93,7 +93,7 @@ def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FiniteP
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per kind of gap: one series per task, and the power of L for comparison."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8))
     kinds = {
         "parameters": (r"parameters: $\|\theta_L-\theta_\infty\|$", -1.0, "$L^{-1}$", "-."),
         "gradient": ("gradients of the two descents", -0.5, "$L^{-1/2}$", ":"),

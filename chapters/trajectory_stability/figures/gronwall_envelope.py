@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import COLUMN, ink, label, sequence
 
 # Times at which the claim compares, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)
@@ -99,7 +99,7 @@ def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw all tasks in one panel: distance over linear growth, against time in units of 1/β."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.6))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     lengths, unit = sorted(table["length"].unique().tolist()), UNITS[-1]
     reached = []
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):

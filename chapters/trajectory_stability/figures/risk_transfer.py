@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
-from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
+from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Excess of each run over the infinite risk at the end, by task and length.
@@ -104,7 +104,7 @@ WINDOW = 9
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8))
     curves, ends = table[table["excess"].isna()], table[table["excess"].notna()]
     lengths = sorted(curves["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):

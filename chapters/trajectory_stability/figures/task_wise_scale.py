@@ -26,7 +26,7 @@ from chapters.trajectory_stability.task_scales import (
     student_tasks,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import ink, label
+from companion.figures.style import WIDE, ink, label
 
 # Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)
@@ -131,9 +131,9 @@ def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Cla
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per distribution, with its fate, and the powers that the Student curves approach."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.8))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     low, high = 1e-8, 1e9
-    fates = {True: "grows: the bound is empty", False: "tends to 0: the bound is useful"}
+    fates = {True: "grows: an empty bound", False: "tends to 0: a useful bound"}
     for index, (law, curve) in enumerate(table.groupby("law", sort=False)):
         inside = curve[(curve["bound"] > low) & (curve["bound"] < high)]
         axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2.4)
@@ -142,7 +142,7 @@ def draw(table: pd.DataFrame) -> Figure:
         end, student = inside.iloc[-1], "Student" in str(law)
         grows = inside["bound"].iloc[-1] > inside["bound"].iloc[-2]
         name = f"{law}\n{fates[grows]}" if student else str(law)
-        place = {} if student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
+        place = {"fontsize": 10} if student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
         if law == "normal":
             name, place = f"normal\n{fates[False]}", {"xytext": (8, 14)}
         label(axes, end["log_length"], end["bound"], name, f"C{index}", **place)

@@ -15,9 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.which_kernel.centred import CentredCurvature, CentredHead
-from chapters.which_kernel.style import SIZE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 
 
 def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
@@ -89,7 +88,7 @@ def _repair_claim(head: CentredHead) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the three curves, the simulated points and debiased gradient descent."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     curve, points = table[table["simulated"].isna()], table[table["simulated"].notna()]
     for column, colour, name, shift in (
         ("plain", "C0", "one head", (6, 4)),

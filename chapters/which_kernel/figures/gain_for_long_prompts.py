@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs, NoisyComparison, curvature
-from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
+from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, legend_line, legend_with
+from companion.figures.style import COLUMN, ink, legend_line, legend_with
 
 # The neglected terms are smaller than the limit by factors of order d ω², so many times which are allowed.
 ALLOWED_ORDERS = 5
@@ -118,7 +118,7 @@ def _noise_claim(noisy: NoisyComparison, limit: float, dimension: int) -> Claim 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled gains against the length, with their limit and linear attention."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", xlabel="prompt length $L$", ylabel="gain over zero keys, times $L^2$")
     for kernel, rows in table.groupby("kernel", sort=False):
         size = 10 if kernel == "square" else 6  # two of the lines nearly coincide

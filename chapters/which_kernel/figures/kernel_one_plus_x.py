@@ -21,9 +21,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.which_kernel.linear_kernel import PER_DECADE, CutErrors
-from chapters.which_kernel.style import SIZE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table, WithheldClaim
 from companion.figures.style import (
+    WIDE,
     error_bars,
     few_decades,
     label,
@@ -118,7 +118,7 @@ def _growth_claim(errors: Sequence[CutErrors]) -> Claim | WithheldClaim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact curves, simulated points and debiased gradient descent, in one colour per length."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", yscale="log", xlabel="number $n$ of prompts, of which one is left out")
     axes.set_ylabel("mean square error of the rest")
     lengths = sorted(table["length"].unique())

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import KeyCurves
-from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
+from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label, legend_line, legend_with
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
 
 # Error of an exact mean square error, as documented at `opposite_kernel_values`.
 QUADRATURE_ERROR = 2e-9
@@ -94,7 +94,7 @@ def _raised_claim(curves: KeyCurves) -> Claim | WithheldClaim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per kernel with its minimum, and the two linear methods."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     base = table["linear"].iloc[0]
     gap = table["debiased"].iloc[0] - base
     top = 4 * gap

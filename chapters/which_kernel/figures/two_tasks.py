@@ -19,9 +19,9 @@ from matplotlib.ticker import NullLocator
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs
 from chapters.which_kernel.retrieval import Retrieval
-from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
+from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import ink, label
+from companion.figures.style import COLUMN, ink, label
 
 # "Far" above the best predictor: more than twice its error.
 FAR = 2.0
@@ -103,7 +103,7 @@ def _raised_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | Withheld
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one point per kernel."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(yscale="log", xlabel="regression: error minus that of linear attention")
     axes.set_ylabel("retrieval: error over the least possible")
     places = {"exp": {"xytext": (-12, 10), "ha": "right"}, "1 + exp": {"xytext": (8, 12), "ha": "left"}}

@@ -20,9 +20,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.worth_of_heads.long_prompts import Approach, RandomHeads
-from chapters.worth_of_heads.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import few_decades, label, sequence
+from companion.figures.style import COLUMN, few_decades, label, sequence
 
 # Relative rounding of the closed form at values up to 1e4: their squares times the machine precision, with a reserve.
 ROUNDING = 1e-6
@@ -86,7 +85,7 @@ def _bound_claim(drawn: RandomHeads) -> Claim | WithheldClaim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per number of heads."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", yscale="log", xlabel=r"largest value $|\mu_h|$ of the heads")
     axes.set_ylabel("excess over linear attention")
     counts = sorted(table["heads"].unique())

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.worth_of_heads.allocation import Flow, Training
-from chapters.worth_of_heads.style import ALLOCATED, SIZE, SOFTMAX
+from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import comparison_quantile, standard_error
 
 # Relative tolerance of the time of the emergence.
@@ -96,14 +96,14 @@ def _end_claim(allocated: float, training: Training) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw losses and flows against time, with the level of one head for each task."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(yscale="log", xlabel="training time (steps times step size)", ylabel="mean square error per task")
     axes.axhline(table["allocated"].iloc[0], color=ALLOCATED, linewidth=1.5)
     axes.plot(table["time"], table["flow"], color=ink(), linewidth=2)
     axes.plot(table["time"], table["unbalanced"], color=ink(), linewidth=1.5, linestyle="--")
     error_bars(axes, table["time"], table["loss"], table["loss_std_error"], color=SOFTMAX, marker="o", markersize=4)
     axes.set_xlim(0, table["time"].max() * 1.02)
-    label(axes, axes.get_xlim()[1], table["allocated"].iloc[0], "one head per task,\nexact", ALLOCATED)
+    label(axes, axes.get_xlim()[1], table["allocated"].iloc[0], "one head\nper task,\nexact", ALLOCATED)
     fall = table["time"][table["flow"].diff().idxmin()]
     start, rest = table["flow"].iloc[0], table["flow"].iloc[-1]
     label(axes, fall, start, "warm-up", ink(), xytext=(10, 0))

@@ -22,9 +22,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.worth_of_heads.separation import Separations, Simulated
-from chapters.worth_of_heads.style import ALLOCATED, SIZE, SOFTMAX
+from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with
 
 
 def numbers(separations: Separations, simulated: Simulated) -> Numbers:
@@ -88,7 +88,7 @@ def _cost_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both ratios against the number of tasks, with the simulated points and the band."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylabel="ratio of two errors")
     tasks, end = table["tasks"], table.iloc[-1]
     axes.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)

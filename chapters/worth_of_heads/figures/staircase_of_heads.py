@@ -20,9 +20,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.worth_of_heads.disjoint_tasks import Staircase
-from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SIZE, SOFTMAX
+from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SOFTMAX
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import label
+from companion.figures.style import COLUMN, label
 
 # The searches stop where keys are small and not zero, and where a gradient is small.
 SEARCH = 1e-3
@@ -71,7 +71,7 @@ def _staircase_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the steps with the found errors, the lower bound, and one head for each task."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(yscale="log", xlabel="number of heads $H$", ylabel="total error times $L$, long prompts")
     look = {"where": "mid", "linewidth": 2}
     axes.step(table["heads"], table["reached"], color=SOFTMAX, label="softmax heads reach this (proved)", **look)

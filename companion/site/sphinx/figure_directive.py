@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
 from companion.figures.plain_math import WITHHELD, number, withheld_because
-from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord
+from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord, headline
 from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
@@ -124,9 +124,14 @@ class FigureDirective(SphinxDirective):
         ]
         if not record.claims and not record.withheld:
             parts.insert(0, nodes.inline("", "schematic" if record.is_schematic else "no claims"))
-        headline = " ".join(record.caption.split("\n\n")[0].split())
         target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
-        parts.append(("cite", "cite", [citation(project, name.replace("/", "-"), headline, f"Figure {name}", target)]))
+        parts.append(
+            (
+                "cite",
+                "cite",
+                [citation(project, name.replace("/", "-"), headline(record.caption), f"Figure {name}", target)],
+            )
+        )
         return line(f"About the figure {figure}", parts, ["companion-details"], figure_anchor(figure))
 
 

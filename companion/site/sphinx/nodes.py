@@ -15,10 +15,11 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-# The size in the first tag of an SVG, in points; a page reserves this space before the picture is loaded.
-SIZE = re.compile(
-    r'<svg[^>]*?\bheight="([\d.]+)pt"[^>]*?\bwidth="([\d.]+)pt"|<svg[^>]*?\bviewBox="\S+ \S+ (\S+) (\S+)"'
-)
+# The first tag of an SVG, and its size in it; a page reserves this space before the picture is loaded.
+FIRST_TAG = re.compile(r"<svg\b[^>]*>")
+LENGTH = r'\s%s="([\d.]+)(pt|px|)"'
+VIEW_BOX = re.compile(r'\sviewBox="\S+ \S+ (\S+) (\S+)"')
+PIXELS = {"pt": 96 / 72, "px": 1.0, "": 1.0}
 
 
 class details(nodes.General, nodes.Element):
@@ -77,12 +78,16 @@ def _fill(row: nodes.Element, parts: Iterable[Part], group: str) -> None:
 
 
 def size_of(path: Path) -> tuple[float, float] | None:
-    """Return the width and the height of an SVG, in its own units, or None if its first tag has no size."""
+    """Return the width and the height of an SVG in CSS pixels, or None if its first tag has no size."""
     with path.open(encoding="utf-8") as file:
-        match = SIZE.search(file.read(4000))
-    if match is None:
+        tag = FIRST_TAG.search(file.read(4000))
+    if tag is None:
         return None
-    return (float(match[2]), float(match[1])) if match[1] else (float(match[3]), float(match[4]))
+    width, height = (re.search(LENGTH % name, tag[0]) for name in ("width", "height"))
+    if width and height:
+        return float(width[1]) * PIXELS[width[2]], float(height[1]) * PIXELS[height[2]]
+    box = VIEW_BOX.search(tag[0])
+    return (float(box[1]), float(box[2])) if box else None
 
 
 def add_nodes(app: Sphinx) -> None:
