@@ -21,7 +21,7 @@ from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
 from companion.figures.plain_math import withheld_because
 from companion.figures.record import ClaimRecord, WithheldRecord
-from companion.io import atomic, processes, signals, startup
+from companion.io import atomic, processes, signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
@@ -222,7 +222,6 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    startup.leave_out_grammars()
     import papermill  # these take a second to import, and a wrong parameter should be reported at once
     from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
