@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table.show(rows)
     if asked.keep or not asked.module:
         table.keep(rows, ROOT)
+        from benchmarks import page  # imports Sphinx, which workers do without
+
+        page.write(ROOT)
 
 
 def threads_of(name: str) -> tuple[int, ...]:

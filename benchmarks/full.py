@@ -23,6 +23,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import page  # noqa: E402
 from benchmarks.table import origin  # noqa: E402
 from companion.figures import store  # noqa: E402
 from companion.io import atomic  # noqa: E402
@@ -129,6 +130,7 @@ def keep(project: Project, row: Mapping[str, str]) -> None:
     rows = read() | {row["notebook"]: row}
     ordered = [rows[name] for name in project.notebooks() if name in rows]
     atomic.write_text(TABLE, pd.DataFrame(ordered).to_csv(index=False))
+    page.write(ROOT)
 
 
 if __name__ == "__main__":

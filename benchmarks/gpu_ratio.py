@@ -39,6 +39,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import page  # noqa: E402
 from benchmarks.table import origin, processor, versions  # noqa: E402
 from chapters.published_experiment.protocol import WIDTH, SeparateWeights, published_head, published_task  # noqa: E402
 from chapters.published_experiment.runs import ROWS  # noqa: E402
@@ -297,6 +298,7 @@ def keep(folder: Path) -> None:
     pd.DataFrame(ratios(times)).to_csv(ROOT / TIMES, index=False)
     pd.DataFrame([source]).to_csv(ROOT / ORIGIN, index=False)
     pd.DataFrame(agreements(folder)).to_csv(ROOT / AGREEMENT, index=False)
+    page.write(ROOT)
 
 
 def ratios(times: Mapping[str, list[dict]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import contests, full, gpu_ratio, table  # noqa: E402
+from benchmarks import contests, full, gpu_ratio, page, table  # noqa: E402
 from benchmarks.__main__ import MODULES  # noqa: E402
 from companion.project.notebooks import Notebook  # noqa: E402
 from companion.project.parameters import resolve  # noqa: E402
@@ -86,10 +86,51 @@ def test_published_table_has_five_runs_and_an_origin_for_every_task():
     assert origins.notna().all(axis=None)
 
 
-def test_page_shows_every_task_once():
-    named = re.findall(r"^:of: what = (.+)$", (ROOT / "book/benchmarks.md").read_text(encoding="utf-8"), re.MULTILINE)
+def test_page_includes_every_table_once_as_it_is_stored():
+    included = re.findall(r"^```\{include\} (.+)$", (ROOT / "book/benchmarks.md").read_text(encoding="utf-8"), re.M)
+    tables = page.tables(ROOT)
+    assert sorted(f"book/{path}" for path in included) == sorted(map(str, tables))
+    assert {path: (ROOT / path).read_text(encoding="utf-8") for path in tables} == tables, "run `-m benchmarks.page`"
     tasks = set(pd.read_csv(ROOT / table.TABLE)[table.WHAT])
-    assert {task for task in tasks if sum(task.startswith(name) for name in named) != 1} == set()
+    assert {task for task in tasks if sum(task.startswith(section) for section in page.SECTIONS) != 1} == set()
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        ("0.00117", "s", "1.17 ms"),
+        ("8.52e-06", "s", "8.52 µs"),
+        ("27.0", "s", "27 s"),
+        ("1e-12", "s", "0.001 ns"),
+        ("1234", "MB", "1,234 MB"),
+    ],
+)
+def test_seconds_have_a_prefix_and_other_units_none(value, unit, text):
+    assert page.quantity_of(value, unit) == text
+
+
+def test_ratios_are_shown_side_by_side():
+    common = {"what": "a title", "least": "1", "greatest": "2"}
+    rows = [
+        {"at": "here", "peer": "a", "ratio": "3550000.0", **common},
+        {"at": "here", "peer": "b*", "ratio": "0.286", **common},
+        {"at": "there", "peer": "a", "ratio": "2.0", **common},
+    ]
+    assert page.ratios(rows, "what", ["at"], "peer").splitlines() == [
+        "**a title**",
+        "",
+        r"| at | a | b\* |",
+        "| --- | --- | --- |",
+        "| here | 3,550,000 (1 to 2) | 0.286 (1 to 2) |",
+        "| there | 2 (1 to 2) | – |",
+    ]
+
+
+def test_values_common_to_all_rows_are_shown_once():
+    rows = [{"what": what, "day": day, "at": "home"} for what, day in (("x", "1"), ("y", "1"), ("z", "2"))]
+    above, _, body = page.short(rows, ["day", "at"], joined="what").partition("\n\n")
+    assert above == "at home"
+    assert body.splitlines()[2:] == ["| 1 | x; y |", "| 2 | z |"]
 
 
 def test_an_unknown_module_is_refused_with_a_list_of_all():

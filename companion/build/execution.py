@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
-from companion.build import cache_keys, fork_server, publication_policy, run_warnings, task_cache
+from companion.build import cache_keys, publication_policy, run_warnings, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
 from companion.figures.plain_math import withheld_because
 from companion.figures.record import ClaimRecord, WithheldRecord
-from companion.io import atomic, processes, signals, startup
+from companion.io import atomic, processes, signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
@@ -222,7 +222,6 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    startup.leave_out_grammars()
     import papermill  # these take a second to import, and a wrong parameter should be reported at once
     from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
@@ -322,9 +321,10 @@ def _kernel_manager(log: Path, kernels: list[Any]) -> Iterator[type]:
       kernels: the list to which the process of each kernel is added.
     """
     import psutil
-    from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from traitlets import CaselessStrEnum, Unicode, default
+
+    from companion.build.provisioner import ForkingKernelSpecManager
 
     managers: list[AsyncKernelManager] = []
     before = {child.pid for child in psutil.Process().children()}
@@ -342,27 +342,13 @@ def _kernel_manager(log: Path, kernels: list[Any]) -> Iterator[type]:
             connection_file = Unicode(os.path.join(folder, "kernel.json"))
 
             @default("kernel_spec_manager")
-            def _this_python(self) -> KernelSpecManager:
-                """Start this interpreter: a user may have installed a kernel `python3` of another one."""
-                return KernelSpecManager(kernel_dirs=[], parent=self)
+            def _forking(self) -> ForkingKernelSpecManager:
+                return ForkingKernelSpecManager(parent=self)
 
             def __init__(self, *args: Any, **kwargs: Any):
                 super().__init__(*args, **kwargs)
+                self.output, self.kernels = output, kernels
                 managers.append(self)
-
-            async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
-                folder = str(kw.get("cwd") or os.getcwd())
-                forked = fork_server.kernel(kernel_cmd, kw.get("env") or os.environ, folder, output.fileno())
-                provisioner: Any = self.provisioner
-                if forked is None:
-                    await super()._async_launch_kernel(kernel_cmd, **kw, stdout=output, stderr=output)
-                    kernels.append(provisioner.process)
-                    return
-                kernels.append(forked)
-                provisioner.process, provisioner.pid, provisioner.pgid = forked, forked.pid, forked.pid
-                provisioner.cwd = folder
-
-            _launch_kernel = _async_launch_kernel
 
         try:
             yield SocketFileKernelManager

@@ -46,7 +46,7 @@ def publish_figures(project: Project, name: str, only: str | None = None) -> Cha
     If parameters, text and drawing code of a figure are unchanged and its numbers agree within tolerance, the published
     files are not touched, although fonts and rounding of this machine may differ. A figure that agrees with the last
     git commit again, after a change that was undone, gets the committed bytes. So `git status` is clean exactly if the
-    results were reproduced. The folder is replaced in one step.
+    results were reproduced. A kill can leave figures of two versions, which the next call replaces.
 
     Raises:
       UserError: if a file is too large to be tracked.

@@ -1,7 +1,10 @@
 """Create a notebook with its chapter, or a book of one notebook, from the templates."""
 
+import datetime
 import keyword
 import re
+import sys
+from importlib import metadata
 from pathlib import Path
 from string import Template
 
@@ -18,7 +21,7 @@ FIRST_NOTEBOOK = "first_figure"
 # An import line contains the name of a chapter twice and that of its package; it must fit the line length of ruff.
 LONGEST_NAME = 30
 # Folders of every book, and this package: the chapters package can have none of these names.
-RESERVED_FOLDERS = ("book", "companion", "figures", "profiles")
+RESERVED_FOLDERS = ("book", "companion", "figures", "profiles", "tests")
 
 
 def create_notebook(project: Project, name: str) -> list[str]:
@@ -62,11 +65,18 @@ def create_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
             f"A package of the book is named after its folder, and {package!r} is the name of another folder of every "
             "book. Choose another name."
         )
+    if package in sys.stdlib_module_names or package in metadata.packages_distributions():
+        kind = "a module of Python" if package in sys.stdlib_module_names else "an installed package"
+        raise UserError(
+            f"A package of the book is named after its folder, and {package!r} is the name of {kind}, which it would "
+            "hide. Choose another name."
+        )
     templates = TEMPLATES / "book"
     for template in sorted(path for path in templates.rglob("*") if path.is_file()):
         name = template.relative_to(templates).as_posix().removesuffix(".txt").replace("__package__", package)
         text = Template(template.read_text(encoding="utf-8"))
-        write_text(folder / name, text.substitute(package=package, words=package.replace("_", " ").capitalize()))
+        words, year = package.replace("_", " ").capitalize(), datetime.date.today().year
+        write_text(folder / name, text.substitute(package=package, words=words, year=year))
     create_notebook(Project(folder.resolve()), notebook)
     return sorted(relative(path, folder) for path in folder.rglob("*") if path.is_file())
 

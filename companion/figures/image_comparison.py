@@ -1,7 +1,9 @@
 """Compare two picture files that different machines may have drawn.
 
 Drawings of one table on two machines differ in the last digit of a coordinate, in the points at which a curve is
-thinned, and in the names of SVG elements. They contain the same elements and look the same.
+thinned, and in the names of SVG elements. They contain the same elements and look the same. PNGs are compared pixel by
+pixel, as Matplotlib compares pictures in its tests. SVGs are compared element by element; of a curve only its extent
+counts, because the PNG of the same figure shows its course.
 """
 
 import base64
@@ -13,11 +15,12 @@ from xml.etree import ElementTree
 
 import matplotlib.image as mpl_image
 import numpy as np
+from matplotlib.testing.compare import calculate_rms  # pyright: ignore[reportUnknownVariableType]
 
 # Largest invisible shift of an element, in points of 1/72 inch: a tenth of the thinnest line.
 LARGEST_SHIFT = 0.05
-# Largest distance, in points, between two thinned versions of a curve: matplotlib drops corners that are less than a
-# ninth of a pixel off.
+# Largest difference of the extents of two thinned versions of a curve, in points: matplotlib drops corners that are
+# less than a ninth of a pixel off.
 THINNING = 0.25
 # Largest invisible root mean square difference over pixels and channels, each from 0 to 1. Rounding, which moves a mark
 # to the next pixel, causes less than 0.006.
@@ -26,8 +29,8 @@ LARGEST_PIXEL_DIFFERENCE = 0.01
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 # References to clipping frames, whose names differ between machines.
 REFERENCE = re.compile(r"url\(#[^)]*\)")
-# Attributes that position an element.
-POSITION = ("d", "x", "y", "width", "height", "viewBox", "transform")
+# Attributes that position an element, and the one that gives the shape of a path.
+POSITION, SHAPE = ("x", "y", "width", "height", "viewBox", "transform"), "d"
 INLINE = "data:image/png;base64,"
 
 
@@ -53,7 +56,7 @@ def _pixel_difference(actual: bytes, expected: bytes) -> str | None:
     if old.ndim != new.ndim or np.abs(np.subtract(old.shape, new.shape)).max() > 1:
         return f"it has {old.shape[1]} × {old.shape[0]} pixels, not {new.shape[1]} × {new.shape[0]}"
     rows, columns = np.minimum(old.shape[:2], new.shape[:2])
-    difference = float(np.sqrt(np.mean((old[:rows, :columns] - new[:rows, :columns]) ** 2)))
+    difference = float(calculate_rms(new[:rows, :columns], old[:rows, :columns]))
     return f"its pixels differ by {difference:.2g} on average" if difference > LARGEST_PIXEL_DIFFERENCE else None
 
 
@@ -62,36 +65,33 @@ def _svg_difference(actual: bytes, expected: bytes) -> str | None:
     for old, new in zip_longest(*drawings):
         if old is None or new is None:
             return f"it has {'fewer' if old is None else 'more'} elements"
-        (kind, position), (expected_kind, expected_position) = old, new
-        if kind != expected_kind:
-            return f"it has a {kind[0]} in place of another element"
-        for attribute, value in position.items():
-            if (fault := _shifted(attribute, value, expected_position[attribute])) is not None:
-                return f"its {kind[0]} {fault}"
+        (tag, *look), position = old
+        (expected_tag, *expected_look), expected_position = new
+        if (tag, look) != (expected_tag, expected_look):
+            return f"it has a {tag} in place of another element"
+        for attribute in position | expected_position:
+            if fault := _shifted(attribute, position.get(attribute, ""), expected_position.get(attribute, "")):
+                return f"its {tag} {fault}"
     return None
 
 
-def _elements(element: ElementTree.Element) -> Iterator[tuple[tuple[object, ...], dict[str, str]]]:
-    """Yield every visible element in order: its kind with its look, and the attributes that position it."""
+def _elements(element: ElementTree.Element) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield every visible element in order: its tag and look, and the attributes that position it."""
     tag = str(element.tag).rpartition("}")[2]
     if tag == "metadata":  # the program that drew the picture, and the date
         return
-    look = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-    position = {name: look.pop(name) for name in (*POSITION, "href") if name in look and _is_position(name, look[name])}
-    look.pop("id", None)
-    if tag == "path":
-        position.setdefault("d", "")
-    yield (
-        (tag, *((name, REFERENCE.sub("", value)) for name, value in sorted(look.items())), *sorted(position)),
-        position,
-    )
+    attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+    attributes.pop("id", None)
+    position = {name: value for name, value in attributes.items() if _is_position(name, value)}
+    look = [f"{name}={REFERENCE.sub('', value)}" for name, value in attributes.items() if name not in position]
+    yield [tag, *sorted(look)], position
     for child in element:
         yield from _elements(child)
 
 
 def _is_position(name: str, value: str) -> bool:
     """Return whether an attribute is compared with a tolerance, as positions and embedded images are."""
-    return name != "href" or value.startswith(INLINE)
+    return name in (*POSITION, SHAPE) or (name == "href" and value.startswith(INLINE))
 
 
 def _shifted(attribute: str, actual: str, expected: str) -> str | None:
@@ -99,38 +99,24 @@ def _shifted(attribute: str, actual: str, expected: str) -> str | None:
     if attribute == "href":
         contents = (base64.b64decode(value.removeprefix(INLINE)) for value in (actual, expected))
         return "is another image" if _pixel_difference(*contents) else None
-    if attribute != "d":
-        old, new = (np.array(NUMBER.findall(value), float) for value in (actual, expected))
-        if len(old) != len(new) or NUMBER.sub("", actual) != NUMBER.sub("", expected):
+    old, new = (np.array(NUMBER.findall(value), float) for value in (actual, expected))
+    if attribute != SHAPE:
+        if NUMBER.sub("", actual) != NUMBER.sub("", expected):
             return "has a position of another form"
-        distance = float(np.abs(old - new).max(initial=0.0))
-    else:
-        distance = _between_curves(actual, expected)
-    return f"is {distance:.2g} points from its expected position" if distance > LARGEST_SHIFT else None
-
-
-def _between_curves(actual: str, expected: str) -> float:
-    """Return the largest distance of two paths: between their corners, or between curves that may be thinned."""
-    old, new = (np.array(NUMBER.findall(path), float).reshape(-1, 2) for path in (actual, expected))
-    if NUMBER.sub("", actual).split() == NUMBER.sub("", expected).split():
-        distance = float(np.linalg.norm(old - new, axis=1).max(initial=0.0))
-        if distance <= LARGEST_SHIFT:
-            return distance
+        return _moved(old, new, LARGEST_SHIFT)
     if not len(old) or not len(new):  # only one machine draws a contour at the edge, which encloses no area
-        return float(np.ptp(np.concatenate([old, new]), axis=0).min()) if len(old) + len(new) else 0.0
-    distance = max(_from_path(old, new), _from_path(new, old))
-    return 0.0 if distance <= THINNING else distance
+        corners = np.concatenate([old, new]).reshape(-1, 2)
+        return "is empty or new" if len(corners) and np.ptp(corners, axis=0).min() > LARGEST_SHIFT else None
+    if set(NUMBER.sub("", actual)) != set(NUMBER.sub("", expected)):
+        return "has another shape"
+    return _moved(_extent(old), _extent(new), THINNING)
 
 
-def _from_path(corners: np.ndarray, path: np.ndarray) -> float:
-    """Return the largest distance of `corners` from a path given by its corners."""
-    starts, sides = path[:-1], np.diff(path, axis=0)
-    if not len(sides):
-        starts, sides = path, np.zeros_like(path)
-    lengths = np.maximum((sides**2).sum(axis=1), np.finfo(float).tiny)
-    furthest = 0.0
-    for corner in corners:
-        fraction = np.clip(((corner - starts) * sides).sum(axis=1) / lengths, 0.0, 1.0)
-        nearest = starts + fraction[:, None] * sides
-        furthest = max(furthest, float(np.linalg.norm(corner - nearest, axis=1).min()))
-    return furthest
+def _extent(path: np.ndarray) -> np.ndarray:
+    corners = path.reshape(-1, 2)
+    return np.concatenate([corners.min(axis=0), corners.max(axis=0)])
+
+
+def _moved(old: np.ndarray, new: np.ndarray, allowed: float) -> str | None:
+    distance = float(np.abs(old - new).max(initial=0.0))
+    return f"is {distance:.2g} points from its expected position" if distance > allowed else None

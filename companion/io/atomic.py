@@ -1,6 +1,5 @@
 """Atomic writes and locks: a process killed at any moment leaves the old file or the new one, never a mixture."""
 
-import ctypes
 import errno
 import glob
 import json
@@ -12,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_text(path: Path, text: str) -> None:
@@ -54,65 +51,33 @@ def dump_json(value: Any) -> str:
 def replace_folder(new: Path, target: Path) -> None:
     """Move folder `new` to `target`, replacing what exists there.
 
-    Linux exchanges two folders in one system call. Elsewhere files are renamed one by one, every `.json` last, so
-    that an interrupted exchange is visible: the checksums in the JSON do not match its siblings. A folder on another
-    file system is first copied into a hidden folder next to `target`. If `target` is a symbolic link, the link is
-    replaced, not the folder it points to.
+    Files are renamed one by one, every `.json` last, so that an interrupted exchange is visible: the checksums in the
+    JSON do not match its siblings. A folder on another file system is first copied into a hidden folder next to
+    `target`. If `target` is a symbolic link, the link is replaced, not the folder it points to.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _rename_folder(new, target)
+        _move_folder(new, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         with staging_folder(target.parent, f".{target.name}") as staging:
-            _rename_folder(Path(shutil.copytree(new, staging / target.name)), target)
+            _move_folder(Path(shutil.copytree(new, staging / target.name)), target)
         shutil.rmtree(new)
 
 
-def _rename_folder(new: Path, target: Path) -> None:
-    if not os.path.lexists(target):
+def _move_folder(new: Path, target: Path) -> None:
+    if target.is_symlink() or not target.is_dir():
+        target.unlink(missing_ok=True)
         os.rename(new, target)
-    elif _exchange(new, target):
-        _remove(new)
-    elif target.is_dir() and not target.is_symlink():
-        _replace_one_by_one(new, target)
-        shutil.rmtree(new)
-    else:
-        target.unlink()
-        os.rename(new, target)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
-def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one system call; return False where the system has no such call.
-
-    Raises:
-      OSError: with `errno.EXDEV` if the folders are on two file systems.
-    """
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    exchanged = renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0
-    if not exchanged and ctypes.get_errno() == errno.EXDEV:
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(first), None, str(second))
-    return exchanged
-
-
-def _replace_one_by_one(new: Path, target: Path) -> None:
+        return
     added = sorted(new.iterdir(), key=lambda path: (path.suffix == ".json", path.name))
     removed = {path.name for path in target.iterdir()} - {path.name for path in added}
-    for name in sorted(removed, key=lambda name: not name.endswith(".json")):
-        (target / name).unlink()
     for path in added:
         os.replace(path, target / path.name)
+    for name in sorted(removed, key=lambda name: not name.endswith(".json")):
+        (target / name).unlink()
+    new.rmdir()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ The comparison covers everything that a rebuild compares (`companion.figures.tol
 are in units of the tolerance.
 """
 
-import csv
 import json
 import math
 import shutil
@@ -25,7 +24,7 @@ from companion.build.publication_policy import bounds_moved, distance
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.figures import rendering, store, table_io
 from companion.figures.image_comparison import visible_difference
-from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, ColumnRecord, FigureRecord
+from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, FigureRecord
 from companion.figures.tolerances import movement
 from companion.io import processes
 from companion.io.errors import UserError
@@ -154,8 +153,6 @@ class Verification:
             yield Difference("the table", math.inf, "", moved.other_rows)
         for column in moved.columns:
             yield Difference(f"{column.name}, row {column.row}", column.by, _short(column.old), _short(column.new))
-        if not moved.other_rows:
-            yield from _single_change(published / table, build.figures / name / table, new.columns)
         identical = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
         old_claims = {claim.id: claim for claim in old.claims}
         for claim in new.claims:
@@ -181,25 +178,6 @@ class Verification:
                 redrawn = rendering.pictures(module, frame)
             if fault := visible_difference((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
-
-
-def _single_change(published: Path, recomputed: Path, columns: Mapping[str, ColumnRecord]) -> Iterator[Difference]:
-    """Detect a table in which exactly one value differs from the published one.
-
-    The same random draws give the same numbers, so the tolerance of five standard errors does not apply to it.
-    """
-    paths = (published, recomputed)
-    (names, *old), (_, *new) = (list(csv.reader(path.open(newline="", encoding="utf-8"))) for path in paths)
-    changes = [
-        (name, row, old_value, new_value)
-        for row, (old_row, new_row) in enumerate(zip(old, new, strict=False), 1)
-        for name, old_value, new_value in zip(names, old_row, new_row, strict=False)
-        if old_value != new_value
-    ]
-    if len(changes) == 1 and len(old) == len(new) and columns[changes[0][0]].kind in ("number", "integer"):
-        name, row, old_value, new_value = changes[0]
-        by = distance(float(old_value or "nan"), float(new_value or "nan"), max(1e-12, columns[name].absolute))
-        yield Difference(f"{name}, row {row}, the only change", by, old_value, new_value)
 
 
 def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -> Iterator[Difference]:

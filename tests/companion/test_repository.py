@@ -189,8 +189,8 @@ def test_bootstrap_installs_this_book(public):
     assert f'"clone @ git+{url(OLD)}"' in source
     public.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
     assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
-    heading = "[tool.hatch.build.targets.wheel]\n"
-    public.replace("pyproject.toml", heading, f"[project.optional-dependencies]\nnotebook = []\n\n{heading}")
+    heading = "[project.optional-dependencies]\n"
+    public.replace("pyproject.toml", heading, f"{heading}notebook = []\n")
     assert '"a-paper[notebook] @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
 
 

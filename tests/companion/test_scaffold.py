@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from companion import cli
 from companion.cli import scaffold
 from companion.io.errors import UserError
+from companion.io.yaml import read_yaml
 from companion.project.configuration import Settings
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
@@ -49,6 +50,13 @@ def test_new_book_is_complete(tmp_path, omissions):
         ".gitattributes",
         "requirements.lock",
         "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "Makefile",
+        ".pre-commit-config.yaml",
+        ".github/workflows/ci.yml",
+        ".github/workflows/publish.yml",
+        "tests/test_book.py",
     } <= written
     assert f"cd {folder} && companion run first_figure" in result.output
     assert omissions(Project(folder)) == []
@@ -65,6 +73,26 @@ def test_book_is_named_after_its_folder(tmp_path):
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
     placeholders = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
     assert [path for path in folder.rglob("*") if path.is_file() and placeholders.search(path.read_text())] == []
+
+
+def test_configuration_files_of_a_new_book_are_valid(tmp_path):
+    """The workflows keep the expressions of GitHub, and the author is the same everywhere."""
+    scaffold.create_book(tmp_path / "walks")
+    workflows = {path.stem: read_yaml(path) for path in (tmp_path / "walks/.github/workflows").iterdir()}
+    assert workflows["publish"]["jobs"]["deploy"]["environment"]["url"] == "${{ steps.deployment.outputs.page_url }}"
+    assert workflows["ci"]["jobs"]["test"]["steps"][-1] == {"run": "make test"}
+    assert read_yaml(tmp_path / "walks/CITATION.cff")["authors"] == [{"name": "Its authors"}]
+    assert read_yaml(tmp_path / "walks/_config.yml")["author"] == "Its authors"
+    assert Project(tmp_path / "walks").metadata["authors"] == [{"name": "Its authors"}]
+    assert "Its authors" in (tmp_path / "walks/LICENSE").read_text(encoding="utf-8")
+
+
+def test_tests_of_a_new_book_pass(tmp_path):
+    """They run its notebook at small sizes."""
+    scaffold.create_book(tmp_path / "walks")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    finished = subprocess.run(command, cwd=tmp_path / "walks", check=False, capture_output=True, text=True)
+    assert "1 passed" in finished.stdout, finished.stdout + finished.stderr
 
 
 def test_book_has_one_notebook(tmp_path):
@@ -118,9 +146,12 @@ def test_folder_with_a_file_is_refused(tmp_path):
     assert [path.name for path in (tmp_path / "walks").iterdir()] == ["notes.md"]
 
 
-@pytest.mark.parametrize("name", ["2nd paper", "class", "__", "book", "figures", "profiles", "companion"])
+@pytest.mark.parametrize(
+    "name",
+    ["2nd paper", "class", "__", "book", "figures", "profiles", "tests", "companion", "statistics", "numpy", "six"],
+)
 def test_folder_with_an_invalid_package_name_is_refused(tmp_path, name):
-    """So is one with the name of another folder of every book, or of this package; nothing is written."""
+    """So is one with the name of another folder of every book, of a module of Python or of an installed package."""
     with pytest.raises(UserError):
         scaffold.create_book(tmp_path / name)
     assert list(tmp_path.rglob("*")) == []

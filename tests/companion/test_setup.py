@@ -56,8 +56,10 @@ INSTALLED_WITH = {
     "cycler": "matplotlib",
     "docutils": "jupyter_book",
     "fontTools": "matplotlib",
+    "jinja2": "snakemake",
     "jaxlib": "jax",
     "jupyter_client": "papermill",
+    "markupsafe": "snakemake",
     "nbclient": "papermill",
     "psutil": "snakemake",
     "pybtex": "jupyter_book",
@@ -370,7 +372,7 @@ def test_commit_hook_does_not_change_a_new_notebook(clone):
 def test_new_book_passes_ruff(tmp_path, package):
     """With the rules of this repository, for any name of the chapters package."""
     create_book(tmp_path / package, LONGEST[::-1])
-    files = [package, f"book/{LONGEST[::-1]}.ipynb"]
+    files = [package, "tests", f"book/{LONGEST[::-1]}.ipynb"]
     rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
 
     def ruff(*arguments):

@@ -33,13 +33,13 @@ from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_th
 from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
-from companion.site.sphinx.csv_tables import TableDirective
 from companion.site.sphinx.design import register_design
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
+from companion.site.sphinx.highlighting import FewColoursLexer
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
@@ -73,7 +73,6 @@ DIRECTIVES = {
     "companion-notebooks": NotebooksDirective,
     "companion-picture": PictureDirective,
     "companion-statements": StatementsDirective,
-    "companion-table": TableDirective,
     "companion-used": UsedDirective,
 }
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
@@ -88,6 +87,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
         app.add_directive(name, directive)
     for name, form in FORMS.items():
         app.add_role(name, ClaimRole(form))
+    app.add_lexer("python", FewColoursLexer)
     app.add_role("companion-count", CountRole())
     app.add_role("companion-file", FileRole())
     app.add_role("companion-number", FigureRole())

@@ -1,4 +1,4 @@
-"""Remove files and markup that no reader needs: source maps, unused icons, redundant highlighting, translations.
+"""Remove files and scripts that no reader needs: source maps, unused icons, translations, the index of the search.
 
 The files come from the theme and from MathJax. The theme's icon font is reduced to the icons of this site.
 """
@@ -24,21 +24,6 @@ ESCAPED, LITERAL = re.compile(r"\\([ef][0-9a-f]{3})\b"), re.compile("[\ue000-\uf
 FONT_SOURCES = re.compile(
     r'url\((\.\./vendor/fontawesome/webfonts/[\w-]+)\.woff2\) format\("woff2"\),url\(\1\.ttf\) format\("truetype"\)'
 )
-# Rules of the highlighter's style sheet, for a block of code and for the spans in it.
-STYLE_RULE = re.compile(r'(html\[data-theme="\w+"\])? *\.highlight ?(?:\.(\w+))? *\{([^}]*)\}')
-MARK = re.compile(r'<span class="(\w+)">([^<>]*)</span>')
-BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
-# Adjacent spans of one class.
-NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<>]*)</span>(\s*)<span class="\2">')
-# Spans in text, and classes of links and cells, that no style sheet uses.
-WORDS = re.compile(r'<span class="(?:pre|std-numref|std std-numref)">([^<>]*)</span>')
-CODE = re.compile(r'<code class="[^"]*\bliteral notranslate">')
-CELL = re.compile(r'(<t[rh]) class="(?:row-odd|row-even|head)"')
-LINK = re.compile(r'<a class="reference internal"|(?<=<a class=")reference internal (?=nav-link")')
-# Most spans are operators, dots, numbers and built-in names. They get the colour of the code around them, which makes
-# keywords, strings, comments and definitions easier to see.
-UNCOLOURED = {"o", "nb", "bp", "mi", "mf"}
-SHORT = re.compile(r'<span class="(\w+)">')
 # Alphabets whose fonts MathJax loads only for formulas with these commands.
 ALPHABETS = {
     "Fraktur": re.compile(r"\\(math)?frak\b"),
@@ -55,16 +40,12 @@ UNUSED = (
 
 
 def slim(out: Path) -> None:
-    """Remove the files and the markup that the pages of the site in `out` do not use. The function is idempotent."""
+    """Remove the files and the scripts that the pages of the site in `out` do not use. The function is idempotent."""
     pages = sorted(out.rglob("*.html"))
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    looks = _looks(_read(out / "_static" / "pygments.css"))
     for page, text in texts.items():
         slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
-        slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", slimmer))
-        slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
-        slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
-        slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
+        slimmer = ICON_SCRIPT.sub("", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
@@ -86,37 +67,6 @@ def _keep_alphabets(typesetter: Path, texts: Iterable[str]) -> None:
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _looks(sheet: str) -> dict[str, str]:
-    """Return for each class of spans the first class with the same look in all themes, or "" for plain code."""
-    rules = [
-        (theme, name, dict(re.findall(r"([\w-]+): *([^;]+?) *(?:;|$)", style)))
-        for theme, name, style in STYLE_RULE.findall(sheet)
-    ]
-    own = {theme: style.get("color") for theme, name, style in rules if not name}
-    looks: dict[str, list[tuple[str, dict[str, str]]]] = {}
-    for theme, name, style in rules:
-        if name and name not in UNCOLOURED and style != {"color": own.get(theme)}:
-            looks.setdefault(name, []).append((theme, style))
-    first = {name: next(same for same in looks if looks[same] == look) for name, look in looks.items()}
-    return {name: first.get(name, "") for name in (*UNCOLOURED, *(name for _, name, _ in rules if name))}
-
-
-def _marked(looks: dict[str, str], block: str) -> str:
-    """Return a block of code with as few spans as its colours need."""
-
-    def mark(span: re.Match[str]) -> str:
-        look = looks.get(span[1], span[1])
-        return f'<span class="{look}">{span[2]}</span>' if look else span[2]
-
-    return SHORT.sub(r"<span class=\1>", _together(MARK.sub(mark, block)))
-
-
-def _together(block: str) -> str:
-    while (fewer := NEIGHBOURS.sub(r"\1\3", block)) != block:
-        block = fewer
-    return block
 
 
 def _keep_icons(static: Path, icons: set[str]) -> None:

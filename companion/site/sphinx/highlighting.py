@@ -1,0 +1,33 @@
+"""Highlight code in few colours: keywords, strings, comments and definitions stand out, and pages are smaller."""
+
+# Pygments has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from collections.abc import Iterator
+from typing import Any
+
+from pygments.filter import Filter
+from pygments.filters import TokenMergeFilter
+from pygments.lexers.python import PythonLexer
+from pygments.token import Name, Number, Operator, Punctuation, Text, Whitespace
+
+# Kinds of words with the colour of the code around them; keywords such as `in`, and names in definitions, have others.
+PLAIN = {Name, Name.Builtin, Name.Builtin.Pseudo, Operator, Punctuation, Whitespace}
+
+
+class PlainFilter(Filter):
+    """A filter of Pygments that makes operators, numbers and names plain text, which needs no element in HTML."""
+
+    def filter(self, lexer: Any, stream: Any) -> Iterator[Any]:
+        """Yield the words of a stream with the kinds that have a colour."""
+        for kind, word in stream:
+            yield (Text if kind in PLAIN or kind in Number else kind), word
+
+
+class FewColoursLexer(PythonLexer):
+    """A lexer of Python whose words have few kinds."""
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.add_filter(PlainFilter())
+        self.add_filter(TokenMergeFilter())
