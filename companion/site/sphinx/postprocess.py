@@ -1,13 +1,12 @@
 """Remove files and markup that no reader needs: source maps, unused icons, redundant highlighting, translations.
 
-The files come from the theme and from MathJax. The theme's icon font is reduced to the icons of this site.
+The files come from the theme. The theme's icon font is reduced to the icons of this site.
 """
 
 # fontTools has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
@@ -39,13 +38,6 @@ LINK = re.compile(r'<a class="reference internal"|(?<=<a class=")reference inter
 # keywords, strings, comments and definitions easier to see.
 UNCOLOURED = {"o", "nb", "bp", "mi", "mf"}
 SHORT = re.compile(r'<span class="(\w+)">')
-# Alphabets whose fonts MathJax loads only for formulas with these commands.
-ALPHABETS = {
-    "Fraktur": re.compile(r"\\(math)?frak\b"),
-    "SansSerif": re.compile(r"\\(mathsf|textsf|sf)\b"),
-    "Script": re.compile(r"\\(mathscr|scr)\b"),
-    "Typewriter": re.compile(r"\\(mathtt|texttt|tt)\b"),
-}
 UNUSED = (
     "**/*.map",
     "_static/scripts/fontawesome.js*",
@@ -69,19 +61,10 @@ def slim(out: Path) -> None:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
-    _keep_alphabets(out / "_static" / "mathjax", texts.values())
     for pattern in UNUSED:
         for path in out.glob(pattern):
             if path.suffix != ".woff":
                 path.unlink()
-
-
-def _keep_alphabets(typesetter: Path, texts: Iterable[str]) -> None:
-    """Remove the fonts of alphabets that no formula of the site uses."""
-    used = {alphabet for text in texts for alphabet, command in ALPHABETS.items() if command.search(text)}
-    for alphabet in ALPHABETS.keys() - used:
-        for path in typesetter.rglob(f"MathJax_{alphabet}-*.woff"):
-            path.unlink()
 
 
 def _read(path: Path) -> str:

@@ -79,29 +79,41 @@ document.addEventListener("DOMContentLoaded", () => {
   const SMALLEST = 0.7;
   const fitted = new Map();
   const offerScrolling = (formula) => {
-    const room = formula.clientWidth, inner = formula.firstElementChild;
-    if (!room || !inner) return;
-    const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
+    const room = formula.clientWidth;
+    if (!room) return;
+    const width = formula.firstElementChild.offsetWidth / (fitted.get(formula) ?? 1);
     const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
     if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
-      inner.style.fontSize = scale < 1 ? `${100 * scale}%` : "";
+      formula.style.fontSize = scale < 1 ? `${100 * scale}%` : "";
       fitted.set(formula, scale);
     }
     if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   };
   const widths = new ResizeObserver((entries) => {
-    entries.forEach(({ target }) => offerScrolling(target.closest("mjx-container")));
+    entries.forEach(({ target }) => offerScrolling(target.closest(".katex-display")));
   });
   // the theme does this once, and so not for tables in closed folds
   const tables = new ResizeObserver((entries) => {
     entries.forEach(({ target }) => { if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; });
   });
   article.querySelectorAll("table").forEach((table) => tables.observe(table));
-  window.MathJax?.startup?.promise?.then(() => {
-    article.querySelectorAll('mjx-container[display="true"]').forEach((formula) => {
-      [formula, ...formula.children].forEach((part) => widths.observe(part));
+  article.querySelectorAll(".katex-display").forEach((formula) => {
+    [formula, formula.firstElementChild].forEach((part) => widths.observe(part));
+  });
+  // Copied text has the TeX source of its formulas.
+  document.addEventListener("copy", (event) => {
+    const selection = getSelection();
+    if (selection.isCollapsed) return;
+    const content = selection.getRangeAt(0).cloneContents();
+    const formulas = [...content.querySelectorAll(".katex:has(annotation)")];
+    if (!formulas.length) return;
+    formulas.forEach((formula) => {
+      const sign = formula.closest(".katex-display") ? "$$" : "$";
+      formula.replaceWith(sign + formula.querySelector("annotation").textContent + sign);
     });
+    event.clipboardData.setData("text/plain", content.textContent);
+    event.preventDefault();
   });
 
   // Open the folds around the element that the address names, and add a button that leads back to the link.
