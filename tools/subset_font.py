@@ -4,10 +4,13 @@
     python tools/subset_font.py package/VAR
 
 This needs `fonttools` and `brotli`. The result is tracked, so a build of the book does not run this. The licence
-reserves the name "Source" for the original, so the subset is called "Book Serif".
+reserves the name "Source" for the original, so the subset is called "Book Serif". It has two parts; browsers load the
+second only for pages that need it. The script prints the range of the first for `design.css`.
 """
 
+import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from fontTools import subset
@@ -23,6 +26,8 @@ CHARACTERS = {
     *range(0x391, 0x3CA),
     *map(ord, "\u0302\u0303\u0304–—‘’“”…•‰′″⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ℓ←→↑↓∂∆∏∑−√∞∫≈≠≤≥"),
 }
+# The part that every page needs.
+COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0°±²³·¹¼½¾×é–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
 # A raised dash, to which the font maps no character.
 RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
 FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk"]
@@ -33,19 +38,44 @@ def main(folder: Path) -> None:
     for style in ("Roman", "Italic"):
         font = TTFont(folder / f"SourceSerif4Variable-{style}.ttf")
         font = instancer.instantiateVariableFont(font, {"opsz": 14, "wght": (400, 700)})
+        slope = "Italic" if style == "Italic" else "Regular"
         for table in font["cmap"].tables:
             table.cmap[RAISED_MINUS] = GLYPH
-        options = subset.Options(
-            layout_features=FEATURES, flavor="woff2", hinting=False, name_IDs=[0, 1, 2, 4, 5, 6, 13, 14]
-        )
-        subsetter = subset.Subsetter(options)
-        subsetter.populate(unicodes=CHARACTERS)
-        subsetter.subset(font)
-        slope = "Italic" if style == "Italic" else "Regular"
         names = {1: FAMILY, 2: slope, 4: f"{FAMILY} {slope}", 5: f"Version {VERSION}, subset", 6: f"BookSerif-{slope}"}
         for name in font["name"].names:
             name.string = names.get(name.nameID, name.toUnicode())
-        subset.save_font(font, str(TARGET / f"book-serif-{slope.lower()}.woff2"), options)
+        for part, characters in (("", COMMON), ("-rest", CHARACTERS - COMMON)):
+            write_part(font, characters, TARGET / f"book-serif-{slope.lower()}{part}.woff2", FEATURES)
+    print(ranges(COMMON))
+
+
+def write_part(font: TTFont, characters: set[int], target: Path, features: Sequence[str]) -> None:
+    """Write the glyphs of some characters, without hints."""
+    copy = io.BytesIO()
+    font.save(copy)
+    options = subset.Options(
+        layout_features=features,
+        flavor="woff2",
+        hinting=False,
+        name_IDs=[0, 1, 2, 4, 5, 6, 13, 14],
+        notdef_outline=True,
+    )
+    part = TTFont(copy)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(part)
+    subset.save_font(part, str(target), options)
+
+
+def ranges(characters: set[int]) -> str:
+    """Return characters as a value of `unicode-range` in a style sheet."""
+    runs: list[list[int]] = []
+    for character in sorted(characters):
+        if runs and runs[-1][1] == character - 1:
+            runs[-1][1] = character
+        else:
+            runs.append([character, character])
+    return ",".join(f"U+{first:x}" + (f"-{last:x}" if last > first else "") for first, last in runs)
 
 
 if __name__ == "__main__":

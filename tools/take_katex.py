@@ -13,8 +13,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from fontTools import subset
 from fontTools.ttLib import TTFont
+from subset_font import ranges, write_part
 
 SITE = Path(__file__).resolve().parents[1] / "companion/site"
 ASSETS = SITE / "sphinx/assets"
@@ -51,36 +51,17 @@ def _faces(rule: str, source: Path, fonts: Path) -> list[str]:
     name = found[1]
     path = source / f"KaTeX_{name}.woff2"
     style = ";".join(part for part in rule.split(";") if not part.startswith("src:"))
-    every = set(TTFont(path).getBestCmap())
+    font = TTFont(path)
+    every = set(font.getBestCmap())
     common = every & COMMON.get(name, every)
     parts = {"": common, "-rest": every - common} if every - common else {"": every}
     rules: list[str] = []
     for suffix, characters in parts.items():
         target = fonts / f"katex-{name.lower()}{suffix}.woff2"
-        _write(path, characters, target)
-        only = f";unicode-range:{_ranges(characters)}" if len(parts) > 1 else ""
+        write_part(font, characters, target, ["*"])
+        only = f";unicode-range:{ranges(characters)}" if len(parts) > 1 else ""
         rules.append(f'@font-face{{{style};src:url(fonts/{target.name}) format("woff2"){only}}}')
     return rules
-
-
-def _write(path: Path, characters: set[int], target: Path) -> None:
-    font = TTFont(path)
-    options = subset.Options(flavor="woff2", hinting=False, layout_features=["*"], notdef_outline=True)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=characters)
-    subsetter.subset(font)
-    subset.save_font(font, str(target), options)
-
-
-def _ranges(characters: set[int]) -> str:
-    """Return the characters as ranges of a style sheet."""
-    ranges: list[list[int]] = []
-    for character in sorted(characters):
-        if ranges and ranges[-1][1] == character - 1:
-            ranges[-1][1] = character
-        else:
-            ranges.append([character, character])
-    return ",".join(f"U+{first:x}" + (f"-{last:x}" if last > first else "") for first, last in ranges)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Remove files and markup that no reader needs: source maps, unused icons, redundant highlighting, translations.
+"""Remove files and markup that no reader needs: source maps, unused icons and styles, redundant highlighting.
 
+Scripts move from the head of a page to its end, so that the text is shown before they are loaded.
 The files come from the theme. The theme's icon font is reduced to the icons of this site.
 """
 
@@ -9,6 +10,8 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
+from companion.site.sphinx.style_sheets import slim_sheets
+
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
 # The theme loads the index of the search on every page, and only the page of results uses it.
@@ -16,6 +19,9 @@ SEARCH_SCRIPT = re.compile(
     r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
 )
 SEARCH_PAGE = "search.html"
+# All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
+HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
+SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 # Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
@@ -56,15 +62,26 @@ def slim(out: Path) -> None:
         slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", slimmer))
         slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
         slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
+        slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
         slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
+    slim_sheets(out, texts.values())
     for pattern in UNUSED:
         for path in out.glob(pattern):
             if path.suffix != ".woff":
                 path.unlink()
+
+
+def _scripts_last(page: str) -> str:
+    """Move the scripts in the head of a page to its end; they keep their order."""
+    head, end, rest = page.partition("</head>")
+    scripts = "".join(HEAD_SCRIPT.findall(head))
+    head = SCRIPT_PRELOAD.sub("", HEAD_SCRIPT.sub("", head))
+    body, close, after = rest.rpartition("</body>")
+    return "".join([head, end, body, scripts, "\n", close, after]) if end and close else page
 
 
 def _read(path: Path) -> str:

@@ -106,11 +106,11 @@ document.addEventListener("DOMContentLoaded", () => {
     const selection = getSelection();
     if (selection.isCollapsed) return;
     const content = selection.getRangeAt(0).cloneContents();
-    const formulas = [...content.querySelectorAll(".katex:has(annotation)")];
+    const formulas = [...content.querySelectorAll(".math[data-tex]")];
     if (!formulas.length) return;
     formulas.forEach((formula) => {
-      const sign = formula.closest(".katex-display") ? "$$" : "$";
-      formula.replaceWith(sign + formula.querySelector("annotation").textContent + sign);
+      const sign = formula.tagName === "DIV" ? "$$" : "$";
+      formula.replaceWith(sign + formula.dataset.tex + sign);
     });
     event.clipboardData.setData("text/plain", content.textContent);
     event.preventDefault();
