@@ -5,7 +5,7 @@
 
 This needs `fonttools` and `brotli`. The result is tracked, so a build of the book does not run this. The licence
 reserves the name "Source" for the original, so the subset is called "Book Serif". It has two parts; browsers load the
-second only for pages that need it. The script prints the range of the first for `design.css`.
+second only for pages that need it. The script prints the ranges of both for `design.css`.
 """
 
 import io
@@ -27,7 +27,7 @@ CHARACTERS = {
     *map(ord, "\u0302\u0303\u0304–—‘’“”…•‰′″⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ℓ←→↑↓∂∆∏∑−√∞∫≈≠≤≥"),
 }
 # The part that every page needs.
-COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0°±²³·¹¼½¾×é–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
+COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0©°±²³·¹¼½¾×áäéöü–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
 # A raised dash, to which the font maps no character.
 RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
 FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk"]
@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
             name.string = names.get(name.nameID, name.toUnicode())
         for part, characters in (("", COMMON), ("-rest", CHARACTERS - COMMON)):
             write_part(font, characters, TARGET / f"book-serif-{slope.lower()}{part}.woff2", FEATURES)
-    print(ranges(COMMON))
+    print(ranges(COMMON), ranges(CHARACTERS - COMMON), sep="\n")
 
 
 def write_part(font: TTFont, characters: set[int], target: Path, features: Sequence[str]) -> None:

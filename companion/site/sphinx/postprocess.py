@@ -21,6 +21,10 @@ SEARCH_SCRIPT = re.compile(
 SEARCH_PAGE = "search.html"
 # All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
 HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
+UNDEFERRED = re.compile(r"<script(?=[^>]*\bsrc=)(?![^>]*\bdefer\b)")
+# Inline scripts that need a script before them; as modules, they run after it.
+OPTIONS = re.compile(r"<script>(?=DOCUMENTATION_OPTIONS\.)")
+LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
@@ -76,12 +80,15 @@ def slim(out: Path) -> None:
 
 
 def _scripts_last(page: str) -> str:
-    """Move the scripts in the head of a page to its end; they keep their order."""
+    """Move the scripts in the head of a page to its end, to run in the same order when the page is read."""
     head, end, rest = page.partition("</head>")
-    scripts = "".join(HEAD_SCRIPT.findall(head))
+    scripts = UNDEFERRED.sub("<script defer", "".join(HEAD_SCRIPT.findall(head)))
+    scripts = OPTIONS.sub('<script type="module">', scripts)
     head = SCRIPT_PRELOAD.sub("", HEAD_SCRIPT.sub("", head))
-    body, close, after = rest.rpartition("</body>")
-    return "".join([head, end, body, scripts, "\n", close, after]) if end and close else page
+    last = LAST_SCRIPTS.search(rest) or re.search("</body>", rest)
+    if last is None:
+        return page
+    return "".join([head, end, rest[: last.start()], scripts, rest[last.start() :]])
 
 
 def _read(path: Path) -> str:
