@@ -30,7 +30,8 @@ CHARACTERS = {
 COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0©°±²³·¹¼½¾×áäéöü–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
 # A raised dash, to which the font maps no character.
 RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
-FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk"]
+COMMON_FEATURES = ["kern", "liga"]
+FEATURES = [*COMMON_FEATURES, "ccmp", "locl", "mark", "mkmk"]
 
 
 def main(folder: Path) -> None:
@@ -44,8 +45,9 @@ def main(folder: Path) -> None:
         names = {1: FAMILY, 2: slope, 4: f"{FAMILY} {slope}", 5: f"Version {VERSION}, subset", 6: f"BookSerif-{slope}"}
         for name in font["name"].names:
             name.string = names.get(name.nameID, name.toUnicode())
-        for part, characters in (("", COMMON), ("-rest", CHARACTERS - COMMON)):
-            write_part(font, characters, TARGET / f"book-serif-{slope.lower()}{part}.woff2", FEATURES)
+        target = f"book-serif-{slope.lower()}"
+        write_part(font, COMMON, TARGET / f"{target}.woff2", COMMON_FEATURES)
+        write_part(font, CHARACTERS - COMMON, TARGET / f"{target}-rest.woff2", FEATURES)
     print(ranges(COMMON), ranges(CHARACTERS - COMMON), sep="\n")
 
 
@@ -57,7 +59,7 @@ def write_part(font: TTFont, characters: set[int], target: Path, features: Seque
         layout_features=features,
         flavor="woff2",
         hinting=False,
-        name_IDs=[0, 1, 2, 4, 5, 6, 13, 14],
+        name_IDs=[0, 1, 2, 4, 5, 6],
         notdef_outline=True,
     )
     part = TTFont(copy)

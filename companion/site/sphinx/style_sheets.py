@@ -1,12 +1,15 @@
-"""Reduce style sheets to the rules that pages of the site can use: those of classes in a page or a script.
+"""Reduce style sheets to the rules that pages of the site can use, and join those of a page in one file.
 
-Most rules of the theme are for elements that this site does not have, and a browser shows nothing before it has read
-all style sheets.
+Most rules of the theme are for classes that no page or script of this site has, and a browser shows nothing before it
+has read all style sheets.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from companion.analysis.dependencies import digest
 
 COMMENT = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
 LICENCE = re.compile(r"/\*!.*?\*/", re.DOTALL)
@@ -17,6 +20,9 @@ WORD = re.compile(r"[\w-]+")
 CLASS = re.compile(r"\.((?:[\w-]|\\.)+)")
 # Arguments of these may name classes that no page has, such as `:not(.unknown)`.
 ARGUMENTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")
+LINK = re.compile(r'\s*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?:]*)[^"]*"[^>]*>')
+IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
+ADDRESS = re.compile(r"""url\((["']?)(?!data:|https?:|#)([^"')]+)\1\)""")
 # A script of the theme composes these: `bs-tooltip-auto`.
 COMPOSED = re.compile(r"bs-\w+-auto")
 # At-rules that contain rules.
@@ -34,6 +40,27 @@ def slim_sheets(out: Path, pages: Iterable[str]) -> None:
         slimmer = "".join([*licences, reduced(LICENCE.sub("", text), words)])
         if slimmer != text:
             sheet.write_text(slimmer, encoding="utf-8")
+
+
+def join_sheets(out: Path, path: Path, page: str) -> str:
+    """Return a page, stored at `path`, whose style sheets are joined in one file; write the file."""
+    links = list(LINK.finditer(page))
+    sheets = [Path(os.path.normpath(path.parent / link[1])) for link in links]
+    if len(links) < 2 or not all(sheet.is_file() for sheet in sheets):  # such as a template of the theme
+        return page
+    names = "\n".join(sheet.relative_to(out).as_posix() for sheet in sheets)
+    target = out / "_static" / f"sheets-{digest(names.encode())[:8]}.css"
+    text = "".join(_standing_alone(sheet, target.parent) for sheet in sheets)
+    target.write_text(text, encoding="utf-8")
+    address = f"{os.path.relpath(target, path.parent)}?v={digest(text.encode())[:8]}"
+    first = f'\n<link rel="stylesheet" href="{address}" />'
+    return page[: links[0].start()] + first + LINK.sub("", page[links[0].start() :])
+
+
+def _standing_alone(sheet: Path, folder: Path) -> str:
+    """Return a style sheet with the sheets that it imports, and with addresses relative to `folder`."""
+    text = IMPORT.sub(lambda found: _standing_alone(sheet.parent / found[1], sheet.parent), sheet.read_text(encoding="utf-8"))
+    return ADDRESS.sub(lambda found: f"url({os.path.relpath(sheet.parent / found[2], folder)})", text)
 
 
 def reduced(sheet: str, words: set[str]) -> str:

@@ -79,12 +79,12 @@ document.addEventListener("DOMContentLoaded", () => {
   const SMALLEST = 0.7;
   const fitted = new Map();
   const offerScrolling = (formula) => {
-    const room = formula.clientWidth;
+    const room = formula.clientWidth, inner = formula.firstElementChild;
     if (!room) return;
-    const width = formula.firstElementChild.offsetWidth / (fitted.get(formula) ?? 1);
+    const width = inner.offsetWidth / (fitted.get(formula) ?? 1);
     const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
     if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
-      formula.style.fontSize = scale < 1 ? `${100 * scale}%` : "";
+      inner.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
       fitted.set(formula, scale);
     }
     if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
