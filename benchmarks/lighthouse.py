@@ -80,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 last[page] = graded(asked.folder, f"{address}/{page}.html")
                 each.append(grades(last[page]))
                 bar.advance(task)
-            rows.append({PAGE: page, **{name: round(statistics.median(run[name] for run in each)) for name in CATEGORIES}})
+            rows.append(
+                {PAGE: page, **{name: round(statistics.median(run[name] for run in each)) for name in CATEGORIES}}
+            )
     table = pd.DataFrame(rows)
     show(table)
     for page, report in last.items():

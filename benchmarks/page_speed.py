@@ -5,9 +5,8 @@
 
 The site must be built. Its server compresses, as `companion serve` does. Chromium opens each page with an empty cache
 in a window of 1440 by 900 pixels; its developer tools reduce the connection to 1 Mbit/s and 150 ms. A page is readable
-when all of it is read, its formulas are set, and no text is invisible because its font is missing; text that is shown in
-another face until then counts as readable. It is complete when nothing more is loaded. Nothing else should run at the
-same time.
+when all of it is read, its formulas are set, and no text is invisible because its font is missing; text in another face
+until then counts as readable. It is complete when nothing more is loaded. Nothing else should run at the same time.
 """
 
 import argparse
@@ -40,10 +39,12 @@ TABLE, ORIGIN = Path("book/page_speed.csv"), Path("book/page_speed_origin.csv")
 PAGE, PAINT, READABLE, COMPLETE, LOADED = "page", "first paint", "readable", "complete", "kilobytes"
 # Runs before the page: note each frame in which the page is readable first.
 WATCH = """() => {
-    const formulas = () => [...document.querySelectorAll('.math')].every(node => node.querySelector('.katex, mjx-container'));
+    const set = node => node.querySelector('.katex, mjx-container');
     const hidden = face => face.status === 'loading' && face.display !== 'swap';
     const watch = () => {
-        if (document.readyState !== 'loading' && formulas() && ![...document.fonts].some(hidden)) window.readable ??= performance.now();
+        const formulas = [...document.querySelectorAll('.math')].every(set);
+        const read = document.readyState !== 'loading' && formulas && ![...document.fonts].some(hidden);
+        if (read) window.readable ??= performance.now();
         else window.readable = undefined;
         requestAnimationFrame(watch);
     };
@@ -90,7 +91,9 @@ def measured(addresses: Sequence[str], runs: int) -> pd.DataFrame:
         browser.close()
     rows = []
     for address, each in results.items():
-        median = {name: statistics.median(result[name] for result in each) for name in (PAINT, READABLE, COMPLETE, LOADED)}
+        median = {
+            name: statistics.median(result[name] for result in each) for name in (PAINT, READABLE, COMPLETE, LOADED)
+        }
         rows.append({PAGE: Path(address).stem, **{name: float(f"{value:.2g}") for name, value in median.items()}})
     return pd.DataFrame(rows)
 

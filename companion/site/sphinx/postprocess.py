@@ -25,6 +25,10 @@ UNDEFERRED = re.compile(r"<script(?=[^>]*\bsrc=)(?![^>]*\bdefer\b)")
 # Inline scripts that need a script before them; as modules, they run after it.
 OPTIONS = re.compile(r"<script>(?=DOCUMENTATION_OPTIONS\.)")
 LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
+# The theme of the system is known before the page is drawn; the script of the theme, which runs later, would set it and
+# make the browser compute all styles again.
+AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
+SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
@@ -66,6 +70,7 @@ def slim(out: Path) -> None:
         slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", slimmer))
         slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
         slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
+        slimmer = slimmer.replace(AUTOMATIC, SYSTEM)
         slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
         slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
         if slimmer != text:

@@ -59,7 +59,9 @@ def join_sheets(out: Path, path: Path, page: str) -> str:
 
 def _standing_alone(sheet: Path, folder: Path) -> str:
     """Return a style sheet with the sheets that it imports, and with addresses relative to `folder`."""
-    text = IMPORT.sub(lambda found: _standing_alone(sheet.parent / found[1], sheet.parent), sheet.read_text(encoding="utf-8"))
+    text = IMPORT.sub(
+        lambda found: _standing_alone(sheet.parent / found[1], sheet.parent), sheet.read_text(encoding="utf-8")
+    )
     return ADDRESS.sub(lambda found: f"url({os.path.relpath(sheet.parent / found[2], folder)})", text)
 
 

@@ -3,10 +3,10 @@
 document.addEventListener("DOMContentLoaded", () => {
   // The page in the list of all pages, which may be far below the window.
   const here = document.querySelector(".bd-sidebar-primary .current.active"), list = here?.closest(".bd-sidebar-primary");
-  if (list) {
+  if (list) requestAnimationFrame(() => { // with the first layout of the page
     const below = here.getBoundingClientRect().top - list.getBoundingClientRect().top;
     if (below < 0 || below > list.clientHeight - 40) list.scrollTop += below - list.clientHeight / 3;
-  }
+  });
   const article = document.querySelector("article.bd-article") ?? document.body;
 
   // A button that opens or folds all code of a chapter; the choice is stored for the next page.

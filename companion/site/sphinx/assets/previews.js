@@ -1,7 +1,7 @@
-// Show a preview of a theorem, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
+// Show a preview of a theorem, a formula, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
-  const TARGETS = ".proof, figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
+  const TARGETS = ".proof, div.math[id], figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
   const LEFT_OUT = ".headerlink, .companion-back, button, script";
   const WAIT = 350, HOLD = 500, LINGER = 250;
   const article = document.querySelector("article.bd-article");
