@@ -81,7 +81,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const offerScrolling = (formula) => {
     const room = formula.clientWidth, inner = formula.firstElementChild;
     if (!room) return;
-    const width = inner.offsetWidth / (fitted.get(formula) ?? 1);
+    const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
     const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
     if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
       inner.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
