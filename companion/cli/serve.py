@@ -1,7 +1,6 @@
 """`companion serve`: show the built site in a browser."""
 
 import errno
-import functools
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,7 +28,7 @@ def serve(
     ] = 8000,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the site in a browser.")] = False,
 ) -> None:
-    """Serve the built site on this machine.
+    """Serve the built site on this machine, compressed as a web host does.
 
     Other machines cannot reach the server. Ctrl-C stops it.
 
@@ -65,13 +64,12 @@ def serve(
 
 def listening(site: Path, port: int) -> "ThreadingHTTPServer":
     """Return a server of the files in `site` on the loopback interface, at `port` or the next free port."""
-    import http.server  # the only slow import of this module
+    from companion.site.server import server  # the only slow import of this module
 
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     ports = range(port, min(port + PORTS_TRIED, 65536))
     for candidate in ports:
         try:
-            return http.server.ThreadingHTTPServer(("127.0.0.1", candidate), handler)
+            return server(site, candidate)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise UserError(

@@ -37,15 +37,14 @@ SCREEN_ONLY = (
     "script, style, noscript, button, input, "
     ".companion-filter, .companion-head, .companion-live, .companion-map, .headerlink, .only-dark, .toctree-wrapper"
 )
-# Wait until pictures are decoded and formulas typeset, and shrink formulas that are wider than their column.
+# Wait until pictures and fonts are loaded, and shrink formulas that are wider than their column.
 READY = """async () => {
     await Promise.all([...document.images].map((image) => image.decode()));
-    await window.MathJax?.startup?.promise;
     await document.fonts.ready;
-    for (const formula of document.querySelectorAll('mjx-container')) {
+    for (const formula of document.querySelectorAll('.katex')) {
         const room = formula.closest('div, td, th, li, p, dd, figcaption, section').clientWidth;
-        const width = formula.firstElementChild.getBoundingClientRect().width;
-        if (width > room) formula.style.fontSize = `${Math.floor(99 * room / width)}%`;
+        const width = formula.getBoundingClientRect().width;
+        if (width > room) formula.style.fontSize = `calc(var(--size-formula) * ${0.99 * room / width})`;
     }
 }"""
 # Return the elements that the paper would clip, each with its page of the book.
@@ -56,7 +55,7 @@ CLIPPED = """() => {
         const scrolls = element.clientWidth && element.scrollWidth > element.clientWidth + 1;
         return scrolls || box.right > page.right + 1 || box.left < page.left - 1;
     };
-    return [...document.querySelectorAll('pre, img, table, mjx-container')].filter(clipped).map((element) => {
+    return [...document.querySelectorAll('pre, img, table, .katex')].filter(clipped).map((element) => {
         const start = (element.alt ?? element.textContent).trim().slice(0, 60);
         return `${element.closest('section.page')?.id}: ${element.tagName.toLowerCase()} ${start}`;
     });

@@ -39,9 +39,9 @@ SIZES = {
     "small": "0.9375rem",
     "tiny": "0.8125rem",
     "code": "0.8rem",
+    # relative to the text around a formula: small letters of both have the same height
+    "formula": "1.11em",
 }
-# The size of formulas in the size of the text around them, with which small letters of both have the same height.
-FORMULA_SCALE = 1.11
 # By name: the family and its replacements, used for characters that the family lacks.
 FACES = {
     "text": '"Book Serif", "Source Serif 4", Georgia, "DejaVu Serif", serif',

@@ -1,9 +1,11 @@
-"""Formulas in the text of a page: the punctuation after a formula stays on its line."""
+"""Formulas in the text of a page: how they are typeset, and the punctuation after them, which stays on their line."""
 
 import pytest
+from bs4 import BeautifulSoup
 from docutils import nodes
 
 from companion.site.sphinx.extension import keep_punctuation
+from companion.site.sphinx.formulas import FormulaError, typeset
 
 
 def page(*parts: str | nodes.Node) -> nodes.document:
@@ -37,3 +39,27 @@ def test_formulas_in_titles_stay_as_they_are():
     document += title
     keep_punctuation(None, document)
     assert not list(document.findall(nodes.inline))
+
+
+@pytest.mark.parametrize(
+    "tex", [r"\frac12", r"\mathbb E\,\hat g^2", r"a < b", r"\sqrt{2\ln L}", r"\begin{aligned}a&=b\\&=c\end{aligned}"]
+)
+@pytest.mark.parametrize("displayed", [True, False])
+def test_a_formula_becomes_well_formed_markup_that_is_read_aloud(tex, displayed):
+    """Its MathML is not hidden from screen readers, and its picture in HTML is."""
+    markup = BeautifulSoup(typeset(tex, displayed=displayed), "html.parser")
+    assert markup.select_one("math").get_text()
+    assert markup.select_one("[aria-hidden=true] .katex-base")
+    assert not markup.select("[aria-hidden=true] math")
+    assert bool(markup.select(".katex-display")) == displayed
+    # attributes without quotes have the values that they had with them
+    assert all(element["style"].rstrip(";").endswith("em") for element in markup.select("[style]"))
+
+
+def test_macros_are_replaced():
+    assert typeset(r"\E x", displayed=False, macros={r"\E": r"\mathbb{E}"}) == typeset(r"\mathbb{E} x", displayed=False)
+
+
+def test_a_formula_with_a_mistake_is_refused():
+    with pytest.raises(FormulaError, match="Undefined control sequence"):
+        typeset(r"\unknown", displayed=False)

@@ -1,12 +1,15 @@
 """`companion serve`: the port, the browser, and incomplete sites. The tests stop the server."""
 
 import functools
+import gzip
+import http.client
 import re
 import shlex
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -83,6 +86,27 @@ def test_option_open_opens_the_browser(served, tmp_path):
                 break
             time.sleep(0.05)
         assert note.read_text() == f"http://127.0.0.1:{port}/"
+
+
+@pytest.mark.parametrize("wanted", ["gzip", "identity"])
+def test_pages_are_compressed_for_browsers_that_read_this(served, wanted):
+    """A second request on the same connection is answered; a page that the browser has is not sent again."""
+    page = served.project.site("laptop") / "index.html"
+    page.write_text("<title>Front</title>" * 100, encoding="utf-8")
+    with serve.listening(page.parent, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+        for _ in range(2):
+            connection.request("GET", "/index.html", headers={"Accept-Encoding": wanted})
+            answer = connection.getresponse()
+            body = answer.read()
+            assert (gzip.decompress(body) if wanted == "gzip" else body) == page.read_bytes()
+        assert (len(body) < 200) == (wanted == "gzip")
+        current = {"Accept-Encoding": wanted, "If-Modified-Since": answer.getheader("Last-Modified")}
+        connection.request("GET", "/index.html", headers=current)
+        assert connection.getresponse().status == 304
+        connection.close()
+        server.shutdown()
 
 
 @pytest.mark.parametrize("lost", ["page", "stamp"])

@@ -24,7 +24,7 @@ def test_the_contents_mark_the_section_at_the_top(browser: Browser, address: str
     """Also after jumps into the middle of a long section, and back to the top."""
     page = browser.new_page(viewport=DESKTOP)
     page.goto(f"{address}/book/{project.notebooks()[number]}.html")
-    page.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
+    page.wait_for_function("document.fonts.status === 'loaded'")
     high = page.evaluate("document.documentElement.scrollHeight")
     for share in (0.5, 0.15, 0.8, 0.02, 0.35, 0):
         page.evaluate("y => scrollTo({ top: y, behavior: 'instant' })", share * high)

@@ -24,7 +24,6 @@ from companion.project.repository import public_address
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
 LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*>(Fig\. \d+)<')
-TYPESET = "document.querySelectorAll('mjx-container').length >= document.querySelectorAll('.math').length"
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
     images.forEach(image => { if (image.checkVisibility()) image.loading = 'eager' });
@@ -38,7 +37,8 @@ SCROLL_THROUGH = """async () => {
         await new Promise(resolve => setTimeout(resolve, 30));
     }
 }"""
-MATH_ERRORS = "() => [...document.querySelectorAll('mjx-merror')].map(error => 'mathematics: ' + error.textContent)"
+MATH_ERRORS = """() => [...document.querySelectorAll('.math:not(:has(> .katex, > .katex-display > .katex))')]
+    .map(error => 'mathematics: ' + error.textContent)"""
 TOO_WIDE = """() => {
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
     return wide > 0 ? [wide + ' pixels too wide'] : [];
@@ -106,7 +106,7 @@ def open_and_watch(page: Page, url: str) -> list[str]:
     forbidden = watch(page, urlsplit(url).netloc)
     page.goto(url)
     page.wait_for_load_state("networkidle")
-    page.wait_for_function(TYPESET)
+    page.evaluate("document.fonts.ready")
     return forbidden
 
 
@@ -129,7 +129,7 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
     page.emulate_media(color_scheme="light")
     forbidden.clear()
     page.goto(url)
-    page.wait_for_function(TYPESET)
+    page.evaluate("document.fonts.ready")
     anchors = set(page.eval_on_selector_all("[id]", "all => all.map(node => node.id)"))
     links = page.eval_on_selector_all("a[href]", LINKS)
     downloads = page.eval_on_selector_all("a.download", "all => all.map(node => node.href)")

@@ -203,8 +203,7 @@ def test_a_number_links_to_its_claim_and_back(chapter: Page):
 
 def test_controls_can_be_focused_and_show_their_focus(chapter: Page):
     """Formulas can be focused only if they need scrolling."""
-    chapter.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
-    stops = chapter.locator("mjx-container[tabindex='0']")
+    stops = chapter.locator(".katex-display[tabindex='0']")
     assert stops.evaluate_all("all => all.filter(node => node.scrollWidth <= node.clientWidth).length") == 0
     for selector in ("a.companion-claim", ".companion-code-button", f"{CODE} > summary", "a.companion-zoom:visible"):
         chapter.locator(selector).first.focus()
@@ -217,7 +216,7 @@ def test_controls_can_be_focused_and_show_their_focus(chapter: Page):
 
 def test_a_formula_that_does_not_fit_can_be_focused(chapter: Page):
     """This is updated when its font or its column changes, without a change of the window."""
-    formula = chapter.locator('mjx-container[display="true"]:not([tabindex])').first
+    formula = chapter.locator(".katex-display:not([tabindex])").first
     formula.evaluate("node => { node.id = 'narrowed'; node.style.fontSize = '900%' }")
     chapter.locator("#narrowed[tabindex='0']").wait_for()
     formula = chapter.locator("#narrowed")

@@ -4,11 +4,9 @@
 # pyright: reportUnknownMemberType=false
 
 import glob
-import importlib.metadata
 import json
 import os
 import re
-import shutil
 from collections.abc import MutableMapping
 from pathlib import Path
 from string import Template
@@ -26,7 +24,7 @@ from companion.io.atomic import dump_json
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
-from companion.site import notebook_content, tokens
+from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
@@ -37,6 +35,7 @@ from companion.site.sphinx.design import register_design
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
+from companion.site.sphinx.formulas import register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
@@ -75,13 +74,13 @@ DIRECTIVES = {
     "companion-statements": StatementsDirective,
     "companion-used": UsedDirective,
 }
-MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, roles and event handlers."""
     register()
     register_design(app)
+    register_formulas(app)
     add_nodes(app)
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
@@ -154,11 +153,6 @@ def _choose_profile(app: Sphinx, config: Any) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
-    # formulas are not tab stops: screen readers read them in the text; the menu of a formula can change this
-    options = {"menuOptions": {"settings": {"inTabOrder": False}}}
-    # measured sizes would depend on whether the face of the text is loaded before the formulas are set
-    size = {"matchFontHeight": False, "scale": tokens.FORMULA_SCALE}
-    config.mathjax3_config = {"options": options, "chtml": size, **(config.mathjax3_config or {})}
 
 
 def _mend_page(
@@ -166,18 +160,11 @@ def _mend_page(
 ) -> None:
     if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
-    if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
-        # Sphinx adds MathJax to the front page if any page needs it; later handlers add scripts to the same list
-        context["script_files"][:] = [script for script in context["script_files"] if not _is_mathjax(script)]
     if "body" in context:
         # docutils marks the bibliography as a list, but its children are not list items
         context["body"] = context["body"].replace(
             '<div role="list" class="citation-list">', '<div class="citation-list">'
         )
-
-
-def _is_mathjax(script: Any) -> bool:
-    return "mathjax" in f"{script.filename} {script.attributes.get('body', '')}".lower()
 
 
 def make_anchors_unique(app: Sphinx, doctree: nodes.document) -> None:
@@ -276,7 +263,7 @@ def show_figures(notebook: Content) -> Content:
 
 
 def _complete_site(app: Sphinx, error: Exception | None) -> None:
-    """Copy all files that the pages need, MathJax included, so that no page needs another host; remove unused ones."""
+    """Copy all files that the pages need, so that no page needs another host, and remove unused ones."""
     if error is not None or app.builder.format != "html":
         return
     out, project = Path(app.outdir), app.config.companion_project
@@ -286,14 +273,6 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     write_pages(app, out)
     write_index(app, out)
     draw_thumbnails(app, out)
-    origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
-    for part in MATHJAX:
-        source, target = origin / "static" / "mathjax" / part, out / "_static" / "mathjax" / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, target)
     write_sitemap(project, out)
     slim(out)
     (out / pdf_name(project)).unlink(missing_ok=True)  # it shows an earlier state of the pages

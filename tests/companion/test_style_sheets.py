@@ -1,0 +1,59 @@
+"""Style sheets of the site: unused rules are removed, and the sheets of a page are joined."""
+
+import pytest
+
+from companion.site.sphinx.style_sheets import join_sheets, reduced, slim_sheets
+
+WORDS = {"shown", "also-shown"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        (".shown{color:red}", True),
+        (".lost{color:red}", False),
+        (".lost .shown{color:red}", False),
+        ("p,a:hover{color:red}", True),
+        (".shown:not(.lost){color:red}", True),
+        (":is(.shown,.lost) p{color:red}", True),
+        ('a[href=".lost"]{color:red}', True),
+        ("@media print{.shown{color:red}}", True),
+        ("@media print{.lost{color:red}}", False),
+        ("@font-face{font-family:lost}", True),
+        ("@keyframes lost{from{color:red}}", True),
+        ('.shown::after{content:"}.lost{"}', True),
+        (".bs-tooltip-auto{color:red}", True),
+    ],
+)
+def test_only_rules_for_unknown_classes_are_removed(rule, kept):
+    assert reduced(rule, WORDS) == (rule if kept else "")
+
+
+def test_unknown_selectors_are_removed_from_a_list():
+    assert reduced(".lost,.shown, .also-shown {color:red}", WORDS) == ".shown,.also-shown{color:red}"
+
+
+def test_classes_of_scripts_and_licences_are_kept(tmp_path):
+    static = tmp_path / "_static"
+    static.mkdir()
+    (static / "page.js").write_text('node.classList.add("by-script");')
+    sheet = static / "a.css"
+    sheet.write_text("/*! a licence */ /* a comment */ .by-script{color:red} .on-page{color:red} .lost{color:red}")
+    slim_sheets(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
+    assert sheet.read_text() == "/*! a licence */.by-script{color:red}.on-page{color:red}"
+
+
+def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):
+    """Addresses in them still lead to the same files; another page with the same sheets gets the same file."""
+    (tmp_path / "_static/styles").mkdir(parents=True)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_static/first.css").write_text('@import "basic.css";p{color:red}')
+    (tmp_path / "_static/basic.css").write_text("b{color:red}")
+    (tmp_path / "_static/styles/second.css").write_text("i{background:url(../fonts/x.woff)}u{background:url(data:x)}")
+    links = [f'<link rel="stylesheet" href="../_static/{name}?v=1" />' for name in ("first.css", "styles/second.css")]
+    page = join_sheets(tmp_path, tmp_path / "book/a.html", f"<head>{links[0]}<meta>{links[1]}</head>")
+    (joined,) = (tmp_path / "_static").glob("sheets-*.css")
+    assert page.count("stylesheet") == 1
+    assert f"../_static/{joined.name}?v=" in page
+    assert joined.read_text() == "b{color:red}p{color:red}i{background:url(fonts/x.woff)}u{background:url(data:x)}"
+    assert join_sheets(tmp_path, tmp_path / "book/a.html", page) == page
