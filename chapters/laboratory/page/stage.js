@@ -23,7 +23,8 @@
       this.sliders = {};
       this.said = {};
       this.root = element("div", { class: "lab", role: "group", "aria-label": view.about });
-      this.root.append(element("p", { class: "lab-says" }, view.says), this.panels, this.#controls(), this.#readings());
+      const hint = element("p", { class: "lab-hint" }, "Drag a point ", element("span", { class: "lab-hint-dot", "aria-hidden": "true" }), ", or move a slider.");
+      this.root.append(element("p", { class: "lab-says" }, view.says), hint, this.panels, this.#controls(), this.#readings());
       this.link = element("a", { class: "lab-link" }, "Link to this setting");
       this.root.append(this.link);
       this.place = figure.id;
@@ -71,6 +72,7 @@
     }
 
     set(changes) {
+      this.root.classList.add("lab-moved");
       Object.entries(changes).forEach(([name, value]) => { this.state[name] = this.allowed(name, value); });
       this.show();
       remember();
@@ -117,6 +119,8 @@
       svg.append("text").attr("class", "lab-label").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).text(y.label);
       const layer = svg.append("g");
       this.panels.append(svg.node());
+      // a first touch beside the points shows which of them can be dragged
+      svg.on("pointerdown.show", () => this.root.classList.add("lab-touched"));
       const line = d3.line(([across]) => x.scale(across), ([, up]) => y.scale(up));
       return {
         svg, x: x.scale, y: y.scale, inside, layer,
@@ -133,10 +137,16 @@
     handle(panel, { label, keys, move, anywhere = true }) {
       const knob = panel.layer.append("g").attr("class", "lab-knob").attr("tabindex", 0).attr("role", "slider").attr("aria-label", label);
       knob.append("circle").attr("r", 22).attr("class", "lab-reach");
+      // arrows in the directions of the keys, until something has moved
+      const names = (way) => keys[way]?.[0];
+      const turns = names("ArrowUp") && names("ArrowUp") !== names("ArrowRight") ? [0, 90, 180, 270] : [0, 180];
+      turns.forEach((turn) => knob.append("path").attr("class", "lab-way").attr("d", "M14,-5L20,0L14,5").attr("transform", `rotate(${turn})`));
       knob.append("circle").attr("r", 8).attr("class", "lab-dot");
+      const tip = knob.append("text").attr("class", "lab-tip").attr("aria-hidden", "true");
       const follow = (across, up) => move(panel.x.invert(across), panel.y.invert(up));
       // the events of a drag have coordinates in the panel, for a mouse as for a finger
-      knob.call(d3.drag().container(panel.svg.node()).on("drag", (event) => follow(event.x, event.y)));
+      knob.call(d3.drag().container(panel.svg.node()).on("start", () => knob.classed("lab-held", true)).on("end", () => knob.classed("lab-held", false))
+        .on("drag", (event) => follow(event.x, event.y)));
       if (anywhere) panel.svg.on("click", (event) => { if (!event.defaultPrevented) follow(...d3.pointer(event, panel.svg.node())); });
       knob.on("keydown", (event) => {
         const end = { Home: "low", End: "high" }[event.key]; // of the horizontal setting
@@ -147,7 +157,15 @@
         const { step, [end]: limit } = this.view.settings[name];
         this.set({ [name]: limit ?? this.state[name] + direction * step * (event.shiftKey ? 10 : 1) });
       });
-      return (across, up, now, words) => knob.attr("transform", `translate(${panel.x(across)},${panel.y(up)})`).attr("aria-valuenow", now).attr("aria-valuetext", words);
+      // the values of the setting, above a finger or, near the upper edge, beside it
+      const [left, right] = panel.x.range();
+      return (across, up, now, words) => {
+        const [x, y] = [panel.x(across), panel.y(up)];
+        const side = x < left + (right - left) / 3 ? 1 : x > right - (right - left) / 3 ? -1 : 0;
+        const beside = y < 50 ? side || 1 : 0;
+        tip.text(words).attr("text-anchor", { "-1": "end", 0: "middle", 1: "start" }[beside || side]).attr("x", 32 * beside).attr("y", beside ? 5 : -32);
+        knob.attr("transform", `translate(${x},${y})`).attr("aria-valuenow", now).attr("aria-valuetext", words);
+      };
     }
   }
   Stage.clips = 0;

@@ -54,7 +54,8 @@ laboratory.view({
       const found = Object.fromEntries(kinds.map((kind) => [kind, risk(kind, state.nu, height)]));
       Object.entries(drawn).forEach(([name, { rule, handle }]) => {
         rule([[state[name], 0], [state[name], 2]]);
-        handle(state[name], found.softmax, state[name], stage.view.settings[name].say(state[name]));
+        const words = `${{ nu: "ν", decades: "L" }[name]} = ${stage.view.settings[name].say(state[name])}, risk ${laboratory.say(found.softmax)}`;
+        handle(state[name], found.softmax, state[name], words);
       });
       return { ...found, threshold: height ** 2 };
     };
