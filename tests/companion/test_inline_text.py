@@ -21,7 +21,7 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
         "Measured": "1.01, standard error 0.005",
         "Expected": "1",
         "Tolerance": "0.02; four standard errors",
-        "Alternative": "it rises gives 3, 100 tolerances from the expected value",
+        "Alternative": "it rises; this gives 3, 100 tolerances from the expected value",
     }
     assert verdict(ClaimRecord.of(claim)) == "1.01 measured; would fail more than 0.02 away from 1"
 
@@ -45,7 +45,7 @@ def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, tolerance, distanc
         "Measured": "0.5",
         "Expected": "at most 1; the lemma",
         "Tolerance": tolerance,
-        "Alternative": f"it rises gives 2{distance}",
+        "Alternative": f"it rises; this gives 2{distance}",
     }
 
 

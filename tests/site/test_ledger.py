@@ -81,7 +81,7 @@ def test_every_claim_is_judged_by_labelled_lines(ledger: Page, browser: Browser,
     figures.close()
     # far alternatives have no number that would be read as a rival
     assert re.search(r", more than 1,000 tolerances (from|beyond)", ledger.content())
-    assert not re.search(r"10\S+ tolerances (from|beyond)", ledger.content())
+    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", ledger.content())
 
 
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):

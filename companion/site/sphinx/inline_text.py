@@ -58,7 +58,7 @@ def evidence(claim: ClaimRecord) -> nodes.field_list:
     }
     lines["Tolerance" if claim.relation == "=" else "Expected"] += reason
     if (alternative := claim.alternative) is not None:
-        value = nodes.Text(f" gives {number(alternative.measured)}{_distance(claim, alternative.measured)}")
+        value = nodes.Text(f"; this gives {number(alternative.measured)}{_distance(claim, alternative.measured)}")
         lines["Alternative"] = [*typeset(alternative.theory.rstrip(".")), value]
     fields = nodes.field_list(classes=["companion-evidence"])
     for name, content in lines.items():
