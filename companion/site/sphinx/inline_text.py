@@ -51,7 +51,7 @@ def evidence(claim: ClaimRecord) -> nodes.field_list:
     """Return what a reader needs to judge a claim: the measured and the expected value, tolerance and alternative."""
     error = "" if claim.std_error is None else f", standard error {number(claim.std_error)}"
     reason = [nodes.Text("; "), *typeset(claim.reason.rstrip("."))] if claim.reason else []
-    lines = {
+    lines: dict[str, list[nodes.Node]] = {
         "Measured": [nodes.Text(f"{number(claim.measured)}{error}")],
         "Expected": [nodes.Text(f"{SIDES[claim.relation]}{number(claim.expected)}")],
         "Tolerance": [nodes.Text(number(claim.tolerance) if claim.tolerance else "none")],

@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
     """Return the page and the anchor of the definition of each term; warn of a term without one."""
-    pages, places = {box.label: box.page for box in boxes(project)}, {}
+    pages = {box.label: box.page for box in boxes(project)}
+    places: dict[str, tuple[str, str]] = {}
     for term, place in project.settings.terms.items():
         page, mark, anchor = place.partition("#")
         if mark:
