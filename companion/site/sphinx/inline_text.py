@@ -47,7 +47,7 @@ def verdict(claim: ClaimRecord) -> str:
     return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def evidence(claim: ClaimRecord) -> nodes.field_list:
+def evidence(claim: ClaimRecord) -> nodes.definition_list:
     """Return what a reader needs to judge a claim: the measured and the expected value, tolerance and alternative."""
     error = "" if claim.std_error is None else f", standard error {number(claim.std_error)}"
     reason = [nodes.Text("; "), *typeset(claim.reason.rstrip("."))] if claim.reason else []
@@ -60,10 +60,11 @@ def evidence(claim: ClaimRecord) -> nodes.field_list:
     if (alternative := claim.alternative) is not None:
         value = nodes.Text(f"; this gives {number(alternative.measured)}{_distance(claim, alternative.measured)}")
         lines["Alternative"] = [*typeset(alternative.theory.rstrip(".")), value]
-    fields = nodes.field_list(classes=["companion-evidence"])
+    listed = nodes.definition_list(classes=["companion-evidence"])
     for name, content in lines.items():
-        fields += nodes.field("", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", "", *content)))
-    return fields
+        meaning = nodes.definition("", nodes.paragraph("", "", *content))
+        listed += nodes.definition_list_item("", nodes.term("", name), meaning)
+    return listed
 
 
 def _distance(claim: ClaimRecord, measured: float) -> str:
