@@ -247,6 +247,29 @@ def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
     context.close()
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_figure_plays_and_a_key_stops_it(browser: Browser, address: str, motion: str):
+    """The front page plays the needle from 10² to 10¹² tokens, in steps for readers who want no motion."""
+    page = browser.new_page(viewport=DESKTOP, reduced_motion=motion)
+    page.goto(f"{address}/book/index.html")
+    figure = page.locator(".companion-shown-live .lab")
+    button, slider = figure.locator(".lab-play"), figure.locator("#lab-needle-decades")
+    button.click()
+    expect(button).to_have_text("■ Stop")
+    seen = set()
+    for _ in range(40):
+        seen.add(float(slider.input_value()))
+        page.wait_for_timeout(50)
+    assert min(seen) < 3 < max(seen)
+    assert len(seen) > 4 if motion == "no-preference" else 2 <= len(seen) <= 4
+    figure.locator("[role=slider]").first.press("ArrowRight")
+    expect(button).to_have_text("▶ From 10² to 10¹² tokens")
+    stopped = slider.input_value()
+    page.wait_for_timeout(300)
+    assert slider.input_value() == stopped
+    page.close()
+
+
 @pytest.mark.parametrize("figure", FIGURES)
 def test_arrow_keys_move_every_control(lab: Page, figure: str):
     """Sliders and points can be focused, have a value for screen readers, and show their focus."""

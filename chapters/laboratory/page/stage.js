@@ -12,6 +12,7 @@
 
   // A view replaces the picture of a figure, in this chapter or in another one, below a line with its message.
   // `settings`: {name: {label, low, high, step, start, say}}, or `stops` for low, high and step; `readings`: {name: label};
+  // `play`: {label, seconds, at}, a path through the settings, from at(0) to at(1);
   // `build(stage)` draws once and returns a function that draws again after every change.
   laboratory.view = (description) => views.push(description);
 
@@ -23,7 +24,9 @@
       this.sliders = {};
       this.said = {};
       this.root = element("div", { class: "lab", role: "group", "aria-label": view.about });
-      const hint = element("p", { class: "lab-hint" }, "Drag a point ", element("span", { class: "lab-hint-dot", "aria-hidden": "true" }), ", or move a slider.");
+      const how = element("span", {}, "Drag a point ", element("span", { class: "lab-hint-dot", "aria-hidden": "true" }), ", or move a slider.");
+      const hint = element("p", { class: "lab-hint" }, how);
+      if (view.play) hint.append(this.#player(view.play));
       this.root.append(element("p", { class: "lab-says" }, view.says), hint, this.panels, this.#controls(), this.#readings());
       this.link = element("a", { class: "lab-link" }, "Link to this setting");
       this.root.append(this.link);
@@ -54,6 +57,39 @@
         return element("div", { class: `lab-reading lab-of-${name}` }, element("dt", {}, label), this.said[name]);
       });
       return element("dl", { class: "lab-readings", "aria-live": "polite" }, ...rows);
+    }
+
+    // A button that moves the settings along a path. A touch, a key or a second click stops it.
+    #player({ label, seconds, at }) {
+      const button = element("button", { type: "button", class: "lab-play" });
+      const show = (playing) => {
+        button.textContent = playing ? "■ Stop" : `▶ ${label}`;
+        this.root.querySelector(".lab-readings")?.setAttribute("aria-live", playing ? "off" : "polite");
+      };
+      let frame = 0;
+      const stop = () => {
+        cancelAnimationFrame(frame);
+        if (frame) show(false);
+        frame = 0;
+      };
+      const play = () => {
+        const begun = performance.now(), steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 8 : Infinity;
+        let last = -1;
+        const next = (now) => {
+          const passed = Math.min(1, Math.max(0, now - begun) / (1000 * seconds));
+          const share = Number.isFinite(steps) ? Math.floor(passed * steps) / steps : passed;
+          if (share !== last) this.set(at(share));
+          last = share;
+          if (passed < 1) frame = requestAnimationFrame(next);
+          else stop();
+        };
+        show(true);
+        frame = requestAnimationFrame(next);
+      };
+      button.addEventListener("click", () => (frame ? stop() : play()));
+      ["pointerdown", "keydown"].forEach((kind) => this.root.addEventListener(kind, (event) => { if (event.target !== button) stop(); }));
+      show(false);
+      return button;
     }
 
     // Read the settings of this view from an address.

@@ -15,6 +15,7 @@ laboratory.view({
     largest_score: "hardmax",
     threshold: "2 ln(L − 1), dashed line",
   },
+  play: { label: "From 10² to 10¹² tokens", seconds: 8, at: (share) => ({ decades: 2 + 10 * share }) },
   build(stage) {
     const kinds = ["softmax", "linear", "element_wise", "largest_score"];
     const read = laboratory.grid("live_needle", ["scale", "top"], kinds);
