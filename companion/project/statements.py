@@ -8,6 +8,7 @@ because the index then does not record where its wording was read.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -123,6 +124,11 @@ class Claim(Protocol):
         """The figure that publishes the claim."""
         ...
 
+    @property
+    def notebook(self) -> str:
+        """The notebook of this figure."""
+        ...
+
 
 AnyClaim = TypeVar("AnyClaim", bound=Claim)
 
@@ -166,6 +172,15 @@ class Statements(Generic[AnyClaim]):
     def figures_of(self, row: Statement) -> list[str]:
         """Return the figures that show `row`: those that it names, and those of its claims."""
         return list(dict.fromkeys([*row.figures, *(claim.figure for claim in self.claims_of(row))]))
+
+    def numbers_by_page(self) -> Counter[tuple[str, str]]:
+        """Return, by paper and page, how many statements of the paper the page states, shows or checks."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for row in self.index.statements:
+            pages = {*row.pages, *(self.boxes[label].page for label in self.boxes_of(row))}
+            pages |= {claim.notebook for claim in self.claims_of(row)}
+            counts.update((row.paper, page) for page in pages)
+        return counts
 
     def box_cited(self, citation: str) -> str | None:
         """Return the label of the first box that states the statement `[PAPER, Lemma 2.1]`, or None."""

@@ -87,3 +87,26 @@ def test_the_list_of_pages_shows_the_current_one(browser: Browser, address: str,
         page.goto(f"{address}/book/{name}.html")
         expect(page.locator(".bd-sidebar-primary .current.active").first).to_be_in_viewport()
     page.close()
+
+
+@pytest.mark.parametrize(("width", "at_first"), [(1440, True), (390, False)])
+def test_parts_of_the_list_of_pages_fold(browser: Browser, address: str, project: Project, width: int, at_first: bool):
+    """All are open on a wide screen, and only the part of the page on a small one. Enter opens and closes a part."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{address}/book/{project.notebooks()[3]}.html")
+    if width < 900:
+        page.locator("button.primary-toggle").first.click()
+    parts = page.locator("button.companion-part")
+    shown = page.locator(".bd-links p.caption + ul").evaluate_all("all => all.map(list => list.checkVisibility())")
+    current = page.locator(".bd-links p.caption + ul").evaluate_all(
+        "all => all.map(list => list.classList.contains('current'))"
+    )
+    assert len(shown) == parts.count() > 3
+    assert sum(current) == 1
+    assert shown == [at_first or mine for mine in current]
+    for state in (not shown[-1], shown[-1]):
+        parts.last.focus()
+        page.keyboard.press("Enter")
+        assert parts.last.get_attribute("aria-expanded") == str(state).lower()
+        assert page.locator(".bd-links p.caption + ul").last.is_visible() == state
+    page.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from companion.build.publication_policy import published_claims
 from companion.figures import store
@@ -15,6 +15,8 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.statements import Statements
 from companion.site import tokens
+from companion.site.sphinx.cards import CARD
+from companion.site.sphinx.inline_text import figure_anchor
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 KILOBYTE = 1000
@@ -209,6 +211,28 @@ def test_chapters_begin_with_a_line_about_them(page: Page, address: str, project
         links = head.locator("a.download").evaluate_all("all => all.map(link => link.href)")
         assert [Path(urlsplit(link).path).name for link in links][:2] == [f"{name}.ipynb", f"{name}-data.zip"]
         assert all(page.request.get(link).ok for link in links)
+
+
+def test_chapters_show_the_figures_of_their_card_and_findings(page: Page, address: str, project: Project):
+    """Below the line the figure of the chapter's card with its headline; each finding has a picture of its figure."""
+    cards = dict(CARD.findall((project.book / "index.md").read_text(encoding="utf-8")))
+    assert set(cards) == set(project.notebooks())
+    for name in project.notebooks():
+        page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
+        lead, anchor = page.locator(".companion-lead a"), figure_anchor(cards[name])
+        assert lead.get_attribute("href") == f"#{anchor}"
+        assert lead.locator("img:visible").evaluate("image => image.decode().then(() => image.naturalWidth > 100)")
+        assert len(lead.inner_text()) > 20
+        pictures = page.locator(".companion-findings > li > .companion-finding a")
+        findings = page.locator("#findings > ul > li")
+        assert findings.count() == 0 or pictures.count() >= 2
+        for picture in pictures.all():
+            target = picture.get_attribute("href").removeprefix("#")
+            item = picture.locator("xpath=ancestor::li")
+            assert item.locator(f"a[href='#{target}']:not(:has(img))").count() > 0
+            assert page.locator(f"figure#{target}").count() == 1
+    lead.click()
+    expect(page.locator(f"figure#{anchor}")).to_be_in_viewport()
 
 
 def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Path], project: Project):

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from companion.build.publication_policy import published_claims
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.provenance import commit_of
+from companion.project.statements import Statements
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
@@ -75,13 +77,35 @@ def test_three_cards_are_side_by_side(front: Page, browser: Browser, address: st
 
 
 def test_the_map_names_every_chapter_and_marks_its_links(front: Page, project: Project):
-    links = front.locator(".companion-map a[data-chapter]")
+    chapters = front.locator(".companion-map").first
+    links = chapters.locator("a[data-chapter]")
     assert [link.get_attribute("data-chapter") for link in links.all()] == project.notebooks()
     assert links.first.get_attribute("href") == f"{project.notebooks()[0]}.html"
     name = project.notebooks()[3]
-    front.locator(f".companion-map a[data-chapter={name}] text").hover()
+    chapters.locator(f"a[data-chapter={name}] text").hover()
     shown = front.locator(".map-link.map-shown")
-    assert shown.count() == front.locator(f".map-link.map-of-{name}").count() > 0
+    assert shown.count() == chapters.locator(f".map-link.map-of-{name}").count() > 0
+
+
+def test_the_map_of_the_papers_joins_them_with_their_chapters(front: Page, project: Project, profile: str):
+    """A paper has a line to each chapter with a statement of it, and leads to the list of its statements."""
+    statements = Statements.of(project, published_claims(project, profile))
+    assert statements is not None
+    joined = front.locator(".companion-map").nth(1)
+    for paper in statements.index.papers:
+        rows = [row for row in statements.index.statements if row.paper == paper]
+        pages = {page for row in rows for page in row.pages}
+        pages |= {statements.boxes[label].page for row in rows for label in statements.boxes_of(row)}
+        pages |= {claim.notebook for row in rows for claim in statements.claims_of(row)}
+        entry = joined.locator(f"a[data-chapter={paper}]")
+        assert f"[{paper}]" in entry.text_content()
+        assert entry.get_attribute("href") == f"statements.html#{rows[0].anchor}"
+        classes = joined.locator(f".map-of-{paper}").evaluate_all("all => all.map(line => line.getAttribute('class'))")
+        assert {part.removeprefix("map-of-") for name in classes for part in name.split()[1:]} - {paper} == pages & set(
+            project.notebooks()
+        )
+    entry.locator("text").first.hover()
+    assert joined.locator(".map-shown").count() == len(classes) > 0
 
 
 def test_the_citation_of_the_book_can_be_copied(front: Page, project: Project):

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from chapters.laboratory import key_pairs, regression_heads
 from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
@@ -201,13 +201,73 @@ def test_a_point_can_be_dragged_with_a_finger(browser: Browser, address: str, fi
     before, box = readings(page, figure), dot.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     touch = context.new_cdp_session(page)
-    for kind, moved in [("touchStart", 0), ("touchMove", 10), ("touchMove", 25), ("touchEnd", 25)]:
+
+    def send(kind: str, moved: int) -> None:
         points = [] if kind == "touchEnd" else [{"x": x - moved, "y": y - moved}]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    for kind, moved in [("touchStart", 0), ("touchMove", 10), ("touchMove", 25)]:
+        send(kind, moved)
+    # what changes is in view while the finger is down: the readings, and the setting at the point
     assert readings(page, figure) != before
+    for part in page.locator(f"#fig-{figure} [data-reading]").all():
+        expect(part).to_be_in_viewport(ratio=0.99)
+    tip = page.locator(f"#fig-{figure} .lab-tip:visible")
+    expect(tip).to_have_count(1)
+    expect(tip).to_be_in_viewport(ratio=0.99)
+    assert tip.text_content() == page.locator(f"#fig-{figure} .lab-knob").first.get_attribute("aria-valuetext")
+    send("touchEnd", 25)
+    expect(tip).to_have_count(0)
     after = dot.bounding_box()
     assert abs(after["x"] - box["x"] + 25) < 8
     context.close()
+
+
+def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
+    """A line precedes it; points have arrows until one moves, which a first touch beside them emphasises."""
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}/book/index.html")
+    figure = page.locator(".companion-shown-live .lab")
+    hint, panel = figure.locator(".lab-hint"), figure.locator(".lab-panel").first
+    assert hint.inner_text().startswith("Drag a point")
+    assert hint.bounding_box()["y"] < panel.bounding_box()["y"]
+    arrows = figure.locator(".lab-knob").first.locator(".lab-way")
+    expect(arrows.first).to_be_visible()
+    width = "node => getComputedStyle(node).strokeWidth"
+    thin, box = arrows.first.evaluate(width), panel.bounding_box()
+    touch = context.new_cdp_session(page)
+    point = {"x": box["x"] + box["width"] / 3, "y": box["y"] + box["height"] / 3}
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    assert arrows.first.evaluate(width) != thin
+    touch.send("Input.dispatchTouchEvent", {"type": "touchCancel", "touchPoints": []})
+    figure.locator("[role=slider]").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(arrows.first).to_be_hidden()
+    context.close()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_figure_plays_and_a_key_stops_it(browser: Browser, address: str, motion: str):
+    """The front page plays the needle from 10² to 10¹² tokens, in steps for readers who want no motion."""
+    page = browser.new_page(viewport=DESKTOP, reduced_motion=motion)
+    page.goto(f"{address}/book/index.html")
+    figure = page.locator(".companion-shown-live .lab")
+    button, slider = figure.locator(".lab-play"), figure.locator("#lab-needle-decades")
+    button.click()
+    expect(button).to_have_text("■ Stop")
+    seen = set()
+    for _ in range(40):
+        seen.add(float(slider.input_value()))
+        page.wait_for_timeout(50)
+    assert min(seen) < 3 < max(seen)
+    assert len(seen) > 4 if motion == "no-preference" else 2 <= len(seen) <= 4
+    figure.locator("[role=slider]").first.press("ArrowRight")
+    expect(button).to_have_text("▶ From 10² to 10¹² tokens")
+    stopped = slider.input_value()
+    page.wait_for_timeout(300)
+    assert slider.input_value() == stopped
+    page.close()
 
 
 @pytest.mark.parametrize("figure", FIGURES)

@@ -64,6 +64,26 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
         assert not re.search(r"\de[-+]\d", row), "powers of ten must be typeset"
 
 
+def test_every_claim_is_judged_by_labelled_lines(ledger: Page, browser: Browser, address: str, claims: list[dict]):
+    """Measured, expected, tolerance and, where there is one, the alternative; also with the claims of a figure."""
+    figures = browser.new_page()
+    figures.goto(f"{address}/book/{claims[0].notebook}.html")
+    of_chapter = [claim for claim in claims if claim.notebook == claims[0].notebook]
+    for page, selector, listed in (
+        (ledger, f"{ENTRY} > .companion-evidence", claims),
+        (figures, ".companion-statement-of > .companion-evidence", of_chapter),
+    ):
+        names = page.locator(selector).evaluate_all(
+            "all => all.map(list => [...list.querySelectorAll('dt')].map(name => name.firstChild.textContent))"
+        )
+        words = ["Measured", "Expected", "Tolerance", "Alternative"]
+        assert names == [words if claim.alternative else words[:3] for claim in listed]
+    figures.close()
+    # far alternatives have no number that would be read as a rival
+    assert re.search(r", more than 1,000 tolerances (from|beyond)", ledger.content())
+    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", ledger.content())
+
+
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
     """Chapters are folded at first, so that the page is short."""
     rows = ledger.locator(ENTRY).evaluate_all("all => all.map(node => node.id)")

@@ -57,11 +57,32 @@ def serious(page: Page) -> list[str]:
         ("τ", "Symbol τ: "),
         ("tilted_mean", "Library tilted_mean: "),
         ("notation", "Page Notation"),
-        ("hard phase", "Definition "),
+        ("hard phase", "Definition hard phase: "),
+        ("participation", "Definition participation: "),
+        ("bayes risk", "Definition Bayes risk: "),
+        ("sub-gaussian", "Definition sub-Gaussian: "),
     ],
 )
 def test_results_are_shown_while_typing(page: Page, query: str, first: str):
     assert hits(page, query)[0].startswith(first)
+
+
+@pytest.mark.parametrize("query", ["participation", "excess risk", "gaussian"])
+def test_definitions_and_boxes_precede_names_of_the_library(page: Page, query: str):
+    """The definition and the boxes with this word in their title are before all names, which are found too."""
+    kinds = [text.partition(" ")[0] for text in hits(page, query)]
+    boxes = {"Definition", "Proposition", "Remark", "Lemma", "Theorem"}
+    assert "Library" in kinds
+    assert not [kind for kind in kinds[kinds.index("Library") :] if kind in boxes]
+
+
+@pytest.mark.parametrize(
+    "forms", [("freeze", "freezing", "freezes", "frozen"), ("query", "queries"), ("train", "training", "trained")]
+)
+def test_other_endings_of_a_word_find_the_same(page: Page, forms: tuple[str, ...]):
+    found = [hits(page, form) for form in forms]
+    assert len(found[0]) > 5
+    assert all(other == found[0] for other in found)
 
 
 def test_a_search_for_2_ln_l_finds_the_threshold(page: Page):

@@ -12,6 +12,7 @@
 
   // A view replaces the picture of a figure, in this chapter or in another one, below a line with its message.
   // `settings`: {name: {label, low, high, step, start, say}}, or `stops` for low, high and step; `readings`: {name: label};
+  // `play`: {label, seconds, at}, a path through the settings, from at(0) to at(1);
   // `build(stage)` draws once and returns a function that draws again after every change.
   laboratory.view = (description) => views.push(description);
 
@@ -23,7 +24,10 @@
       this.sliders = {};
       this.said = {};
       this.root = element("div", { class: "lab", role: "group", "aria-label": view.about });
-      this.root.append(element("p", { class: "lab-says" }, view.says), this.panels, this.#controls(), this.#readings());
+      const how = element("span", {}, "Drag a point ", element("span", { class: "lab-hint-dot", "aria-hidden": "true" }), ", or move a slider.");
+      const hint = element("p", { class: "lab-hint" }, how);
+      if (view.play) hint.append(this.#player(view.play));
+      this.root.append(element("p", { class: "lab-says" }, view.says), hint, this.panels, this.#controls(), this.#readings());
       this.link = element("a", { class: "lab-link" }, "Link to this setting");
       this.root.append(this.link);
       this.place = figure.id;
@@ -55,6 +59,39 @@
       return element("dl", { class: "lab-readings", "aria-live": "polite" }, ...rows);
     }
 
+    // A button that moves the settings along a path. A touch, a key or a second click stops it.
+    #player({ label, seconds, at }) {
+      const button = element("button", { type: "button", class: "lab-play" });
+      const show = (playing) => {
+        button.textContent = playing ? "■ Stop" : `▶ ${label}`;
+        this.root.querySelector(".lab-readings")?.setAttribute("aria-live", playing ? "off" : "polite");
+      };
+      let frame = 0;
+      const stop = () => {
+        cancelAnimationFrame(frame);
+        if (frame) show(false);
+        frame = 0;
+      };
+      const play = () => {
+        const begun = performance.now(), steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 8 : Infinity;
+        let last = -1;
+        const next = (now) => {
+          const passed = Math.min(1, Math.max(0, now - begun) / (1000 * seconds));
+          const share = Number.isFinite(steps) ? Math.floor(passed * steps) / steps : passed;
+          if (share !== last) this.set(at(share));
+          last = share;
+          if (passed < 1) frame = requestAnimationFrame(next);
+          else stop();
+        };
+        show(true);
+        frame = requestAnimationFrame(next);
+      };
+      button.addEventListener("click", () => (frame ? stop() : play()));
+      ["pointerdown", "keydown"].forEach((kind) => this.root.addEventListener(kind, (event) => { if (event.target !== button) stop(); }));
+      show(false);
+      return button;
+    }
+
     // Read the settings of this view from an address.
     read(address) {
       Object.keys(this.state).forEach((name) => {
@@ -71,6 +108,7 @@
     }
 
     set(changes) {
+      this.root.classList.add("lab-moved");
       Object.entries(changes).forEach(([name, value]) => { this.state[name] = this.allowed(name, value); });
       this.show();
       remember();
@@ -117,6 +155,8 @@
       svg.append("text").attr("class", "lab-label").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).text(y.label);
       const layer = svg.append("g");
       this.panels.append(svg.node());
+      // a first touch beside the points shows which of them can be dragged
+      svg.on("pointerdown.show", () => this.root.classList.add("lab-touched"));
       const line = d3.line(([across]) => x.scale(across), ([, up]) => y.scale(up));
       return {
         svg, x: x.scale, y: y.scale, inside, layer,
@@ -133,10 +173,16 @@
     handle(panel, { label, keys, move, anywhere = true }) {
       const knob = panel.layer.append("g").attr("class", "lab-knob").attr("tabindex", 0).attr("role", "slider").attr("aria-label", label);
       knob.append("circle").attr("r", 22).attr("class", "lab-reach");
+      // arrows in the directions of the keys, until something has moved
+      const names = (way) => keys[way]?.[0];
+      const turns = names("ArrowUp") && names("ArrowUp") !== names("ArrowRight") ? [0, 90, 180, 270] : [0, 180];
+      turns.forEach((turn) => knob.append("path").attr("class", "lab-way").attr("d", "M14,-5L20,0L14,5").attr("transform", `rotate(${turn})`));
       knob.append("circle").attr("r", 8).attr("class", "lab-dot");
+      const tip = knob.append("text").attr("class", "lab-tip").attr("aria-hidden", "true");
       const follow = (across, up) => move(panel.x.invert(across), panel.y.invert(up));
       // the events of a drag have coordinates in the panel, for a mouse as for a finger
-      knob.call(d3.drag().container(panel.svg.node()).on("drag", (event) => follow(event.x, event.y)));
+      knob.call(d3.drag().container(panel.svg.node()).on("start", () => knob.classed("lab-held", true)).on("end", () => knob.classed("lab-held", false))
+        .on("drag", (event) => follow(event.x, event.y)));
       if (anywhere) panel.svg.on("click", (event) => { if (!event.defaultPrevented) follow(...d3.pointer(event, panel.svg.node())); });
       knob.on("keydown", (event) => {
         const end = { Home: "low", End: "high" }[event.key]; // of the horizontal setting
@@ -147,7 +193,15 @@
         const { step, [end]: limit } = this.view.settings[name];
         this.set({ [name]: limit ?? this.state[name] + direction * step * (event.shiftKey ? 10 : 1) });
       });
-      return (across, up, now, words) => knob.attr("transform", `translate(${panel.x(across)},${panel.y(up)})`).attr("aria-valuenow", now).attr("aria-valuetext", words);
+      // the values of the setting, above a finger or, near the upper edge, beside it
+      const [left, right] = panel.x.range();
+      return (across, up, now, words) => {
+        const [x, y] = [panel.x(across), panel.y(up)];
+        const side = x < left + (right - left) / 3 ? 1 : x > right - (right - left) / 3 ? -1 : 0;
+        const beside = y < 50 ? side || 1 : 0;
+        tip.text(words).attr("text-anchor", { "-1": "end", 0: "middle", 1: "start" }[beside || side]).attr("x", 32 * beside).attr("y", beside ? 5 : -32);
+        knob.attr("transform", `translate(${x},${y})`).attr("aria-valuenow", now).attr("aria-valuetext", words);
+      };
     }
   }
   Stage.clips = 0;

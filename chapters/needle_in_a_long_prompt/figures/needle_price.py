@@ -133,14 +133,14 @@ def draw(table: pd.DataFrame) -> Figure:
         style = {"color": colours[name], "markersize": 8, "fillstyle": "none", "label": name}
         axes.plot(10.0 ** points["decade"], points["snr"], marker, **style)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"signal strength with risk ½, $\nu_{1/2}$")
-    inset = axes.inset_axes((0.56, 0.2, 0.42, 0.36))
+    inset = axes.inset_axes((0.6, 0.27, 0.38, 0.26))  # between the line L and the points of the other two heads
     line = table[table["activation"] == "2 ln L"]
     inset.plot(10.0 ** line["decade"], line["snr"], "--", color=ink(), linewidth=1.2)
     for name in ("softmax", "sigmoid"):
         points = table[table["activation"] == name]
         style = {"color": colours[name], "markersize": 7, "fillstyle": "none"}
         inset.plot(10.0 ** points["decade"], points["snr"], MARKS[name], **style)
-    inset.set(xscale="log", ylim=(0, None))
+    inset.set(xscale="log", ylim=(0, 1.15 * line["snr"].max()))
     inset.set_title("the two lower ones, linear axis", fontsize=10, loc="right")
     axes.legend(loc="upper left")
     mark_real_prompt(axes)

@@ -1,5 +1,6 @@
 """Directives of the front page: one figure in full size, and one card per chapter with a thumbnail."""
 
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,12 +14,13 @@ from companion.figures.record import FigureRecord
 from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
-from companion.project.paths import Project
+from companion.project.paths import Project, visible
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.nodes import picture, size_of
 
 THUMBNAILS = "thumbnails"
 THEMES: tuple[Theme, ...] = ("light", "dark")
+CARD = re.compile(r"^:{3,}\{companion-card\} *(\w+)/(\w+) *$", re.MULTILINE)
 
 
 def record_of(directive: SphinxDirective, target: str) -> tuple[Path, FigureRecord]:
@@ -68,8 +70,7 @@ class CardDirective(SphinxDirective):
         thumbnails_by_page.setdefault(self.env.docname, set()).add(self.arguments[0])
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
-        up = "../" * self.env.docname.count("/")
-        files = {theme: f"{up}{THUMBNAILS}/{figure}-{theme}.png" for theme in THEMES}
+        files = thumbnail_files(self.env.docname, figure)
         target = self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{notebook}")
         link = nodes.reference("", "", refuri=target, internal=True)
         link += picture(alt=self.options["alt"], size=thumbnails.SIZE, within_link=True, **files)
@@ -80,6 +81,16 @@ class CardDirective(SphinxDirective):
         card += messages
         card += self.parse_content_to_nodes()
         return [card]
+
+
+def thumbnail_files(docname: str, figure: str) -> dict[str, str]:
+    """Return, by theme, the address of the thumbnail of a figure from a page."""
+    return {theme: f"{'../' * docname.count('/')}{THUMBNAILS}/{figure}-{theme}.png" for theme in THEMES}
+
+
+def figures_of_cards(project: Project) -> dict[str, str]:
+    """Return, by chapter, the figure that its card shows."""
+    return dict(card for page in visible(project.book, "*.md") for card in CARD.findall(page.read_text("utf-8")))
 
 
 def forget_cards(app: Sphinx, env: Any, docname: str) -> None:

@@ -1,18 +1,31 @@
-"""The line below the title of a chapter: reading time, numbers of figures and claims, downloads, and how to cite it."""
+"""The head of a chapter: a line with reading time, numbers, downloads and citation; its main figure; and its findings.
+
+The main figure is that of the chapter's card. A list before the first figure, in which every item links to a figure of
+the page, is the list of findings: each item shows the first of its figures.
+"""
 
 # docutils has no complete types.
 # pyright: reportUnknownMemberType=false
 
+from collections.abc import Collection
+
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
+from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
+from companion.site.sphinx.cards import thumbnail_files
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.downloads import archive_of, place_of
-from companion.site.sphinx.nodes import controls, details, line
+from companion.site.sphinx.figure_numbers import FIGURE
+from companion.site.sphinx.inline_text import figure_anchor
+from companion.site.sphinx.nodes import controls, details, line, picture
 
+# The class of the paragraph with the main figure, which is not the summary of the page.
+LEAD = "companion-lead-text"
 # Words per minute, and the words that take as long to read as a displayed formula or the picture of a figure.
 SPEED, FORMULA, PICTURE = 220, 15, 60
 COUNTED = {nodes.math: 1, nodes.math_block: FORMULA, nodes.figure: PICTURE}
@@ -40,8 +53,62 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
         nodes.raw("", PDF, format="html"),
         ("cite", "cite", [citation(project, name, title.astext(), "Chapter", f"{app.env.docname}.html")]),
     ]
-    head = line("About this chapter", filter(None, parts), ["companion-head"])
-    title.parent.insert(title.parent.index(title) + 1, head)
+    head: list[nodes.Node] = [line("About this chapter", filter(None, parts), ["companion-head"])]
+    head += _main_figure(app, doctree, name)
+    place = title.parent.index(title) + 1
+    title.parent[place:place] = head
+    _show_findings(doctree)
+
+
+def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.Node]:
+    """Return the thumbnail and the headline of the figure on the chapter's card, which link to the figure."""
+    figure = app.config.companion_cards.get(name, "")
+    anchor = figure_anchor(figure)
+    if (shown := _figures(doctree).get(anchor)) is None:
+        return []
+    link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
+    link += picture(alt="", size=thumbnails.SIZE, within_link=True, **thumbnail_files(app.env.docname, figure))
+    link += nodes.inline("", "", *[part.deepcopy() for part in next(shown.findall(nodes.caption)).children])
+    return [nodes.container("", nodes.paragraph("", "", link, classes=[LEAD]), classes=["companion-lead"])]
+
+
+def _show_findings(doctree: nodes.document) -> None:
+    """Add to each finding the picture of its first figure that no finding before it shows."""
+    figures = _figures(doctree)
+    findings = _findings(doctree, figures)
+    if findings is None:
+        return
+    findings["classes"].append("companion-findings")
+    for item in findings.findall(nodes.list_item):
+        anchor = next((anchor for anchor in _linked(item) if anchor in figures), None)
+        if anchor is None:
+            continue
+        shown = next(figures.pop(anchor).findall(picture))
+        small = picture(
+            alt=shown["alt"], light=shown["light"], dark=shown["dark"], size=shown["size"], within_link=True
+        )
+        link = nodes.reference("", "", small, refuri=f"#{anchor}", internal=True)
+        item.insert(0, nodes.paragraph("", "", link, classes=["companion-finding"]))
+
+
+def _findings(doctree: nodes.document, figures: Collection[str]) -> nodes.bullet_list | None:
+    for node in doctree.findall(nodes.Element):
+        if isinstance(node, nodes.figure):
+            return None
+        if isinstance(node, nodes.bullet_list) and all(set(_linked(item)) & set(figures) for item in node.children):
+            return node
+    return None
+
+
+def _figures(doctree: nodes.document) -> dict[str, nodes.figure]:
+    """Return the figures of a page by their anchors."""
+    figures = [figure for figure in doctree.findall(nodes.figure) if "companion-figure" in figure["classes"]]
+    return {figure["ids"][0]: figure for figure in figures}
+
+
+def _linked(node: nodes.Node) -> list[str]:
+    """Return the anchors of the figures to which a part of a page links."""
+    return [link["reftarget"] for link in node.findall(pending_xref) if link["reftype"] == FIGURE]
 
 
 def minutes(doctree: nodes.document) -> int:

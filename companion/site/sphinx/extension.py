@@ -27,7 +27,7 @@ from companion.project.repository import site_address
 from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
-from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
+from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, figures_of_cards, forget_cards
 from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
@@ -93,6 +93,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
     # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
+    # chapters show the figures of their cards
+    app.add_config_value("companion_cards", {}, "env")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
     app.add_css_file("navigation.css")
@@ -153,6 +155,7 @@ def _choose_profile(app: Sphinx, config: Any) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
+    config.companion_cards = figures_of_cards(config.companion_project)
 
 
 def _mend_page(

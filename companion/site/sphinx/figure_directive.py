@@ -13,7 +13,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
-from companion.figures.plain_math import WITHHELD, number, withheld_because
+from companion.figures.plain_math import WITHHELD, withheld_because
 from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord, headline
 from companion.io.sources import read_source
 from companion.project import provenance
@@ -26,13 +26,12 @@ from companion.site.sphinx.inline_text import (
     code,
     escaped,
     escaped_formulas,
-    explanation,
+    evidence,
     figure_anchor,
     ledger_anchor,
     mark,
     table,
     typeset,
-    verdict,
     with_anchor,
     without_html,
 )
@@ -186,16 +185,9 @@ class FigureClaims(SphinxDirective):
         )
         container = nodes.container(classes=["companion-statement-of"])
         container += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
-        container += nodes.paragraph(
-            "",
-            "",
-            nodes.strong("", number(claim.measured)),
-            nodes.Text(verdict(claim).removeprefix(number(claim.measured)) + ". "),
-            *explanation(claim),
-            nodes.Text(f"Source: {claim.source}. "),
-            nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True),
-            nodes.Text("."),
-        )
+        container += evidence(claim)
+        link = nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True)
+        container += nodes.paragraph("", f"Source: {claim.source}. ", link, nodes.Text("."))
         return with_anchor(self, container, claim_anchor(claim.id))
 
 

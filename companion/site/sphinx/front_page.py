@@ -1,6 +1,6 @@
-"""The role and the directive of the front page: numbers of the book, and the map of its chapters.
+"""The role and the directive of the front page: numbers of the book, and the maps of its chapters and papers.
 
-The map is an SVG in the page, so that it has the colours of the theme and its chapters are links.
+A map is an SVG in the page, so that it has the colours of the theme and its chapters are links.
 """
 
 # Sphinx types its events incompletely.
@@ -8,6 +8,8 @@ The map is an SVG in the page, so that it has the colours of the theme and its c
 
 import html
 import re
+import textwrap
+from typing import ClassVar
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -18,13 +20,16 @@ from companion.project.paths import Project
 from companion.project.theorem_blocks import prose
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.gallery import parts
+from companion.site.sphinx.statement_index import PAGE, statements_of
 
 # A link from the text of a chapter to another page, or to a figure or a box in it.
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?(\w+)>?`")
 # The class of the map, by which a page loads its script.
 MAP = "companion-map-place"
-# Sizes of the map in pixels: its width, where the titles end and the arcs begin, the height of a line.
+# Sizes of the map in pixels: its width, where the titles end and the arcs begin, the height of a line; where papers
+# begin, and the height and the characters of a line of their titles.
 WIDTH, TITLES, LINE = 740, 440, 22
+PAPERS, PAPER_LINE, PAPER_WIDTH = 560, 17, 26
 
 
 class CountRole(SphinxRole):
@@ -49,7 +54,13 @@ class CountRole(SphinxRole):
 
 
 class MapDirective(SphinxDirective):
-    """`{companion-map}`: the chapters of the book by part, and an arc for each link from one to an earlier one."""
+    """`{companion-map}`: the chapters of the book by part, and an arc for each link from one to an earlier one.
+
+    With the argument `papers`, a line joins each chapter with the papers whose statements it contains.
+    """
+
+    optional_arguments = 1
+    KINDS: ClassVar = ("papers",)
 
     def run(self) -> list[nodes.Node]:
         """Return the map as an SVG."""
@@ -58,13 +69,51 @@ class MapDirective(SphinxDirective):
         chapters = [Notebook.named(project, name) for _, names in groups for name in names]
         for chapter in chapters:
             self.env.note_dependency(str(chapter.path))
-        links = links_of([chapter.name for chapter in chapters], {one.name: prose(one.path) for one in chapters})
         titles = {chapter.name: re.sub(r"[$*`]", "", chapter.title) for chapter in chapters}
-        uris = {
-            name: self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{name}")
-            for name in titles
-        }
-        return [nodes.raw("", _svg(groups, titles, uris, links), format="html", classes=[MAP])]
+        lines, heights, height = _chapters(groups, {name: (titles[name], self._uri(name)) for name in titles})
+        if not self.arguments:
+            links = links_of([chapter.name for chapter in chapters], {one.name: prose(one.path) for one in chapters})
+            drawn = [_arc(name, to, heights, height) for name, to in links]
+            label = "Map of the chapters, with an arc from each chapter to the earlier chapters that it links to"
+        elif self.arguments[0] in self.KINDS:
+            drawn = self._papers(heights, height)
+            label = "Map of the papers, with a line from each chapter to the papers whose statements it contains"
+        else:
+            raise self.error(f"There is no map of {self.arguments[0]!r}. {did_you_mean(self.arguments[0], self.KINDS)}")
+        return [nodes.raw("", _svg(label, [*drawn, *lines], height), format="html", classes=[MAP])]
+
+    def _uri(self, page: str) -> str:
+        book = self.config.companion_project.book.name
+        return self.env.app.builder.get_relative_uri(self.env.docname, f"{book}/{page}")
+
+    def _papers(self, heights: dict[str, float], height: float) -> list[str]:
+        """Return the papers at the right, and a line for each chapter with statements of a paper."""
+        statements = statements_of(self.env.app)
+        if statements is None:
+            raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
+        note_shown(self.env, ALL)
+        numbers = statements.numbers_by_page()
+        papers = statements.index.papers
+        drawn: list[str] = []
+        for place, (paper, about) in enumerate(papers.items()):
+            rows = [row for row in statements.index.statements if row.paper == paper]
+            texts = [f"{len(rows)} statements", *textwrap.wrap(about.title, PAPER_WIDTH)]
+            middle = height * (place + 0.5) / len(papers)
+            top = middle - PAPER_LINE * len(texts) / 2
+            spans = "".join(
+                f'<tspan x="{PAPERS}" y="{top + PAPER_LINE * (line + 1):g}">{html.escape(text)}</tspan>'
+                for line, text in enumerate(texts)
+            )
+            key = f'<text class="map-part" x="{PAPERS}" y="{top:g}">[{paper}]</text>'
+            dot = f'<circle cx="{PAPERS - 12}" cy="{middle:g}" r="4"/>'
+            uri = f"{self._uri(PAGE)}#{rows[0].anchor}"
+            drawn.append(f'<a href="{uri}" data-chapter="{paper}">{key}<text>{spans}</text>{dot}</a>')
+            for name, at in heights.items():
+                if number := numbers[paper, name]:
+                    path = f"M{TITLES},{at:g}C{TITLES + 60},{at:g} {PAPERS - 72},{middle:g} {PAPERS - 12},{middle:g}"
+                    width = f"stroke-width:{1 + number / 3:.1f}px"
+                    drawn.insert(0, f'<path class="map-link map-of-{name} map-of-{paper}" style="{width}" d="{path}"/>')
+        return drawn
 
 
 def links_of(names: list[str], texts: dict[str, str]) -> list[tuple[str, str]]:
@@ -76,34 +125,41 @@ def links_of(names: list[str], texts: dict[str, str]) -> list[tuple[str, str]]:
     return found
 
 
-def _svg(
-    groups: list[tuple[str, list[str]]], titles: dict[str, str], uris: dict[str, str], links: list[tuple[str, str]]
-) -> str:
+def _chapters(
+    groups: list[tuple[str, list[str]]], about: dict[str, tuple[str, str]]
+) -> tuple[list[str], dict[str, float], float]:
+    """Return the elements with the parts and the titles, the heights of the chapters, and the height of the map.
+
+    Args:
+      groups: the parts, each with the names of its chapters.
+      about: by chapter, its title and its address.
+    """
     lines: list[str] = []
     heights: dict[str, float] = {}
-    height = LINE
+    height: float = LINE
     for caption, names in groups:
         lines.append(f'<text class="map-part" y="{height:g}">{html.escape(caption)}</text>')
         for name in names:
             height += LINE
             heights[name] = height - 4
-            title = f'<text x="12" y="{height:g}">{html.escape(titles[name])}</text>'
+            text, uri = about[name]
+            title = f'<text x="12" y="{height:g}">{html.escape(text)}</text>'
             dot = f'<circle cx="{TITLES}" cy="{height - 4:g}" r="4"/>'
-            lines.append(f'<a href="{uris[name]}" data-chapter="{name}">{title}{dot}</a>')
+            lines.append(f'<a href="{uri}" data-chapter="{name}">{title}{dot}</a>')
         height += LINE * 1.4
-    arcs = [
-        f'<path class="map-link map-of-{name} map-of-{to}" d="{_arc(heights[to], heights[name], height)}"/>'
-        for name, to in links
-    ]
-    label = "Map of the chapters, with an arc from each chapter to the earlier chapters that it links to"
+    return lines, heights, height
+
+
+def _svg(label: str, elements: list[str], height: float) -> str:
     return (
         f'<div class="companion-map" tabindex="0" role="group" aria-label="{label}">'
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}">'
-        f"{''.join([*arcs, *lines])}</svg></div>\n"
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}">{"".join(elements)}</svg></div>\n'
     )
 
 
-def _arc(start: float, end: float, highest: float) -> str:
-    """Return the path of an arc between two heights; longer arcs reach farther to the right, within the map."""
+def _arc(name: str, to: str, heights: dict[str, float], highest: float) -> str:
+    """Return an arc between two chapters; longer arcs reach farther to the right, within the map."""
+    start, end = heights[to], heights[name]
     across = (WIDTH - TITLES - 10) * ((end - start) / highest) ** 0.7
-    return f"M{TITLES},{start:g}A{across:.1f},{(end - start) / 2:g} 0 0 1 {TITLES},{end:g}"
+    path = f"M{TITLES},{start:g}A{across:.1f},{(end - start) / 2:g} 0 0 1 {TITLES},{end:g}"
+    return f'<path class="map-link map-of-{name} map-of-{to}" d="{path}"/>'

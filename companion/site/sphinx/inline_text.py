@@ -18,6 +18,10 @@ SET_AS: dict[str, type[nodes.TextElement]] = {
 }
 # The roles of docutils with the same results.
 ROLES = {"variable": "emphasis", "superscript": "superscript", "subscript": "subscript"}
+# How a claim compares its value with the expected one, before that value.
+SIDES = {"=": "", "≤": "at most ", "≥": "at least "}
+# From here on a distance in tolerances is not written out.
+MANY = 1000
 # Prefix of the anchors of figures.
 ANCHOR = "fig-"
 # Characters that are markup in a line of MyST. `table` escapes bars.
@@ -43,19 +47,24 @@ def verdict(claim: ClaimRecord) -> str:
     return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def explanation(claim: ClaimRecord) -> list[nodes.Node]:
-    """Return the reason for the bound, the alternative with its distance from the bound, and the standard error."""
-    parts: list[nodes.Node] = []
-    if claim.reason is not None:
-        what = "tolerance" if claim.relation == "=" else "bound"
-        parts += [nodes.Text(f"Reason for the {what}: "), *typeset(claim.reason.rstrip(".")), nodes.Text(". ")]
+def evidence(claim: ClaimRecord) -> nodes.definition_list:
+    """Return what a reader needs to judge a claim: the measured and the expected value, tolerance and alternative."""
+    error = "" if claim.std_error is None else f", standard error {number(claim.std_error)}"
+    reason = [nodes.Text("; "), *typeset(claim.reason.rstrip("."))] if claim.reason else []
+    lines: dict[str, list[nodes.Node]] = {
+        "Measured": [nodes.Text(f"{number(claim.measured)}{error}")],
+        "Expected": [nodes.Text(f"{SIDES[claim.relation]}{number(claim.expected)}")],
+        "Tolerance": [nodes.Text(number(claim.tolerance) if claim.tolerance else "none")],
+    }
+    lines["Tolerance" if claim.relation == "=" else "Expected"] += reason
     if (alternative := claim.alternative) is not None:
-        distance = _distance(claim, alternative.measured)
-        value = nodes.Text(f", which gives {number(alternative.measured)}{distance}. ")
-        parts += [nodes.Text("Alternative: "), *typeset(alternative.theory.rstrip(".")), value]
-    if claim.std_error is not None:
-        parts.append(nodes.Text(f"The standard error is {number(claim.std_error)}. "))
-    return parts
+        value = nodes.Text(f"; this gives {number(alternative.measured)}{_distance(claim, alternative.measured)}")
+        lines["Alternative"] = [*typeset(alternative.theory.rstrip(".")), value]
+    listed = nodes.definition_list(classes=["companion-evidence"])
+    for name, content in lines.items():
+        meaning = nodes.definition("", nodes.paragraph("", "", *content))
+        listed += nodes.definition_list_item("", nodes.term("", name), meaning)
+    return listed
 
 
 def _distance(claim: ClaimRecord, measured: float) -> str:
@@ -64,7 +73,8 @@ def _distance(claim: ClaimRecord, measured: float) -> str:
     if not (math.isfinite(tolerances) and math.isfinite(claim.tolerance)):
         return ""
     place = "from the expected value" if claim.relation == "=" else "beyond the bound"
-    return f", {number(float(f'{tolerances:.2g}'))} tolerances {place}"
+    many = f"more than {MANY:,}" if tolerances > MANY else number(float(f"{tolerances:.2g}"))
+    return f", {many} tolerances {place}"
 
 
 def escaped(text: str) -> str:

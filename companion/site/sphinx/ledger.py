@@ -20,7 +20,7 @@ from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, not
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
     claim_anchor,
-    explanation,
+    evidence,
     ledger_anchor,
     mark,
     typeset,
@@ -117,7 +117,8 @@ class LedgerDirective(SphinxDirective):
             nodes.Text(" "),
             nodes.inline("", verdict(claim), classes=["companion-verdict"]),
         )
-        text = nodes.paragraph("", "", *explanation(claim), nodes.Text("Source: "))
+        entry += evidence(claim)
+        text = nodes.paragraph("", "Source: ")
         text += self._source(claim, known)
         text += nodes.Text(".")
         origin, _ = self.parse_inline(read_where(self.env.app, claim))

@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 
 from companion.project.paths import Project
 from companion.project.repository import public_address, site_address
+from companion.site.sphinx.chapter_head import LEAD
 from companion.site.sphinx.nodes import picture
 
 # Largest length of a description, in characters; search engines show about as many.
@@ -35,6 +36,8 @@ def add_metadata(
     if address := site_address(app.config.companion_project):
         metadata["og:url"] = f"{address}{pagename}.html"
         for image in doctree.findall(picture):
+            if not image["light"].endswith(".svg"):  # a thumbnail
+                continue
             path = image["light"].replace("../", "").removesuffix(".svg")
             metadata |= {"og:image": f"{address}{path}.png", "og:image:alt": image["alt"]}
             break
@@ -48,6 +51,8 @@ def summary_of(doctree: nodes.document) -> str:
     """Return the first sentences of the first paragraph that has a sentence without formulas."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph):
+        if LEAD in paragraph["classes"]:
+            continue
         for sentence in " ".join(_words(paragraph).split()).split(". "):
             longer = f"{text} {sentence.rstrip('.')}.".strip()
             if "\\" in sentence or (text and len(longer) > LONGEST):

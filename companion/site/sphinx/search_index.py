@@ -1,4 +1,4 @@
-"""The index of the search that shows results while the reader types: one entry per title, figure, box, claim, ….
+"""The index of the search that shows results while the reader types: one entry per title, figure, box, term, claim, ….
 
 The index is a script, `_static/search-entries.js`, so that it can be loaded from a disk. `search.js` loads it when the
 search is first opened. A formula in an entry is TeX between dollar signs; the script shows it as plain text.
@@ -25,13 +25,14 @@ from companion.project.paths import Project
 from companion.site.sphinx.api_pages import library_of
 from companion.site.sphinx.claim_index import all_claims, all_withheld
 from companion.site.sphinx.inline_text import claim_anchor
+from companion.site.sphinx.terms import places_of_terms
 
 INDEX = "_static/search-entries.js"
 # The first cell of the header of a table with one symbol per row.
 SYMBOL = "Symbol"
 # Longer texts are cut. No result shows more.
 LONGEST = 200
-Kind = Literal["page", "section", "figure", "box", "claim", "symbol", "name"]
+Kind = Literal["page", "section", "figure", "box", "claim", "symbol", "term", "name"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def _entries(env: BuildEnvironment) -> dict[str, list[Entry]]:
 
 def write_index(app: Sphinx, out: Path) -> None:
     """Write the index of all pages of the book."""
-    collected = [entry for entries in _entries(app.env).values() for entry in entries]
-    every = [_numbered(app.env, entry) for entry in (*collected, *_claims(app), *_names(app))]
+    collected = [_numbered(app.env, entry) for entries in _entries(app.env).values() for entry in entries]
+    every = [*_terms(app, collected), *collected, *_claims(app), *_names(app)]
     pages = list(dict.fromkeys(entry.page for entry in every))
     titles = {entry.page: entry.text for entry in every if entry.kind == "page"}
     content = {
@@ -162,6 +163,18 @@ def _symbols(doctree: nodes.document, page: str) -> Iterator[Entry]:
             seen.add(anchor)
             row["ids"].append(anchor)
             yield Entry("symbol", page, anchor, symbol, meaning)
+
+
+def _terms(app: Sphinx, collected: list[Entry]) -> Iterator[Entry]:
+    """Yield the terms, each with the meaning of the symbol or the title of the box that defines it."""
+    project: Project = app.config.companion_project
+    texts = {
+        (entry.page, entry.anchor): entry.text if entry.kind == "symbol" else f"{entry.label} ({entry.text})"
+        for entry in collected
+    }
+    for term, (name, anchor) in places_of_terms(project).items():
+        page = f"{project.book.name}/{name}"
+        yield Entry("term", page, anchor, term, texts.get((page, anchor), ""))
 
 
 def _claims(app: Sphinx) -> Iterator[Entry]:

@@ -16,21 +16,29 @@ from companion.project.theorem_blocks import boxes
 logger = logging.getLogger(__name__)
 
 
+def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
+    """Return the page and the anchor of the definition of each term; warn of a term without one."""
+    pages = {box.label: box.page for box in boxes(project)}
+    places: dict[str, tuple[str, str]] = {}
+    for term, place in project.settings.terms.items():
+        page, mark, anchor = place.partition("#")
+        if mark:
+            places[term] = (page, anchor)
+        elif place in pages:
+            places[term] = (pages[place], place)
+        else:
+            guess = did_you_mean(place, pages)
+            logger.warning("[tool.companion.terms] defines %r by a box %r that no page has. %s", term, place, guess)
+    return places
+
+
 def link_terms(app: Sphinx, doctree: nodes.document) -> None:
     """Link the first mention of each term in a paragraph of a chapter, unless the chapter itself defines the term."""
     project: Project = app.config.companion_project
     folder, _, name = app.env.docname.rpartition("/")
     if folder != project.book.name or name not in project.notebooks() or not project.settings.terms:
         return
-    pages = {box.label: box.page for box in boxes(project)}
-    for term, place in project.settings.terms.items():
-        page, mark, anchor = place.partition("#")
-        if not mark:
-            if place not in pages:
-                guess = did_you_mean(place, pages)
-                logger.warning("[tool.companion.terms] defines %r by a box %r that no page has. %s", term, place, guess)
-                continue
-            page, anchor = pages[place], place
+    for term, (page, anchor) in places_of_terms(project).items():
         if page != name:
             uri = app.builder.get_relative_uri(app.env.docname, f"{project.book.name}/{page}")
             _link_first(doctree, term, f"{uri}#{anchor}")

@@ -15,6 +15,7 @@ laboratory.view({
     largest_score: "hardmax",
     threshold: "2 ln(L − 1), dashed line",
   },
+  play: { label: "From 10² to 10¹² tokens", seconds: 8, at: (share) => ({ decades: 2 + 10 * share }) },
   build(stage) {
     const kinds = ["softmax", "linear", "element_wise", "largest_score"];
     const read = laboratory.grid("live_needle", ["scale", "top"], kinds);
@@ -54,7 +55,8 @@ laboratory.view({
       const found = Object.fromEntries(kinds.map((kind) => [kind, risk(kind, state.nu, height)]));
       Object.entries(drawn).forEach(([name, { rule, handle }]) => {
         rule([[state[name], 0], [state[name], 2]]);
-        handle(state[name], found.softmax, state[name], stage.view.settings[name].say(state[name]));
+        const words = `${{ nu: "ν", decades: "L" }[name]} = ${stage.view.settings[name].say(state[name])}, risk ${laboratory.say(found.softmax)}`;
+        handle(state[name], found.softmax, state[name], words);
       });
       return { ...found, threshold: height ** 2 };
     };

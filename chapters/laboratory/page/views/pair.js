@@ -16,6 +16,7 @@ laboratory.view({
     opposite: "ratio, opposite pair with the same difference",
     best: "smallest ratio of an opposite pair",
   },
+  play: { label: "Opposite keys from 0 to 0.6", seconds: 8, at: (share) => ({ first: 0.6 * share, second: -0.6 * share }) },
   build(stage) {
     const { range } = d3;
     const largest = 0.6;

@@ -15,6 +15,7 @@ laboratory.view({
     slope: "exponent of the error",
     freezing: "√(2 ln L), dashed line",
   },
+  play: { label: "Freeze a prompt: τ from 0 to 15", seconds: 8, at: (share) => ({ tau: 15 * share }) },
   build(stage) {
     const { range } = d3;
     const read = laboratory.grid("live_plane", ["tau", "top"], ["log_participation", "log_score_error", "slope"]);

@@ -1,6 +1,23 @@
-// Interactions of all pages: open or fold all code, enlarge pictures, open the fold that contains the target of a link
-// and offer a way back. Folds, links and printing work without scripts.
+// Interactions of all pages: fold the parts in the list of pages, open or fold all code, enlarge pictures, open the fold
+// that contains the target of a link and offer a way back. Folds, links and printing work without scripts.
 document.addEventListener("DOMContentLoaded", () => {
+  // The parts in the list of all pages fold. On a small screen, only the part of this page is open at first.
+  const small = matchMedia("(max-width: 991.98px)").matches;
+  document.querySelectorAll(".bd-sidebar-primary p.caption + ul").forEach((pages, number) => {
+    const button = document.createElement("button"), heading = pages.previousElementSibling;
+    const open = (shown) => {
+      pages.hidden = !shown;
+      button.setAttribute("aria-expanded", String(shown));
+    };
+    pages.id = `companion-part-${number + 1}`;
+    button.type = "button";
+    button.className = "companion-part";
+    button.setAttribute("aria-controls", pages.id);
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => open(pages.hidden));
+    open(!small || pages.classList.contains("current"));
+  });
   // The page in the list of all pages, which may be far below the window.
   const here = document.querySelector(".bd-sidebar-primary .current.active"), list = here?.closest(".bd-sidebar-primary");
   if (list) requestAnimationFrame(() => { // with the first layout of the page

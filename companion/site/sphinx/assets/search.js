@@ -1,9 +1,9 @@
-// Search while the reader types: titles, figures, theorem boxes, claims, symbols and names of the library. The index is a
+// Search while the reader types: titles, figures, theorem boxes, terms, claims, symbols and names of the library. The index is a
 // script that is loaded when the search is first opened. Without it, the form of the theme opens the page of results.
 (() => {
   const SHOWN = 12, SHOWN_ON_PAGE = 6;
-  const KINDS = { page: "Page", section: "Section", figure: "Figure", box: "Box", claim: "Claim", symbol: "Symbol", name: "Library" };
-  const WEIGHTS = { page: 9, box: 8, figure: 7, symbol: 7, section: 5, name: 5, claim: 3 };
+  const KINDS = { page: "Page", section: "Section", figure: "Figure", box: "Box", claim: "Claim", symbol: "Symbol", term: "Definition", name: "Library" };
+  const WEIGHTS = { page: 9, box: 8, term: 7, figure: 7, symbol: 7, section: 5, name: 5, claim: 3 };
   const root = document.documentElement.dataset.content_root ?? "";
 
   // Formulas as plain text: letters, accents, fractions and roots on one line, exponents and indices as characters.
@@ -53,6 +53,16 @@
   const normal = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase()
     .replace(/[α-ω]/g, (letter) => (GREEK.has(letter) ? ` ${GREEK.get(letter)} ` : letter))
     .replace(/[^\p{L}\p{N}∞√∑∫∇]+/gu, " ").trim();
+  // Words without their endings, so that "freeze", "freezing" and "frozen" are the same word.
+  const IRREGULAR = { froze: "freez", frozen: "freez", fallen: "fall", grew: "grow", grown: "grow", shown: "show", lay: "lie", chose: "choos", chosen: "choos" };
+  const stem = (word) => {
+    if (!/^[a-z]{4,}$/.test(word)) return word;
+    if (IRREGULAR[word]) return IRREGULAR[word];
+    const rest = word.replace(/(?:ings?|ed|es|(?<![siu])s|e)$/, "");
+    const short = rest.length < 3 || !/[aeiouy]/.test(rest) ? word : rest;
+    return (short === word ? word : short.replace(/([^lsz])\1$/, "$1")).replace(/(?<=..)y$/, "i");
+  };
+  const stems = (text) => text.split(" ").map(stem).join(" ");
 
   let entries = null;
   const loaded = () => {
@@ -63,7 +73,7 @@
       const named = kind === "page" ? shown.text : shown.label;
       const also = ["figure", "box"].includes(kind) ? anchor.replace(/^fig-/, "") : "";
       const words = ` ${normal(`${shown.label} ${shown.text} ${also}`)} `;
-      return { ...shown, name: ` ${normal(named)} `, means: ` ${normal(shown.text).replace(/^the /, "")} `, words, joined: words.replace(/ /g, "") };
+      return { ...shown, name: ` ${stems(normal(named))} `, means: ` ${stems(normal(shown.text).replace(/^the /, ""))} `, words, stems: stems(words), joined: words.replace(/ /g, "") };
     });
   };
   let loading = null;
@@ -76,33 +86,36 @@
   }));
 
   // How well an entry fits the words of a query, 0 if a word is missing. A number or a word of one or two letters must be
-  // a whole word, except the last one, which may not be complete; a longer one may be the beginning of a word, and one
-  // with a number may be a formula without its spaces.
-  const fits = (entry, words, query) => {
+  // a whole word, except the last one, which may not be complete; a longer one may have another ending or be the
+  // beginning of a word, and one with a number may be a formula without its spaces. `code` is whether the query is a
+  // name of the library, such as `tilted_mean`; otherwise definitions precede these names.
+  const fits = (entry, words, query, code) => {
     const has = (word, last) => {
       if (/^\p{N}+$/u.test(word) || (word.length < 3 && !last)) return entry.words.includes(` ${word} `);
-      return entry.words.includes(` ${word}`) || (word.length > 3 && /\p{N}/u.test(word) && entry.joined.includes(word)) || (word.length > 3 && entry.words.includes(word)) ||
-        (word.length > 3 && word.endsWith("s") && entry.words.includes(` ${word.slice(0, -1)} `));
+      return entry.words.includes(` ${word}`) || entry.stems.includes(` ${stem(word)} `) ||
+        (word.length > 3 && (entry.joined.includes(word) && /\p{N}/u.test(word) || entry.stems.includes(stem(word))));
     };
     if (!words.every((word, index) => has(word, index === words.length - 1))) return 0;
     let score = WEIGHTS[entry.kind] + 8 / (1 + entry.text.length / 60);
     if (entry.name === ` ${query} `) score += 80;
     else if (entry.name.startsWith(` ${query} `)) score += 40;
-    else if (words.every((word) => entry.name.includes(` ${word}`))) score += 12;
+    else if (words.every((word) => entry.name.includes(` ${stem(word)}`))) score += 12;
     if (entry.means.startsWith(` ${query} `)) score += 16; // the definition of a symbol begins with its name
     else if (entry.label.startsWith("Definition") && entry.means.includes(` ${query}`)) score += 25;
-    if (entry.words.includes(` ${query} `)) score += 30;
-    else if (entry.words.includes(` ${query}`)) score += 10;
-    return score;
+    if (entry.stems.includes(` ${query} `)) score += 30;
+    else if (entry.stems.includes(` ${query}`)) score += 10;
+    return entry.kind === "name" && !code ? score / 3 : score;
   };
   const SHORT = { thm: "theorem", lem: "lemma", eq: "equation", rem: "remark" };
   const search = (text) => {
-    const query = normal(plain(text.replace(/\\[a-zA-Z]+/g, (command) => formula(command))))
-      .replace(/^\p{L}+(?= |$)/u, (word) => SHORT[word] ?? word);
-    const words = query.split(" ").filter(Boolean);
+    const words = normal(plain(text.replace(/\\[a-zA-Z]+/g, (command) => formula(command))))
+      .replace(/^\p{L}+(?= |$)/u, (word) => SHORT[word] ?? word).split(" ").filter(Boolean);
     if (!words.length || !entries) return [];
-    return entries.map((entry) => [fits(entry, words, query), entry]).filter(([score]) => score > 0)
-      .sort(([one], [other]) => other - one).slice(0, SHOWN).map(([, entry]) => entry);
+    const query = stems(words.join(" ")), code = /[a-z][_.][a-z]|[a-z][A-Z]/.test(text);
+    const hits = entries.map((entry) => [fits(entry, words, query, code), entry]).filter(([score]) => score > 0)
+      .sort(([one], [other]) => other - one).map(([, entry]) => entry);
+    // a term and the symbol that defines it are one place
+    return hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
   };
 
   const element = (name, attributes, ...inside) => {
@@ -113,8 +126,9 @@
   };
   // A result: its kind or number, its text, and the page that it is on.
   const shown = (entry, attributes) => {
-    const label = entry.kind === "symbol" ? "Symbol" : entry.kind === "name" ? "Library" : entry.label || KINDS[entry.kind];
-    const text = ["symbol", "name"].includes(entry.kind) ? `${entry.label}: ${entry.text}` : entry.text || entry.label;
+    const named = ["symbol", "term", "name"].includes(entry.kind);
+    const label = (!named && entry.label) || KINDS[entry.kind];
+    const text = named ? `${entry.label}: ${entry.text}` : entry.text || entry.label;
     return element("a", { href: entry.href, class: `companion-hit companion-hit-${entry.kind}`, ...attributes },
       element("span", { class: "companion-hit-label" }, label), " ", element("span", { class: "companion-hit-text" }, text), " ",
       element("span", { class: "companion-hit-page" }, entry.kind === "page" ? "" : entry.page));
@@ -151,7 +165,7 @@
       list.replaceChildren(...hits.map((entry, index) => shown(entry, option(index))), ...(text ? [everywhere] : []));
       list.hidden = !text;
       field.setAttribute("aria-expanded", String(Boolean(text)));
-      status.textContent = !text ? "Figures, theorems by number, claims, symbols, names of the library" :
+      status.textContent = !text ? "Definitions, figures, theorems by number, claims, symbols, names of the library" :
         hits.length === SHOWN ? `The first ${SHOWN} results` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
       choose(text ? 0 : -1);
     };
