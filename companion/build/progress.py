@@ -8,6 +8,8 @@ from companion.project.paths import Project
 
 # The first characters of the lines that report a started and a finished step.
 STARTED, DONE = "▸", "✓"
+# The environment variable with the arguments of `Progress` as JSON, and the prefix of the rules that run a notebook.
+KNOWN, RULE = "COMPANION_PROGRESS", "notebook_"
 
 
 def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
@@ -30,26 +32,22 @@ def time_needed(seconds: Iterable[float | None], cores: int) -> str:
 
 @dataclass
 class Progress:
-    """Add the progress of a build to each line of its output that reports a finished notebook."""
+    """The progress of a build that runs the notebooks in `seconds`, which contains their last durations."""
 
     seconds: Mapping[str, float | None]
     cores: int
-    _started: dict[str, float] = field(default_factory=dict)
-    _ended: set[str] = field(default_factory=set)
+    _started: dict[str, float] = field(default_factory=dict[str, float])
+    _ended: set[str] = field(default_factory=set[str])
 
-    def annotate(self, line: str, now: float) -> str:
-        """Return `line`, printed at second `now`, with the progress if it reports a finished notebook."""
-        mark, _, rest = line.partition(" ")
-        name = rest.split(" ")[0].removesuffix(":")
-        if name not in self.seconds:
-            return line
-        if mark == STARTED:
-            self._started[name] = now
-        if mark != DONE:
-            return line
+    def start(self, name: str, now: float) -> None:
+        """Note that a notebook started at second `now`."""
+        self._started[name] = now
+
+    def end(self, name: str, now: float) -> str:
+        """Note that a notebook ended at second `now`, and return the progress in words."""
         self._ended.add(name)
         remaining = time_needed((self._left(name, now) for name in self.seconds if name not in self._ended), self.cores)
-        return f"{line} — {len(self._ended)} of {len(self.seconds)}{f', {remaining} left' if remaining else ''}"
+        return f"{len(self._ended)} of {len(self.seconds)}{f', {remaining} left' if remaining else ''}"
 
     def _left(self, name: str, now: float) -> float | None:
         duration = self.seconds[name]

@@ -5,6 +5,7 @@
 import sys
 
 from companion.build import cache_keys
+from companion.build.progress import RULE
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.project import parameters
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
@@ -71,7 +72,7 @@ for notebook in names:
 
         rule:
             name:
-                f"notebook_{notebook}"
+                f"{RULE}{notebook}"
             input:
                 # the path contains the key of the tasks, so only its existence matters
                 ancient(tasks[notebook]),

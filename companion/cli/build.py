@@ -1,25 +1,29 @@
 """`companion build`: rebuild figures and the site."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.status import Status
 
 from companion.build import cache_keys, fork_server, publication_policy
-from companion.build.progress import STARTED, Progress, known_seconds, time_needed
+from companion.build.progress import KNOWN, STARTED, known_seconds, time_needed
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
 from companion.project.paths import DEFAULT_PROFILE, Build, Project
+
+# The folder on whose path Snakemake finds the logger plugin.
+PLUGINS = Path(fork_server.__file__).with_name("snakemake_plugins")
 
 
 @app.command(rich_help_panel=BUILD_AND_READ)
@@ -76,13 +80,16 @@ def build(
             # this command holds its own lock, and stamps are the only outputs: a killed build leaves nothing to unlock
             *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
             *("--profile", "none", "--workflow-profile", "none"),  # a user's profile may name another scheduler
+            *("--logger", "companion"),
         ]
         output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with (
             _fork_server(project, stale) as environment,
-            processes.started(command, cwd=project.root, env=environment, **output) as process,
+            processes.started(
+                command, cwd=project.root, env=environment | _logger(seconds, cores), **output
+            ) as process,
         ):
-            _show_output(process, project.build(profile), Progress(seconds, cores))
+            _show_output(process, project.build(profile))
     if process.returncode:
         edited = cache_keys.stamps(project, profile) != stamps
         reason = "its sources were edited while it ran" if edited else "the error is above"
@@ -117,6 +124,12 @@ def _fork_server(project: Project, stale: Sequence[str]) -> Iterator[dict[str, s
         yield {**os.environ, fork_server.FORK_SERVER: socket}
 
 
+def _logger(seconds: Mapping[str, float | None], cores: int) -> dict[str, str]:
+    """Return the environment variables for the logger plugin of Snakemake: its path and what it must know."""
+    path = [str(PLUGINS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(path), KNOWN: json.dumps({"seconds": seconds, "cores": cores})}
+
+
 def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> None:
     """Print what a build would do, one line per step."""
     from companion.build import plan
@@ -134,8 +147,8 @@ def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> Non
         console.print("Nothing would run: everything is fresh.")
 
 
-def _show_output(process: subprocess.Popen[str], build: Build, progress: Progress) -> None:
-    """Print the output of a build line by line, with its progress; on a terminal, also show what runs now."""
+def _show_output(process: subprocess.Popen[str], build: Build) -> None:
+    """Print the output of a build line by line; on a terminal, also show what runs now."""
     ended = threading.Event()
 
     def update(status: Status) -> None:
@@ -148,7 +161,7 @@ def _show_output(process: subprocess.Popen[str], build: Build, progress: Progres
         updater = threading.Thread(target=update, args=(status,), daemon=True)
         updater.start()
         for line in lines:
-            console.print(progress.annotate(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
+            console.print(line.rstrip(), markup=False, soft_wrap=True)
         ended.set()
     process.wait()
 

@@ -69,12 +69,13 @@ def verify(
         names = list(dict.fromkeys(notebooks or project.notebooks()))
         progress, failures = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
 
-        def report(line: str) -> None:
-            console.print(progress.annotate(line, time.monotonic()), markup=False, soft_wrap=True)
+        def begun(name: str) -> None:
+            progress.start(name, time.monotonic())
+            console.print(f"{STARTED} {name}")
 
-        with closing(verification.run(names, cores, lambda name: report(f"{STARTED} {name}"))) as ended:
+        with closing(verification.run(names, cores, begun)) as ended:
             for name, failure in ended:
-                report(f"{'✗' if failure else DONE} {name}")
+                console.print(f"{'✗' if failure else DONE} {name} — {progress.end(name, time.monotonic())}")
                 failures |= {name: failure} if failure else {}
         verdicts = [
             verdict for name in names if name not in failures for verdict in verification.verdicts(project, name)

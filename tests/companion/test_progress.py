@@ -22,24 +22,18 @@ def test_time_needed_is_in_words(seconds, cores, words):
     assert time_needed(seconds, cores) == words
 
 
-def test_the_line_of_a_finished_notebook_gets_the_progress():
-    """The elapsed time of running notebooks counts; other lines stay the same."""
+def test_progress_counts_the_elapsed_time_of_running_notebooks():
     progress = Progress({"one": 100.0, "two": 200.0, "three": 60.0}, 1)
-    assert progress.annotate("▸ one (laptop)", 0) == "▸ one (laptop)"
-    assert progress.annotate("▸ two (laptop)", 0) == "▸ two (laptop)"
-    line = "✓ one: 1 figure, 1 claim holds, 90 s. _build"
-    assert progress.annotate(line, 80) == f"{line} — 1 of 3, about 3 min left"
-    assert progress.annotate("  replaced in figures/one: a", 80) == "  replaced in figures/one: a"
-    assert progress.annotate("✓ one/figure drawn", 80) == "✓ one/figure drawn"
-    assert progress.annotate("✓ two: done", 200) == "✓ two: done — 2 of 3, about 1 min left"
-    assert progress.annotate("✓ three: done", 300) == "✓ three: done — 3 of 3"
-    assert progress.annotate("✓ the site: here", 400) == "✓ the site: here"
+    progress.start("one", 0)
+    progress.start("two", 0)
+    assert progress.end("one", 80) == "1 of 3, about 3 min left"
+    assert progress.end("two", 200) == "2 of 3, about 1 min left"
+    assert progress.end("three", 300) == "3 of 3"
 
 
 def test_unknown_times_are_left_out():
     """The number of finished notebooks is shown on the first build, too."""
-    progress = Progress({"one": None, "two": None}, 2)
-    assert progress.annotate("✓ one: done", 5) == "✓ one: done — 1 of 2"
+    assert Progress({"one": None, "two": None}, 2).end("one", 5) == "1 of 2"
 
 
 def test_known_seconds_are_those_of_the_last_run(ran_clone):
@@ -50,9 +44,9 @@ def test_known_seconds_are_those_of_the_last_run(ran_clone):
 
 
 def test_a_build_prints_its_progress(ran_clone):
-    """The line of a finished notebook has it."""
+    """After the line of a notebook that ended."""
     ran_clone.replace("book/toy.ipynb", "repeats = 500", "repeats = 501")
     finished = ran_clone.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stderr
-    (ended,) = [line for line in finished.stdout.splitlines() if line.startswith("✓ toy:")]
-    assert ended.endswith(" — 1 of 1")
+    lines = finished.stdout.splitlines()
+    assert lines.index("  notebooks: 1 of 1") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))

@@ -65,6 +65,7 @@ INSTALLED_WITH = {
     "pybtex": "jupyter_book",
     "pygments": "jupyter_book",
     "ruamel": "ruamel_yaml",
+    "snakemake_interface_logger_plugins": "snakemake",
     "sphinx": "jupyter_book",
     "traitlets": "papermill",
 }

@@ -1,5 +1,6 @@
 """The ledger of claims is complete, can be filtered, and is linked with theorem boxes in both directions."""
 
+import posixpath
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
+from sphinx.util.inventory import InventoryFile
 
 from companion.build.publication_policy import published_claims
 from companion.figures.plain_math import bound, number, split_formulas
@@ -41,6 +43,22 @@ def ledger(tab: Page, address: str) -> Page:
     tab.goto(f"{address}/book/claims.html")
     tab.wait_for_function("document.querySelector('form.companion-filter output').textContent")
     return tab
+
+
+def test_other_books_can_link_to_figures_claims_and_statements(site: Path, project: Project, claims):
+    """The inventory lists them all, and its anchors exist."""
+    with (site / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", posixpath.join)
+    figures = [f"{name}/{figure}" for name in project.notebooks() for figure in Notebook.named(project, name).figures]
+    assert set(inventory["companion:figure"]) == set(figures)
+    assert {claim.id for claim in claims} <= set(inventory["companion:claim"])
+    assert inventory["companion:statement"]
+    texts = {}
+    for kind in ("figure", "claim", "statement"):
+        for _, _, address, _ in inventory[f"companion:{kind}"].values():
+            page, _, anchor = address.partition("#")
+            texts.setdefault(page, (site / page).read_text(encoding="utf-8"))
+            assert f'id="{anchor}"' in texts[page], address
 
 
 @pytest.fixture(scope="session")

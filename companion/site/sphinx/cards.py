@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -15,6 +15,7 @@ from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, visible
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.nodes import picture, size_of
 
@@ -66,8 +67,7 @@ class CardDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the card. Its thumbnail is drawn after all pages are written."""
         record_of(self, self.arguments[0])
-        thumbnails_by_page: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
-        thumbnails_by_page.setdefault(self.env.docname, set()).add(self.arguments[0])
+        BookDomain.of(self.env).current.thumbnails.add(self.arguments[0])
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         files = thumbnail_files(self.env.docname, figure)
@@ -93,16 +93,11 @@ def figures_of_cards(project: Project) -> dict[str, str]:
     return dict(card for page in visible(project.book, "*.md") for card in CARD.findall(page.read_text("utf-8")))
 
 
-def forget_cards(app: Sphinx, env: Any, docname: str) -> None:
-    """Forget the cards of a page that is removed or about to be read again."""
-    env.__dict__.get("companion_thumbnails", {}).pop(docname, None)
-
-
 def draw_thumbnails(app: Sphinx, out: Path) -> None:
     """Write the thumbnails of all cards, in both themes, to the site."""
     project: Project = app.config.companion_project
-    pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
-    for figure in sorted({figure for figures in pages.values() for figure in figures}):
+    pages = BookDomain.of(app.env).pages.values()
+    for figure in sorted({figure for page in pages for figure in page.thumbnails}):
         for theme in THEMES:
             path = out / THUMBNAILS / f"{figure.partition('/')[2]}-{theme}.png"
             write_bytes(path, thumbnails.thumbnail(project, app.config.companion_profile, figure, theme))

@@ -9,6 +9,7 @@ from sphinx.environment import BuildEnvironment
 from companion.build.publication_policy import published_claims, withheld_claims
 from companion.figures.record import PublishedClaim, PublishedWithheld
 from companion.project.paths import Project
+from companion.site.sphinx.domain import BookDomain
 
 # By identifier: the box of a claim, and its content.
 Known = dict[str, tuple[str | None, str]]
@@ -34,12 +35,7 @@ def all_withheld(app: Sphinx) -> list[PublishedWithheld]:
 
 def note_shown(env: BuildEnvironment, shown: str) -> None:
     """Note what the current page shows: a claim (its id), the claims of a theorem box (its label), or `ALL`."""
-    _shown(env).setdefault(env.docname, set()).add(shown)
-
-
-def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forget the claims of a page that is removed or about to be read again."""
-    _shown(env).pop(docname, None)
+    BookDomain.of(env).current.shown.add(shown)
 
 
 def pages_out_of_date(
@@ -52,19 +48,14 @@ def pages_out_of_date(
     )
     every_claim = [*all_claims(app), *all_withheld(app)]
     claims: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in every_claim}
-    last_build: tuple[Known, str | None] = getattr(env, "companion_known_claims", ({}, None))
-    last_claims, last_statements = last_build
-    env.companion_known_claims = (claims, statements)  # pyright: ignore
+    domain = BookDomain.of(env)
+    last_claims: Known = domain.data["claims"]
+    last_statements: str | None = domain.data["statements"]
+    domain.data |= {"claims": claims, "statements": statements}
     known_pages = env.found_docs - set(added)
     if statements != last_statements:
         return sorted(known_pages)
     stale = {name for name in {*claims, *last_claims} if claims.get(name) != last_claims.get(name)}
     boxes = {version[name][0] for name in stale for version in (claims, last_claims) if name in version}
     affected = {*stale, *boxes, *({ALL} if stale else ())}
-    return sorted(page for page, shown in _shown(env).items() if shown & affected and page in known_pages)
-
-
-def _shown(env: BuildEnvironment) -> dict[str, set[str]]:
-    if not hasattr(env, "companion_shown"):
-        env.companion_shown = {}  # pyright: ignore
-    return env.companion_shown  # pyright: ignore
+    return sorted(page for page, data in domain.pages.items() if data.shown & affected and page in known_pages)

@@ -27,11 +27,12 @@ from companion.project.repository import site_address
 from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
-from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, figures_of_cards, forget_cards
+from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, figures_of_cards
 from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
-from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
+from companion.site.sphinx.claim_index import pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.design import register_design
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
@@ -45,7 +46,7 @@ from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
 from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
 from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
-from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, forget_embedded, load_scripts, note_scripts
+from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
 from companion.site.sphinx.search_index import add_search, write_index
@@ -82,6 +83,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     register_design(app)
     register_formulas(app)
     add_nodes(app)
+    app.add_domain(BookDomain)
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     for name, form in FORMS.items():
@@ -106,9 +108,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("env-get-outdated", pages_out_of_date)
     app.connect("env-get-outdated", pages_with_other_content)
     app.connect("env-updated", note_contents)
-    app.connect("env-purge-doc", forget_page)
-    app.connect("env-purge-doc", forget_cards)
-    app.connect("env-purge-doc", forget_embedded)
     app.connect("source-read", _read_executed_copy)
     app.connect("source-read", note_scripts)
     app.connect("doctree-read", mark_boxes)

@@ -13,13 +13,14 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
-from companion.figures.plain_math import WITHHELD, withheld_because
+from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
 from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord, headline
 from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
 from companion.site.sphinx.citations import citation
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
     claim_anchor,
@@ -99,6 +100,8 @@ class FigureDirective(SphinxDirective):
         if rest:
             shown += nodes.legend("", *self.parse_text_to_nodes("\n\n".join(rest)))
         self.set_source_info(shown)
+        title = record.caption.split("\n\n")[0]
+        BookDomain.of(self.env).note("figure", f"{folder.name}/{figure}", title, figure_anchor(figure))
         return with_anchor(self, shown, figure_anchor(figure))
 
     def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
@@ -177,7 +180,7 @@ class FigureClaims(SphinxDirective):
         container += nodes.paragraph("", f"{WITHHELD} ", nodes.strong("", "", *typeset(claim.statement)))
         source = nodes.Text(f". Source: {claim.source}.")
         container += nodes.paragraph("", "", *typeset(withheld_because(claim)), source)
-        return with_anchor(self, container, claim_anchor(claim.id))
+        return self._anchored(container, claim)
 
     def _claim(self, claim: ClaimRecord) -> nodes.Node:
         ledger = self.env.app.builder.get_relative_uri(
@@ -188,6 +191,10 @@ class FigureClaims(SphinxDirective):
         container += evidence(claim)
         link = nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True)
         container += nodes.paragraph("", f"Source: {claim.source}. ", link, nodes.Text("."))
+        return self._anchored(container, claim)
+
+    def _anchored(self, container: nodes.Element, claim: ClaimRecord | WithheldRecord) -> nodes.Node:
+        BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), claim_anchor(claim.id))
         return with_anchor(self, container, claim_anchor(claim.id))
 
 

@@ -9,19 +9,20 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from companion.analysis.dependencies import digest
+from companion.site.sphinx.domain import BookDomain
 
 
 def pages_with_other_content(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
     """Return the pages of which a file is not the one that was read last."""
-    known: dict[str, dict[str, str]] = getattr(env, "companion_contents", {})
+    known: dict[str, dict[str, str]] = BookDomain.of(env).data["contents"]
     return sorted(name for name in env.found_docs - added if known.get(name) != _contents(env, name))
 
 
 def note_contents(app: Sphinx, env: BuildEnvironment) -> None:
     """Store the digests of the files of every page, after all pages were read."""
-    env.companion_contents = {name: _contents(env, name) for name in env.all_docs}  # pyright: ignore
+    BookDomain.of(env).data["contents"] = {name: _contents(env, name) for name in env.all_docs}
 
 
 def _contents(env: BuildEnvironment, name: str) -> dict[str, str]:

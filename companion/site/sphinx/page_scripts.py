@@ -16,7 +16,6 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from companion.analysis.dependencies import digest
@@ -25,6 +24,7 @@ from companion.io.atomic import write_text
 from companion.io.errors import did_you_mean
 from companion.project.configuration import FILE
 from companion.project.paths import Project
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import figure_anchor
 from companion.site.sphinx.nodes import details, picture, size_of, summary
@@ -64,7 +64,8 @@ def load_scripts(
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
     own = [name] if folder == project.book.name and name in project.notebooks() else []
-    for chapter in [*own, *sorted(_embedded(app.env).get(pagename, ()))]:
+    page = BookDomain.of(app.env).pages.get(pagename)
+    for chapter in [*own, *sorted(page.embedded if page else ())]:
         for path in project.page_files(chapter):
             file = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
             if path.suffix == ".js":
@@ -145,7 +146,7 @@ def _interactive(directive: SphinxDirective, interactive: str, asked_by: str) ->
         env.note_dependency(str(path))
     if faults := store.faults(folder, figure):
         raise directive.error(f"Figure {interactive!r} cannot be shown: {'; '.join(faults)}.")
-    _embedded(env).setdefault(env.docname, set()).add(chapter)
+    BookDomain.of(env).current.embedded.add(chapter)
     record = store.read_record(folder, figure)
     files = {
         theme: place_of(env.docname, f"{interactive}{suffix}")
@@ -159,15 +160,3 @@ def _interactive(directive: SphinxDirective, interactive: str, asked_by: str) ->
         "", "What it shows, and its claims", refuri=f"{page}#{figure_anchor(figure)}", internal=True
     )
     return [container, link]
-
-
-def forget_embedded(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forget the embedded figures of a page that is removed or about to be read again."""
-    _embedded(env).pop(docname, None)
-
-
-def _embedded(env: BuildEnvironment) -> dict[str, set[str]]:
-    """Return, by page, the other chapters whose scripts the page needs."""
-    if not hasattr(env, "companion_lent"):
-        env.companion_lent = {}  # pyright: ignore
-    return env.companion_lent  # pyright: ignore

@@ -24,6 +24,7 @@ from companion.io.errors import UserError
 from companion.project.paths import Project
 from companion.site.sphinx.api_pages import library_of
 from companion.site.sphinx.claim_index import all_claims, all_withheld
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.inline_text import claim_anchor
 from companion.site.sphinx.terms import places_of_terms
 
@@ -55,13 +56,12 @@ def add_search(app: Sphinx) -> None:
     """Register the script of the search and the event handlers that collect its entries."""
     app.add_js_file("search.js", loading_method="defer")
     app.connect("doctree-read", collect_entries)
-    app.connect("env-purge-doc", forget_entries)
 
 
 def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
     """Store the sections, figures, boxes and symbols of a page; give each row of symbols an anchor."""
     page = app.env.docname
-    _entries(app.env)[page] = [
+    BookDomain.of(app.env).current.entries = [
         *_sections(doctree, page),
         *_figures(doctree, page),
         *_boxes(doctree, page),
@@ -69,20 +69,10 @@ def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
     ]
 
 
-def forget_entries(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forget the entries of a page that is removed or about to be read again."""
-    _entries(env).pop(docname, None)
-
-
-def _entries(env: BuildEnvironment) -> dict[str, list[Entry]]:
-    if not hasattr(env, "companion_search"):
-        env.companion_search = {}  # pyright: ignore
-    return env.companion_search  # pyright: ignore
-
-
 def write_index(app: Sphinx, out: Path) -> None:
     """Write the index of all pages of the book."""
-    collected = [_numbered(app.env, entry) for entries in _entries(app.env).values() for entry in entries]
+    read = BookDomain.of(app.env).pages.values()
+    collected = [_numbered(app.env, entry) for page in read for entry in page.entries]
     every = [*_terms(app, collected), *collected, *_claims(app), *_names(app)]
     pages = list(dict.fromkeys(entry.page for entry in every))
     titles = {entry.page: entry.text for entry in every if entry.kind == "page"}

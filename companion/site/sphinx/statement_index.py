@@ -13,6 +13,7 @@ from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
 from companion.project.statements import BoxSource, Statement, Statements
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
 from companion.site.sphinx.nodes import add_to_line, stated
 
@@ -63,6 +64,9 @@ class StatementsDirective(SphinxDirective):
         for row in rows:
             entry = nodes.container(classes=["companion-statement"])
             entry += self.parse_text_to_nodes(_entry(statements, row))
+            BookDomain.of(self.env).note(
+                "statement", row.anchor, ": ".join(filter(None, [row.number, row.title])), row.anchor
+            )
             entries += entry
         return [*self.parse_text_to_nodes(text), entries]
 
