@@ -49,6 +49,9 @@ WIDE = """() => {
     .map(node => [node.closest('[id]').id, node.tabIndex, getComputedStyle(node).backgroundImage !== 'none',
                   size(node.firstElementChild) / size(node) / scale]);
 }"""
+# Return the shown width of each picture, and the width of its file.
+PICTURES = """() => [...document.querySelectorAll('figure.companion-figure img')].filter(node => node.offsetWidth)
+    .map(node => [node.getBoundingClientRect().width, Number(node.getAttribute('width'))])"""
 NAMES = """() => [...document.querySelectorAll('article table code')]
     .filter(node => !node.textContent.includes(' ') && node.getClientRects().length > 1)
     .map(node => node.textContent)"""
@@ -93,6 +96,13 @@ def test_headings_are_graded(page: Page, address: str):
         for tag in ("h1", "h2", "h3", "section > p")
     ]
     assert all(larger > 1.1 * smaller for larger, smaller in itertools.pairwise(sizes)), sizes
+
+
+def test_pictures_are_shown_at_their_own_size(chapter: Page):
+    """Their text then has the size of text on the page."""
+    widths = chapter.evaluate(PICTURES)
+    assert widths
+    assert all(abs(shown - own) <= 1 for shown, own in widths), widths
 
 
 @pytest.mark.parametrize("scheme", tokens.THEMES)

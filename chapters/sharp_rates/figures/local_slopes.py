@@ -106,7 +106,7 @@ def draw(table: pd.DataFrame) -> Figure:
     norms = sorted(table["squared_norm"].unique().tolist())
     start, end = table["log_length"].min(), table["log_length"].max()
     axes.axvspan(start / 1.2, SIMULATED, color=ink(), alpha=0.08, linewidth=0)
-    label(axes, start / 1.2, 0.06, "simulated lengths", ink(), xytext=(6, 0))
+    label(axes, start / 1.2, 0.09, "simulated lengths", ink(), xytext=(6, 0))
     for squared, colour in zip(norms, sequence(len(norms)), strict=True):
         curve = table[table["squared_norm"] == squared]
         level = curve["exponent"].max()
