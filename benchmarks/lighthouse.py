@@ -1,4 +1,4 @@
-"""Grades of the built site by Lighthouse, as on a phone; the book shows the table.
+"""Grades of the built site by Lighthouse, as on a phone.
 
 Lighthouse is an npm package and no part of the environment. The commands
 
