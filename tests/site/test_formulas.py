@@ -27,14 +27,13 @@ def test_formulas_are_set_without_scripts(browser: Browser, address: str, projec
     context.close()
 
 
-def test_a_page_loads_one_style_sheet_and_its_scripts_last(site: Path, project):
+def test_a_page_loads_one_style_sheet_and_then_its_scripts(site: Path, project):
     """The script in the head that chooses the theme is not loaded."""
     for name in (*project.notebooks(), "index"):
         text = (site / project.book.name / f"{name}.html").read_text(encoding="utf-8")
         assert text.count('rel="stylesheet"') == 1, name
-        before, _, after = text.partition("</article>")
-        assert not re.search(r"<script[^>]* src=", before), name
-        assert all("defer" in script for script in re.findall(r"<script[^>]* src=[^>]*>", after)), name
+        assert not re.search(r"<script[^>]* src=", text.partition("</head>")[0]), name
+        assert all("defer" in script for script in re.findall(r"<script[^>]* src=[^>]*>", text)), name
 
 
 def test_copied_text_has_the_source_of_its_formulas(browser: Browser, address: str):
