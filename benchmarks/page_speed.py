@@ -94,7 +94,8 @@ def measured(addresses: Sequence[str], runs: int) -> pd.DataFrame:
         median = {
             name: statistics.median(result[name] for result in each) for name in (PAINT, READABLE, COMPLETE, LOADED)
         }
-        rows.append({PAGE: Path(address).stem, **{name: float(f"{value:.2g}") for name, value in median.items()}})
+        shown = {name: f"{float(f'{value:.2g}'):g}" for name, value in median.items()}
+        rows.append({PAGE: Path(address).stem, **shown})
     return pd.DataFrame(rows)
 
 

@@ -99,7 +99,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const room = formula.clientWidth, inner = formula.firstElementChild;
     if (!room) return;
     const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
-    const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
+    // a little less than the room, because parts of a formula, such as rules, do not become smaller
+    const scale = width <= room ? 1 : Math.max(SMALLEST, Math.floor((995 * room) / width) / 1000);
     if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
       inner.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
       fitted.set(formula, scale);
