@@ -27,15 +27,15 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
 
 
 @pytest.mark.parametrize(
-    ("within", "tolerance", "distance"),
+    ("within", "expected", "tolerance", "distance"),
     [
-        (0.0, "none", ""),
-        (0.25, "0.25", ", 4 tolerances beyond the bound"),
-        (1e-9, "10⁻⁹", ", more than 1,000 tolerances beyond the bound"),
-        (float("inf"), "∞", ""),
+        (0.0, "at most 1; the lemma", "none", ""),
+        (0.25, "at most 1", "0.25; the lemma", ", 4 tolerances beyond the bound"),
+        (1e-9, "at most 1", "10⁻⁹; the lemma", ", more than 1,000 tolerances beyond the bound"),
+        (float("inf"), "at most 1", "∞; the lemma", ""),
     ],
 )
-def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, tolerance, distance):
+def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, expected, tolerance, distance):
     claim = Claim.at_most(
         *("rate", "It falls.", 0.5, 1.0),
         **{"within": within, "because": "the lemma", "source": "ours"},
@@ -43,7 +43,7 @@ def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, tolerance, distanc
     )
     assert lines(claim) == {
         "Measured": "0.5",
-        "Expected": "at most 1; the lemma",
+        "Expected": expected,
         "Tolerance": tolerance,
         "Alternative": f"it rises; this gives 2{distance}",
     }

@@ -319,7 +319,9 @@ def test_pages_work_from_files(browser: Browser, site: Path, project: Project):
     page.on("requestfailed", lambda request: failed.append(request.url))
     page.on("pageerror", lambda error: failed.append(str(error)))
     page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
-    page.locator("figure img:visible").first.evaluate("image => image.decode()")
+    image = page.locator("figure img:visible").first
+    image.scroll_into_view_if_needed()  # pictures are loaded when they come near
+    image.evaluate("image => image.decode()")
     page.goto((site / project.book.name / "claims.html").as_uri())
     page.fill("input[name=words]", "the")
     assert page.locator(".companion-entry:visible").count() > 0

@@ -67,7 +67,8 @@ def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.
     if (shown := _figures(doctree).get(anchor)) is None:
         return []
     link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
-    link += picture(alt="", size=thumbnails.SIZE, within_link=True, **thumbnail_files(app.env.docname, figure))
+    files = thumbnail_files(app.env.docname, figure)
+    link += picture(alt=next(shown.findall(picture))["alt"], size=thumbnails.SIZE, within_link=True, **files)
     link += nodes.inline("", "", *[part.deepcopy() for part in next(shown.findall(nodes.caption)).children])
     return [nodes.container("", nodes.paragraph("", "", link, classes=[LEAD]), classes=["companion-lead"])]
 

@@ -56,7 +56,7 @@ def evidence(claim: ClaimRecord) -> nodes.definition_list:
         "Expected": [nodes.Text(f"{SIDES[claim.relation]}{number(claim.expected)}")],
         "Tolerance": [nodes.Text(number(claim.tolerance) if claim.tolerance else "none")],
     }
-    lines["Tolerance" if claim.relation == "=" else "Expected"] += reason
+    lines["Tolerance" if claim.tolerance else "Expected"] += reason
     if (alternative := claim.alternative) is not None:
         value = nodes.Text(f"; this gives {number(alternative.measured)}{_distance(claim, alternative.measured)}")
         lines["Alternative"] = [*typeset(alternative.theory.rstrip(".")), value]

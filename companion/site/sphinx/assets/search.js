@@ -54,13 +54,13 @@
     .replace(/[α-ω]/g, (letter) => (GREEK.has(letter) ? ` ${GREEK.get(letter)} ` : letter))
     .replace(/[^\p{L}\p{N}∞√∑∫∇]+/gu, " ").trim();
   // Words without their endings, so that "freeze", "freezing" and "frozen" are the same word.
-  const IRREGULAR = { froze: "freez", frozen: "freez", fallen: "fall", grew: "grow", grown: "grow", shown: "show", lay: "lie", chose: "choos", chosen: "choos" };
-  const stem = (word) => {
+  const IRREGULAR = { froze: "freeze", frozen: "freeze", fallen: "fall", grew: "grow", grown: "grow", shown: "show", chose: "choose", chosen: "choose" };
+  const stem = (given) => {
+    const word = IRREGULAR[given] ?? given;
     if (!/^[a-z]{4,}$/.test(word)) return word;
-    if (IRREGULAR[word]) return IRREGULAR[word];
     const rest = word.replace(/(?:ings?|ed|es|(?<![siu])s|e)$/, "");
-    const short = rest.length < 3 || !/[aeiouy]/.test(rest) ? word : rest;
-    return (short === word ? word : short.replace(/([^lsz])\1$/, "$1")).replace(/(?<=..)y$/, "i");
+    const known = rest !== word && rest.length > 2 && /[aeiouy]/.test(rest);
+    return (known ? rest.replace(/([^lsz])\1$/, "$1") : word).replace(/(?<=..)y$/, "i");
   };
   const stems = (text) => text.split(" ").map(stem).join(" ");
 
