@@ -65,6 +65,8 @@ def tables(root: Path) -> dict[Path, str]:
         "gpu agreement": short(read("gpu_agreement"), ("notebook", "trainings", "computed with", "numbers",
                                                        "relative difference", "movement")),
         "gpu origin": short(read("gpu_origin"), ("device", *origin)),
+        "page speed": short(read("page_speed"), ("page", "first paint", "readable", "complete", "kilobytes")),
+        "page speed origin": short(read("page_speed_origin"), origin),
     }  # fmt: skip
     return {FOLDER / f"{re.sub(' ', '_', name.lower())}.md": f"{text}\n" for name, text in texts.items()}
 

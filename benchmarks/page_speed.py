@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.table import origin, progress  # noqa: E402
+from benchmarks.page import write as write_tables  # noqa: E402
 from companion.project.paths import DEFAULT_PROFILE, Project  # noqa: E402
 from companion.site.pdf import FLAGS, find_browser  # noqa: E402
 from companion.site.server import QuietHandler, server  # noqa: E402
@@ -112,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.page_speed", description="Speed of pages at 1 Mbit/s.")
     parser.add_argument("page", nargs="*", help=f"names of pages (default: {', '.join(PAGES)})")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how often each page is opened (default: {RUNS})")
-    parser.add_argument("--keep", action="store_true", help=f"write {TABLE} and {ORIGIN}")
+    parser.add_argument("--keep", action="store_true", help=f"write {TABLE} and {ORIGIN}, and the tables of the page")
     asked = parser.parse_args(arguments)
     with served(Project(ROOT)) as address:
         rows = measured([f"{address}/{name}.html" for name in asked.page or PAGES], asked.runs)
@@ -120,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.keep:
         rows.to_csv(ROOT / TABLE, index=False)
         pd.DataFrame([origin(ROOT)]).to_csv(ROOT / ORIGIN, index=False)
+        write_tables(ROOT)
 
 
 if __name__ == "__main__":
