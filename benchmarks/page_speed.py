@@ -25,8 +25,8 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.table import origin, progress  # noqa: E402
 from benchmarks.page import write as write_tables  # noqa: E402
+from benchmarks.table import origin, progress  # noqa: E402
 from companion.project.paths import DEFAULT_PROFILE, Project  # noqa: E402
 from companion.site.pdf import FLAGS, find_browser  # noqa: E402
 from companion.site.server import QuietHandler, server  # noqa: E402
