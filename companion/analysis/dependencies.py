@@ -35,6 +35,8 @@ PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.style")
 # The module of this package that only some pictures need: those whose drawing code imports it.
 SCHEMATICS = "companion.figures.schematics"
 MACHINE = Path(__file__).resolve().parents[1]
+# The fonts of all pictures.
+FONTS = MACHINE / "figures" / "fonts"
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,12 @@ class Library:
     def picture_digest(self, figure: str) -> str:
         """Return the digest of the sources that draw a figure, given the name of its module.
 
-        The sources are `draw`, its imports, the docstring and the style.
+        The sources are `draw`, its imports, the docstring, the style and the fonts.
         """
         own_modules = (*PICTURE_MODULES, SCHEMATICS)
         parts = self._digests(self._closure([figure, *PICTURE_MODULES], "picture", own_modules))
         text = ast.get_docstring(_tree(self._file(figure))) or ""
+        parts |= {font.name: digest(font.read_bytes()) for font in sorted(FONTS.glob("*.ttf"))}
         return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
 
     def files(self, names: Iterable[str]) -> list[str]:

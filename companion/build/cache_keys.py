@@ -305,8 +305,8 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
 
     It may read what the numbers key contains: its data (not backups of editors), the listed inputs, and sources of the
     science packages, of which the key has those that the notebook can reach. It may also read what decides no number
-    beyond the key: generated files, and the configuration and profiles from which the publishing tool takes the
-    parameters.
+    beyond the key: generated files, the configuration and profiles from which the publishing tool takes the
+    parameters, and the fonts, which are in the picture key.
     """
     path = project.root / file
     packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]
@@ -316,6 +316,7 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
         or path == project.notebook(name)
         or path.is_relative_to(project.generated)
         or path.is_relative_to(project.profiles)
+        or path.is_relative_to(dependencies.FONTS)
         or (path.is_relative_to(project.data(name)) and not _is_backup(path))
         or (path.suffix == ".py" and any(path.is_relative_to(package) for package in packages))
         or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)

@@ -6,7 +6,6 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -19,13 +18,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.typing import LineStyleType
 
+from companion.analysis.dependencies import FONTS
+
 Theme = Literal["light", "dark"]
 
 # The two widths of pictures, in inches. On a desktop the site shows a picture at its own size, so its text has the size
 # of text on the page: `COLUMN` is as wide as a column of text, `WIDE` as wide as the page (96 pixels to the inch).
 COLUMN, WIDE = 640 / 96, 8.2
-# The face of pages and pictures, and the folder of its files (made by `tools/subset_font.py`).
-FACE, FONTS = "Book Serif", Path(__file__).with_name("fonts")
+# The face of pages and pictures (made by `tools/subset_font.py`).
+FACE = "Book Serif"
 
 # Okabe & Ito's colours, safe for the common colour blindnesses; the dark theme uses lighter variants.
 PALETTES = {

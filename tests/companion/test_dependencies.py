@@ -426,3 +426,12 @@ def test_companion_is_a_source_of_all_numbers():
         files = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
         assert {f"{module.replace('.', '/')}.py" for module in dependencies.NUMBERS_MODULES} <= files
         assert [path for path in sorted(files) if not (ROOT / path).is_file()] == []
+
+
+def test_a_changed_font_changes_the_digest_of_a_picture(digests, tmp_path, monkeypatch):
+    numbers, picture = digests()
+    (tmp_path / "text.ttf").write_bytes(b"other letters")
+    monkeypatch.setattr(dependencies, "FONTS", tmp_path)
+    changed_numbers, changed_picture = digests()
+    assert changed_numbers == numbers
+    assert changed_picture != picture
