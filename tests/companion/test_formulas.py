@@ -5,7 +5,7 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 
 from companion.site.sphinx.extension import keep_punctuation
-from companion.site.sphinx.formulas import FormulaError, typeset
+from companion.site.sphinx.formulas import FormulaError, is_short, typeset
 
 
 def page(*parts: str | nodes.Node) -> nodes.document:
@@ -30,6 +30,22 @@ def test_the_text_of_a_page_stays_the_same(between):
     assert document.astext() == before
     together = [node.astext() for node in document.findall(nodes.inline)]
     assert together == ([] if between == " or " else [f"{letter}{between.strip(' and')}" for letter in "abc"])
+
+
+def test_an_opening_bracket_stays_with_the_formula_after_it():
+    document = page("A sum (", formula("a"), ", ", formula("b"), " of “", formula("c"), "”).")
+    before = document.astext()
+    keep_punctuation(None, document)
+    assert document.astext() == before
+    assert [node.astext() for node in document.findall(nodes.inline)] == ["(a,", "“c”)."]
+
+
+@pytest.mark.parametrize(
+    ("tex", "short"),
+    [("a > 1", True), (r"\mathbb{E}\,\hat g^2", True), (r"\Sigma = I", True), (r"a + b + c + d = e + f + g", False)],
+)
+def test_no_line_ends_within_a_short_formula(tex, short):
+    assert is_short(tex) == short
 
 
 def test_formulas_in_titles_stay_as_they_are():

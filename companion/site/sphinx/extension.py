@@ -59,7 +59,7 @@ TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
 REPEATED = {"proof", "proof-content"}
-PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+")
+PUNCTUATION, OPENING = re.compile(r"[.,;:!?)\]’”]+"), re.compile(r"[(\[‘“]+$")
 DIRECTIVES = {
     "companion-api": ApiDirective,
     "companion-card": CardDirective,
@@ -194,19 +194,29 @@ def warn_of_empty_sections(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
-    """Put each formula and the punctuation after it into one element, so that no line begins with punctuation."""
+    """Put each formula and the punctuation around it into one element.
+
+    So no line begins with a comma, and none ends with an opening bracket.
+    """
     for formula in list(doctree.findall(nodes.math)):
         parent = formula.parent
-        position = parent.index(formula) + 1
-        after = parent[position] if position < len(parent) else None
+        position = parent.index(formula)
+        before = parent[position - 1] if position else None
+        after = parent[position + 1] if position + 1 < len(parent) else None
+        opening = OPENING.search(before.astext()) if isinstance(before, nodes.Text) else None
         mark = PUNCTUATION.match(after.astext()) if isinstance(after, nodes.Text) else None
-        if mark is None or isinstance(parent, nodes.title):
+        if not (opening or mark) or isinstance(parent, nodes.title):
             continue
-        # by position: texts are equal if their words are, and the same punctuation can follow several formulas
-        parent[position] = nodes.Text(mark.string[mark.end() :])
         together = nodes.inline(classes=["companion-unbroken"])
         formula.replace_self(together)
-        together += [formula, nodes.Text(mark[0])]
+        # by position: texts are equal if their words are, and the same punctuation can follow several formulas
+        if opening:
+            parent[position - 1] = nodes.Text(opening.string[: opening.start()])
+            together += nodes.Text(opening[0])
+        together += formula
+        if mark:
+            parent[position + 1] = nodes.Text(mark.string[mark.end() :])
+            together += nodes.Text(mark[0])
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -32,6 +32,8 @@ _MATHML = re.compile(
     r'<span class="katex-mathml"><math([^>]*)><semantics>(.*)<annotation .*?</annotation></semantics></math></span>'
 )
 _QUOTES = re.compile(r"""(?<=[\w-])="([^\s"'=<>`]*[^\s"'=<>`/;]);?"(?!/)""")
+# A formula of at most so many signs stays on one line.
+SHORT = 12
 logger = logging.getLogger(__name__)
 
 
@@ -102,9 +104,16 @@ def _stop(app: Sphinx, error: Exception | None) -> None:
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula in a line of text."""
-    translator.body.append(translator.starttag(node, "span", "", CLASS="math", **_source(node)))
+    classes = "math companion-short" if is_short(node.astext()) else "math"
+    translator.body.append(translator.starttag(node, "span", "", CLASS=classes, **_source(node)))
     translator.body.append(f"{_formula(translator, node, displayed=False)}</span>")
     raise nodes.SkipNode
+
+
+def is_short(tex: str) -> bool:
+    """Return whether a formula in TeX has so few signs that no line ends within it; longer ones break at relations."""
+    signs = re.sub(r"\\(?:[a-zA-Z]+|.)", "x", tex)
+    return len(re.sub(r"[\s{}^_]", "", signs)) <= SHORT
 
 
 def visit_displayed(translator: Any, node: nodes.math_block) -> None:
