@@ -143,10 +143,10 @@ origins:
   P: {name: the printed paper}
   H: {name: hearsay, second_hand: true}
 papers:
-  companion: {title: Words, versions: Numbers are those of the print.}
+  MU49: {title: Words, versions: Numbers are those of the print.}
 statements:
-  - {paper: companion, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P]}
-  - {paper: companion, item: 2, kind: theorem, number: Theorem 2, title: Slower, read: [H], pages: [index]}
+  - {paper: MU49, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P]}
+  - {paper: MU49, item: 2, kind: theorem, number: Theorem 2, title: Slower, read: [H], pages: [index]}
 """
 
 
@@ -157,9 +157,9 @@ def add_statements(project: Project, text: str) -> None:
     settings.write_text(settings.read_text().replace("science = []", 'science = []\nstatements = "book/list.yml"', 1))
     contents = project.root / "_toc.yml"
     contents.write_text(contents.read_text().replace("book/claims", "book/statements\n      - file: book/claims"))
-    (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} companion\n```\n")
-    add_to_front_page(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
-    edit_record(project, lambda record: record["claims"][0].update(source="[companion, Thm 2]"))
+    (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} MU49\n```\n")
+    add_to_front_page(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`MU49`.\n```")
+    edit_record(project, lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
 
 
 def test_statements_are_shown_with_their_origins(book: Project):
@@ -170,7 +170,7 @@ def test_statements_are_shown_with_their_origins(book: Project):
         name: (book.site("laptop") / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")
     }
     assert re.search(r"What we read: <a [^>]*>Lemma 1</a>, in the printed paper\.", pages["index"])
-    assert 'id="statement-companion-2"' in pages["statements"]
+    assert 'id="statement-mu49-2"' in pages["statements"]
     assert "hearsay" in pages["claims"]
     assert "second-hand" in pages["claims"]
 
@@ -290,8 +290,8 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
         assert "nowhere" in finished.stderr
         assert "Did you mean 'toy-rate'" in finished.stderr
         assert "have the anchor 'slow-words'" in finished.stderr
-        assert "Box 'slow' on index cites companion and has no row" in finished.stderr
-        assert "has the source [companion, Thm 2] and no row" in finished.stderr
+        assert "Box 'slow' on index cites MU49 and has no row" in finished.stderr
+        assert "has the source [MU49, Thm 2] and no row" in finished.stderr
 
 
 def test_notebook_without_a_run_fails(book: Project):
