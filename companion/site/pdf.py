@@ -52,8 +52,10 @@ CLIPPED = """() => {
     const page = document.querySelector('main').getBoundingClientRect();
     const clipped = (element) => {
         const box = element.getBoundingClientRect();
-        const scrolls = element.clientWidth && element.scrollWidth > element.clientWidth + 1;
-        return scrolls || box.right > page.right + 1 || box.left < page.left - 1;
+        const isFormula = element.matches('.katex');  // what a formula has outside its box is drawn, too
+        const scrolls = !isFormula && element.clientWidth && element.scrollWidth > element.clientWidth + 1;
+        const right = box.left + Math.max(box.width, isFormula ? element.scrollWidth : 0);
+        return scrolls || right > page.right + 1 || box.left < page.left - 1;
     };
     return [...document.querySelectorAll('pre, img, table, .katex')].filter(clipped).map((element) => {
         const start = (element.alt ?? element.textContent).trim().slice(0, 60);
