@@ -8,7 +8,7 @@ to be read again. The inventory of the site, `objects.inv`, lists the objects. A
 # Sphinx types its domains incompletely.
 # pyright: reportUnknownMemberType=false, reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -72,7 +72,7 @@ class BookDomain(Domain):
         """Forget a page."""
         self.pages.pop(docname, None)
 
-    def merge_domaindata(self, docnames: Iterable[str], otherdata: dict[str, Any]) -> None:
+    def merge_domaindata(self, docnames: Iterable[str], otherdata: Mapping[str, Any]) -> None:
         """Add the pages that another process has read."""
         self.pages.update({page: otherdata["pages"][page] for page in docnames if page in otherdata["pages"]})
 
