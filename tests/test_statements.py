@@ -75,6 +75,15 @@ def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(stat
     assert "Do25" in statements.cited_by("hay-freezes")
 
 
+def test_the_limit_of_freezing_is_a_heuristic_in_its_box_in_its_claim_and_on_its_page(statements):
+    assert statements.source_of("frozen-participation") == "heuristic"
+    (claim,) = [claim for claim in statements.claims if claim.box == "frozen-participation"]
+    assert claim.source == "heuristic"
+    limits = prose(PROJECT.notebook("exact_finite_prompt")).split("## Limits")[1].split("\n## ")[0]
+    (sentence,) = [line for line in limits.splitlines() if "{prf:ref}`frozen-participation`" in line]
+    assert "heuristic" in sentence
+
+
 # A proof that follows directly, on the page or folded.
 PROOF = re.compile(r"\s*(?:````\{dropdown\}[^\n]*\n)?```\{prf:proof\}\n(.*?)\n```\n", re.DOTALL)
 
