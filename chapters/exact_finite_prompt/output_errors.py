@@ -1,13 +1,13 @@
 """Exact and simulated mean square errors of the attention output, by size of the query and length of the prompt."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from chapters.exact_finite_prompt.plain_prompts import OutputsByLength
 from lib.attention import attend, fluctuation
@@ -54,6 +54,10 @@ def solve_output_errors(ray: QueryRay, taus: list[float], simulated: OutputsByLe
     return errors
 
 
-def at_lengths(function, queries, log_lengths) -> Float[np.ndarray, "lengths queries ..."]:
+def at_lengths(
+    function: Callable[[Array, float], Array],
+    queries: Float[Array, "queries d"],
+    log_lengths: Float[np.ndarray, " lengths"],
+) -> Float[np.ndarray, "lengths queries ..."]:
     """Return `function(query, log_length)` for all pairs, in a loop, because the library compiles the large parts."""
     return np.asarray([[function(query, log_length) for query in queries] for log_length in log_lengths])

@@ -14,7 +14,7 @@ SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
 # Seconds after which a stopped command exits, even if it is still cleaning up.
 PATIENCE = 10.0
 # Seconds after which a stop that Python dropped is raised again.
-AGAIN = 0.01
+RETRY_DELAY = 0.01
 
 _actions: list[Callable[[], Any]] = []
 
@@ -31,7 +31,7 @@ def listen() -> None:
     """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` once; a second signal ends the process.
 
     A terminal that is closed sends SIGHUP to this process, and not to its children, which have process groups of their
-    own. SIGHUP stays ignored under `nohup`.
+    own. SIGHUP stays ignored under `nohup`. A signal that arrives where Python drops exceptions is raised again.
     """
     for number in _stopping():
         signal.signal(number, _stop)
@@ -89,10 +89,10 @@ def _raise_dropped_stop(dropped: "sys.UnraisableHookArgs") -> None:
         raise stop
 
     signal.signal(stop.number, raise_stop)
-    threading.Timer(AGAIN, _send, [threading.get_ident(), stop.number]).start()
+    threading.Timer(RETRY_DELAY, _signal_main_thread, [threading.get_ident(), stop.number]).start()
 
 
-def _send(main_thread: int, number: int) -> None:
+def _signal_main_thread(main_thread: int, number: int) -> None:
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main_thread, number)
     else:  # Windows

@@ -191,8 +191,9 @@ def test_a_build_ends_with_all_its_processes(endless, number):
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
-def test_a_run_that_ignores_the_end_of_its_terminal_goes_on():
+def test_a_run_that_ignores_the_end_of_its_terminal_goes_on(monkeypatch):
     """`nohup` makes a process ignore SIGHUP."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # `listen` replaces it
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
