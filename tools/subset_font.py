@@ -38,7 +38,7 @@ RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
 # Formulas in pictures raise a prime and make it smaller, so it has to be large and on the line.
 PRIME, PRIME_SIZE = 0x2032, 1.6
 COMMON_FEATURES = ["kern", "liga"]
-FEATURES = [*COMMON_FEATURES, "ccmp", "locl", "mark", "mkmk"]
+FEATURES = [*COMMON_FEATURES, "ccmp", "mark", "mkmk"]
 
 
 def main(folder: Path) -> None:

@@ -23,7 +23,7 @@ from companion.project.repository import public_address
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
-LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*>(Fig\. \d+)<')
+LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*><span[^>]*>(Fig\. \d+)<')
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
     images.forEach(image => { if (image.checkVisibility()) image.loading = 'eager' });

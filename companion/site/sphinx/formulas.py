@@ -28,9 +28,7 @@ STYLE = "katex.css"
 _PROGRAM = Path(__file__).resolve().parents[1] / "katex" / "typeset.js"
 # Markup without which browsers read the same: a third of a formula of one letter.
 _NAMESPACE = re.compile(r' xmlns="[^"]*"')
-_MATHML = re.compile(
-    r'<span class="katex-mathml"><math([^>]*)><semantics>(.*)<annotation .*?</annotation></semantics></math></span>'
-)
+_ANNOTATED = re.compile(r"<semantics>(.*)<annotation .*?</annotation></semantics>")
 _QUOTES = re.compile(r"""(?<=[\w-])="([^\s"'=<>`]*[^\s"'=<>`/;]);?"(?!/)""")
 # A formula of at most so many signs stays on one line.
 SHORT = 12
@@ -78,7 +76,7 @@ def _typeset(process: int, request: str) -> str:
     answer = json.loads(node.stdout.readline())
     if "error" in answer:
         raise FormulaError(answer["error"])
-    slim = _MATHML.sub(r'<math class="katex-mathml"\1>\2</math>', _NAMESPACE.sub("", answer["html"]))
+    slim = _ANNOTATED.sub(r"\1", _NAMESPACE.sub("", answer["html"]))
     return _QUOTES.sub(r"=\1", slim)
 
 

@@ -30,6 +30,8 @@ LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
 AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
 SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
+# Spans around the words of code, which the book's style sheet treats like the code around them.
+WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 # Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
@@ -51,7 +53,7 @@ def slim(out: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, text in texts.items():
         slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
-        slimmer = ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM)
+        slimmer = WORD.sub(r"\1", ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM))
         slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
