@@ -40,6 +40,16 @@ def test_an_opening_bracket_stays_with_the_formula_after_it():
     assert [node.astext() for node in document.findall(nodes.inline)] == ["(a,", "“c”)."]
 
 
+def test_a_long_formula_contains_the_punctuation_around_it():
+    """The mark stays with the last part, and the formula may break before it."""
+    document = page("A sum (", formula("a + b + c + d = e + f + g"), "), and more.")
+    keep_punctuation(None, document)
+    assert document.astext() == r"A sum \text{(}a + b + c + d = e + f + g\text{),} and more."
+    parts = BeautifulSoup(typeset(next(document.findall(nodes.math)).astext(), displayed=False), "html.parser")
+    assert parts.select(".katex-base")[-1].get_text().endswith("g),")
+    assert not list(document.findall(nodes.inline))
+
+
 @pytest.mark.parametrize(
     ("tex", "short"),
     [("a > 1", True), (r"\mathbb{E}\,\hat g^2", True), (r"\Sigma = I", True), (r"a + b + c + d = e + f + g", False)],

@@ -36,7 +36,7 @@ from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
-from companion.site.sphinx.formulas import register_formulas
+from companion.site.sphinx.formulas import is_short, register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
@@ -194,9 +194,10 @@ def warn_of_empty_sections(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
-    """Put each formula and the punctuation around it into one element.
+    """Keep each formula and the punctuation around it together.
 
-    So no line begins with a comma, and none ends with an opening bracket.
+    So no line begins with a comma, and none ends with an opening bracket. A short formula and its punctuation are one
+    element without line breaks. A longer one, which may break at its relations, has the punctuation in its source.
     """
     for formula in list(doctree.findall(nodes.math)):
         parent = formula.parent
@@ -207,16 +208,19 @@ def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
         mark = PUNCTUATION.match(after.astext()) if isinstance(after, nodes.Text) else None
         if not (opening or mark) or isinstance(parent, nodes.title):
             continue
-        together = nodes.inline(classes=["companion-unbroken"])
-        formula.replace_self(together)
         # by position: texts are equal if their words are, and the same punctuation can follow several formulas
         if opening:
             parent[position - 1] = nodes.Text(opening.string[: opening.start()])
-            together += nodes.Text(opening[0])
-        together += formula
         if mark:
             parent[position + 1] = nodes.Text(mark.string[mark.end() :])
-            together += nodes.Text(mark[0])
+        around = (opening[0] if opening else "", mark[0] if mark else "")
+        if is_short(formula.astext()):
+            together = nodes.inline(classes=["companion-unbroken"])
+            formula.replace_self(together)
+            together += [part for part in (nodes.Text(around[0]), formula, nodes.Text(around[1])) if part.astext()]
+        else:
+            left, right = (rf"\text{{{signs}}}" if signs else "" for signs in around)
+            formula[:] = [nodes.Text(f"{left}{formula.astext()}{right}")]
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
