@@ -94,9 +94,12 @@ def larger_tokens_decay_slower_and_far_below_the_bound(table):
 
 
 def large_weights_become_rarer(table):
-    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
+    last = {}
+    for sigma, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
         assert falls(curve["value"][curve["value"].idxmax() :])
         assert curve["value"].iloc[-1] < curve["value"].iloc[0]
+        last[sigma] = curve["value"].iloc[-1]
+    assert falls([-last[sigma] for sigma in sorted(last)])
 
 
 def gradients_concentrate(table):

@@ -1,4 +1,4 @@
-r"""The output concentrates because prompts and queries with a large weight become rarer as the prompt grows.
+r"""Prompts and queries with a large weight become rarer as the prompt grows, and slowly if tokens are large.
 
 Two steps of the proof for Gaussian tokens. Left: the normalised partition function
 $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, the sum of the weights over its mean, so that the mean of $W$

@@ -32,7 +32,7 @@ PLACES = {
     FIXED: {"xytext": (-2, 8), "ha": "right"},
     ROOT: {"xytext": (-2, -30), "ha": "right"},
     LOGARITHM: {"xytext": (-2, -30), "ha": "right"},
-    BEST: {"xytext": (-2, 78), "ha": "right"},
+    BEST: {"xytext": (-2, 105), "ha": "right"},
     RETRAINED: {"xytext": (-14, -6), "ha": "right"},
 }
 LABELS = {FIXED: "unchanged", ROOT: r"$\times\sqrt{\ln\,L'/\ln\,L}$", LOGARITHM: r"$\times\ln\,L'/\ln\,L$"}
