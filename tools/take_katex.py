@@ -16,7 +16,7 @@ from pathlib import Path
 from fontTools.ttLib import TTFont
 from subset_font import ranges, write_part
 
-SITE = Path(__file__).resolve().parents[1] / "companion/site"
+SITE = Path(__file__).resolve().parents[1] / "companion/src/companion/site"
 ASSETS = SITE / "sphinx/assets"
 FACE = re.compile(r"@font-face\{([^}]*)\}")
 FILE = re.compile(r"fonts/KaTeX_([\w-]+)\.woff2")

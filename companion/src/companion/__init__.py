@@ -47,19 +47,18 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            missing_library(error.name, f"`companion.{name}`", "notebook"), name=error.name
-        ) from error
+        raise ModuleNotFoundError(missing_library(error.name, f"`companion.{name}`"), name=error.name) from error
     except AttributeError as error:  # `from companion import …` would report a missing name instead
         raise ImportError(f"{module} could not be imported: {error}") from error
 
 
-def missing_library(library: str | None, user: str, extra: str) -> str:
+def missing_library(library: str | None, user: str, extra: str = "") -> str:
     """Return the error message for a library that is not installed.
 
     Args:
       library: the import name of the library.
       user: what needs the library.
-      extra: the extra of this distribution that installs the library.
+      extra: the extra of `paper-companion` that installs the library, if one does.
     """
-    return f"{user} needs {library}, which is not installed. The distribution installs it with its extra `{extra}`."
+    distribution = f"paper-companion[{extra}]" if extra else "paper-companion"
+    return f"{user} needs {library}, which is not installed. `{distribution}` installs it."

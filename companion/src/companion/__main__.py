@@ -14,7 +14,7 @@ def main() -> None:
         try:
             from companion.cli import app
         except ModuleNotFoundError as error:
-            sys.exit(missing_library(error.name, "The command line", "book"))
+            sys.exit(missing_library(error.name, "The command line", "site"))
         app()
     except KeyboardInterrupt as stopped:
         print(signals.SENTENCE, file=sys.stderr)

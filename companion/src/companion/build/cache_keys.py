@@ -309,7 +309,6 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
     parameters, and the fonts, which are in the picture key.
     """
     path = project.root / file
-    packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]
     configuration = {MARK, CONTENTS, FILE, project.lock.name, UNUSED}
     return (
         file in configuration
@@ -318,7 +317,7 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
         or path.is_relative_to(project.profiles)
         or path.is_relative_to(dependencies.FONTS)
         or (path.is_relative_to(project.data(name)) and not _is_backup(path))
-        or (path.suffix == ".py" and any(path.is_relative_to(package) for package in packages))
+        or (path.suffix == ".py" and any(path.is_relative_to(folder) for folder in project.packages.values()))
         or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)
     )
 

@@ -229,9 +229,10 @@ def _execute(
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     log, kernels = staging / "kernel.log", []
     try:
+        path = os.pathsep.join(project.search_path)
         # with PYTHONSAFEPATH, the launcher of kernels would take the first folder of PYTHONPATH for the working folder
         # and remove it
-        visible = {**environment, "PYTHONPATH": str(project.root), "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
+        visible = {**environment, "PYTHONPATH": path, "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager(log, kernels) as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),

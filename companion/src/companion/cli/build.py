@@ -112,7 +112,7 @@ def _fork_server(project: Project, stale: Sequence[str]) -> Iterator[dict[str, s
     from companion.build import execution
 
     # modules that the server preloads read these variables before a runner can set them
-    environment = {**os.environ, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(project.search_path), "MPLBACKEND": "agg"}
     with (
         execution.socket_folder() as folder,
         processes.started(

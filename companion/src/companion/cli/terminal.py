@@ -19,7 +19,7 @@ from companion.cli import environment
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
-from companion.project.paths import Project
+from companion.project.paths import SOURCES, Project
 
 # The groups of commands in `companion --help`.
 BUILD_AND_READ = "Build and read"
@@ -99,9 +99,10 @@ def report_other_checkout() -> None:
         root = Project.here().root.resolve()
     except UserError:
         return
-    if (root / MACHINE.name / "__init__.py").is_file() and root / MACHINE.name != MACHINE:
+    own = root / SOURCES / MACHINE.name
+    if (own / "__init__.py").is_file() and own != MACHINE:
         errors.print(
-            f"[yellow]Note:[/] {escaped(MACHINE)} runs, and not {escaped(root / MACHINE.name)}. If the checkout was "
+            f"[yellow]Note:[/] {escaped(MACHINE)} runs, and not {escaped(own)}. If the checkout was "
             "copied or moved, `make` makes its environment again; `. .venv/bin/activate` activates it.",
             soft_wrap=True,
         )

@@ -19,6 +19,9 @@ from companion.project.configuration import FILE, Settings, has_table
 # The build graph of every book.
 WORKFLOW = Path(__file__).resolve().parents[1] / "build" / "workflow.smk"
 
+# Where the checkout of a book contains the sources of this package, if it does.
+SOURCES = Path("companion", "src")
+
 DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
 # The table of contents of Jupyter Book.
@@ -47,7 +50,7 @@ class Project:
           UserError: if neither is the checkout of a book.
         """
         start = Path.cwd()
-        for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
+        for folder in (start, *start.parents, *Path(__file__).resolve().parents[4:5]):
             if (folder / MARK).is_file() and has_table(folder / FILE):
                 _require_utf8(folder)
                 return cls(folder)
@@ -67,10 +70,16 @@ class Project:
         return tomllib.loads((self.root / FILE).read_text(encoding="utf-8"))["project"]
 
     @property
-    def packages(self) -> list[str]:
-        """The names of the packages in this checkout, which are installed together."""
-        own = ["companion"] if (self.root / "companion").is_dir() else []
-        return sorted([*own, *self.settings.science])
+    def packages(self) -> dict[str, Path]:
+        """The folders of the packages in this checkout, which are installed together, by package."""
+        folders = {name: self.root / name for name in self.settings.science}
+        own = {"companion": self.root / SOURCES / "companion"}
+        return dict(sorted({**folders, **{name: path for name, path in own.items() if path.is_dir()}}.items()))
+
+    @property
+    def search_path(self) -> list[str]:
+        """The folders of this checkout in which Python finds its packages."""
+        return list(dict.fromkeys([str(self.root), *(str(folder.parent) for folder in self.packages.values())]))
 
     def import_module(self, name: str) -> ModuleType:
         """Import and return a module of the book from this checkout; the book need not be installed.
@@ -90,15 +99,16 @@ class Project:
 
     def make_importable(self) -> None:
         """Put this checkout at the beginning of Python's search path, before the folders of PYTHONPATH."""
-        if sys.path[:1] != [str(self.root)]:
-            sys.path.insert(0, str(self.root))
+        own = self.search_path
+        if sys.path[: len(own)] != own:
+            sys.path[:0] = own
 
     def _require_own(self, package: str) -> None:
         """Raise a `UserError` if this checkout has a package that Python has imported from another folder."""
         module = sys.modules.get(package)
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         imported = next((Path(place) for place in places if place), None)
-        own = self.root / package
+        own = self.packages.get(package, self.root / package)
         if imported is None or not own.is_dir() or imported.resolve().is_relative_to(own.resolve()):
             return
         path = os.environ.get("PYTHONPATH")

@@ -55,8 +55,9 @@ def software(project: Project) -> dict[str, Any]:
 
 def version() -> str:
     """Return name, version and folder of the distribution with this package, as `NAME 0.1.0 (/a/folder)`."""
-    folder = Path(__file__).resolve().parents[2]
-    if (folder / FILE).is_file():  # a checkout, whose version may differ from the installed metadata
+    folder, checkout = (Path(__file__).resolve().parents[levels] for levels in (2, 3))
+    if (checkout / FILE).is_file():  # its version may differ from the installed metadata
+        folder = checkout
         project = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))["project"]
         return f"{project['name']} {project['version']} ({folder})"
     name = importlib.metadata.packages_distributions()["companion"][0]

@@ -15,7 +15,7 @@ from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.configuration import FILE
 from companion.project.notebooks import BOOTSTRAP_TAG
-from companion.project.paths import MARK, Project, relative
+from companion.project.paths import MARK, SOURCES, Project, relative
 
 # Plain Python. An error is one sentence: `SystemExit` has no traceback in a notebook. The clone comes first because a
 # notebook belongs to the code of the clone that contains it; `look_around` then compares the loaded modules.
@@ -25,10 +25,10 @@ import importlib.util
 {import_subprocess}import sys
 from pathlib import Path
 
-packages, clone = {packages}, Path.cwd().parent
-parts = ["{mark}", "{file}", *(f"{{name}}/__init__.py" for name in packages)]
+clone, packages = Path.cwd().parent, {packages}
+parts = ["{mark}", "{file}", *(f"{{folder}}/__init__.py" for folder in packages.values())]
 if Path.cwd().name == "{book}" and all((clone / part).is_file() for part in parts) and sys.path[0] != str(clone):
-    sys.path.insert(0, str(clone))
+    sys.path[:0] = {folders}
 spec = importlib.util.find_spec("{chapters}")
 missing = spec is None or spec.origin is None
 if missing:
@@ -37,11 +37,11 @@ try:
     from companion.authoring.bootstrap import look_around
 except ImportError as error:
     raise SystemExit(f"`companion` cannot be used: {{error}}. Is one next to the notebook? Rename it.") from error
-look_around(packages, "{name}", just_installed=missing)
+look_around([*packages], "{name}", just_installed=missing)
 """
 INSTALL = """\
-    wanted = "{wanted}"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", wanted]
+    wanted = {wanted}
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", *wanted]
     installed = subprocess.run(pip, check=False, capture_output=True, text=True)
     if installed.returncode:
         raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{installed.stderr}")
@@ -50,10 +50,12 @@ INSTALL = """\
 REFUSE = """\
     raise SystemExit(
         "This book is not installed here, and it has no public address yet to install it from. "
-        "Open the notebook in a clone of the book, in the folder `{book}`, or run `pip install -e .` in a clone."
+        "Open the notebook in a clone of the book, in the folder `{book}`, or run `pip install {editable}` in a clone."
     )"""
 # The extra of a book that installs the requirements of its notebooks, if the book has one.
 NOTEBOOK = "notebook"
+# The distribution of this package, and the folder of its project if a book's repository contains it.
+OWN, OWN_PROJECT = "paper-companion", SOURCES.parts[0]
 FORM = "https://github.com/<account>/<repository>"
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+"
 _DEFINITION = r'(?m)^(repository:[ \t]*\n(?:[ \t]+.*\n|[ \t]*#.*\n|\n)*?[ \t]+url:)[ \t]*(?:""|\'\'|[^\s#]*)'
@@ -106,14 +108,22 @@ def bootstrap_cell(project: Project) -> dict:
     """Return the hidden first code cell of every notebook of the book."""
     name, url = project.metadata["name"], public_address(project)
     extra = f"[{NOTEBOOK}]" if NOTEBOOK in project.metadata.get("optional-dependencies", {}) else ""
+    places = {package: relative(folder, project.root) for package, folder in project.packages.items()}
+    folders = [relative(Path(folder), project.root) for folder in project.search_path]
+    # the projects of this repository
+    own = (project.root / OWN_PROJECT / FILE).is_file()
+    wanted = [f"{name}{extra} @ git+{url}", *([f"{OWN} @ git+{url}#subdirectory={OWN_PROJECT}"] if own else [])]
     otherwise = (
-        INSTALL.replace("{wanted}", f"{name}{extra} @ git+{url}")
+        INSTALL.replace("{wanted}", json.dumps(wanted))
         if url
-        else REFUSE.replace("{book}", project.book.name)
+        else REFUSE.replace("{book}", project.book.name).replace(
+            "{editable}", f"-e ./{OWN_PROJECT} -e ." if own else "-e ."
+        )
     )
     source = BOOTSTRAP.format(
         import_subprocess="import subprocess\n" if url else "",
-        packages=json.dumps(project.packages),
+        packages=json.dumps(places),
+        folders="[{}]".format(", ".join("str(clone)" if at == "." else f'str(clone / "{at}")' for at in folders)),
         mark=MARK,
         file=FILE,
         book=project.book.name,

@@ -29,7 +29,7 @@ from companion.figures.tolerances import movement
 from companion.io import processes
 from companion.io.errors import UserError
 from companion.project.configuration import FILE, Settings, has_table
-from companion.project.paths import MARK, Build, Project
+from companion.project.paths import MARK, SOURCES, Build, Project
 
 # The exit codes of `companion run` with complete results: every claim holds, or some do not.
 COMPLETE = (0, 3)
@@ -249,8 +249,8 @@ def _checkout(project: Project) -> dict[str, Path]:
         *project.settings.science,
         *project.settings.inputs,
     ]
-    if project.root == MACHINE.parent:
-        parts.append(MACHINE.name)
+    if project.root / SOURCES == MACHINE.parent:
+        parts.append(f"{SOURCES.as_posix()}/{MACHINE.name}")
     return {part: project.root / part for part in parts}
 
 
@@ -260,6 +260,7 @@ def _installed() -> dict[str, Path]:
         folder = table.parent / IN_WHEEL
         if has_table(table) and folder.is_dir():
             # all packages together, because a single one next to a notebook would hide the installed one
-            packages = {package: MACHINE.parent / package for package in (*Settings.read(table).science, MACHINE.name)}
-            return {FILE: table, **{path.name: path for path in folder.iterdir()}, **packages}
+            packages = {package: MACHINE.parent / package for package in Settings.read(table).science}
+            own = {f"{SOURCES.as_posix()}/{MACHINE.name}": MACHINE}
+            return {FILE: table, **{path.name: path for path in folder.iterdir()}, **packages, **own}
     return {}

@@ -125,7 +125,8 @@ def _assemble(project: Project, profile: str, target: Site, content: dict[str, A
     atomic.write_text(build.site_begun, "")
     # settings of the user that would make warnings of Python errors, or the log undecodable, do not count
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
-    environment |= {PROFILE: profile, "PYTHONPATH": str(project.root), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
+    path = os.pathsep.join(project.search_path)
+    environment |= {PROFILE: profile, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
     with log.open("w", encoding="utf-8") as file:
         finished = subprocess.run(
             [*JUPYTER_BOOK, "build", ".", *STRICT, "--path-output", str(project.site_output(profile))],
