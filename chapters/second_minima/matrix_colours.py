@@ -1,15 +1,14 @@
 """Colours of the cells of a matrix with signed entries, and of the numbers written on them."""
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from companion.figures.style import INK
+from companion.figures.style import INK, contrast
 
 
 def readable_on(cell: tuple[float, ...]) -> str:
-    """Return the text colour for a cell of this colour: dark on light, or light on dark."""
-    return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
+    """Return the text colour for a cell of this colour: dark or light, whichever has the larger contrast."""
+    return max(INK.values(), key=lambda colour: contrast(colour, cell))
 
 
 def signed_colours() -> LinearSegmentedColormap:

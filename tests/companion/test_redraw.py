@@ -82,6 +82,16 @@ def test_a_new_colour_changes_pictures_and_record(desk):
     assert store.faults(desk.clone.project.published / "toy", "toy_error") == []
 
 
+def test_the_record_names_the_present_drawing_code(desk):
+    """The page of the figure finds its code by these names."""
+    size = "plt.subplots(figsize=(COLUMN, 4))"
+    desk.replace(FIGURE, size, "_empty()")
+    desk.replace(FIGURE, "    return figure\n", f"    return figure\n\n\ndef _empty():\n    return {size}\n")
+    assert desk.companion("redraw").code == 0
+    record = store.read_record(desk.clone.project.published / "toy", "toy_error")
+    assert "clone.toy.figures.toy_error._empty" in record.functions
+
+
 def test_undoing_an_edit_restores_the_bytes(desk, drawn):
     """A picture drawn from the stored table equals the one that the kernel drew."""
     desk.replace(FIGURE, *COLOUR)

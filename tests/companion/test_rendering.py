@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from companion.figures import rendering
-from companion.figures.style import style
+from companion.figures.style import INK, PAPER, contrast, legible, sequence, style
 
 
 def draw(table):
@@ -63,6 +63,21 @@ def test_a_png_has_few_colours_and_looks_the_same(files, table):
     assert len(files[".png"]) < 0.6 * len(original_png(table))
     assert np.abs(before - after).mean() < 1
     assert np.abs(before - after).max() < 64
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_labels_in_the_colours_of_curves_can_be_read(theme):
+    """The faintest colour is moved towards the text colour; a colour with enough contrast stays."""
+    with style(theme):
+        faintest, *_, strongest = sequence(5)
+        assert contrast(faintest, PAPER[theme]) < 4.5 <= contrast(legible(faintest), PAPER[theme]) < 6
+        assert legible(strongest) == pytest.approx(strongest[:3])
+        assert legible(INK[theme]) == pytest.approx(plt.matplotlib.colors.to_rgb(INK[theme]))
+
+
+def test_the_contrast_of_black_and_white_is_21():
+    assert contrast("black", "white") == pytest.approx(21) == contrast("white", "black")
+    assert contrast("#777777", "white") == pytest.approx(4.48, abs=0.01)  # the example of WCAG's explanations
 
 
 def test_the_title_of_an_svg_is_the_headline_in_plain_text(files):

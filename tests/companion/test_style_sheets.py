@@ -22,11 +22,14 @@ WORDS = {"shown", "also-shown"}
         ("@font-face{font-family:lost}", True),
         ("@keyframes lost{from{color:red}}", True),
         ('.shown::after{content:"}.lost{"}', True),
-        (".bs-tooltip-auto{color:red}", True),
     ],
 )
 def test_only_rules_for_unknown_classes_are_removed(rule, kept):
     assert reduced(rule, WORDS) == (rule if kept else "")
+
+
+def test_rules_for_composed_classes_are_kept():
+    assert reduced(".made-0{color:red} .mad{color:red}", WORDS, ("made-",)) == ".made-0{color:red}"
 
 
 def test_unknown_selectors_are_removed_from_a_list():
@@ -36,11 +39,12 @@ def test_unknown_selectors_are_removed_from_a_list():
 def test_classes_of_scripts_and_licences_are_kept(tmp_path):
     static = tmp_path / "_static"
     static.mkdir()
-    (static / "page.js").write_text('node.classList.add("by-script");')
+    (static / "page.js").write_text('node.classList.add("by-script", `composed-${name}`);')
     sheet = static / "a.css"
-    sheet.write_text("/*! a licence */ /* a comment */ .by-script{color:red} .on-page{color:red} .lost{color:red}")
+    kept = ".by-script{color:red}.on-page{color:red}.composed-a{color:red}"
+    sheet.write_text(f"/*! a licence */ /* a comment */ {kept} .lost{{color:red}}")
     slim_sheets(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
-    assert sheet.read_text() == "/*! a licence */.by-script{color:red}.on-page{color:red}"
+    assert sheet.read_text() == f"/*! a licence */{kept}"
 
 
 def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):

@@ -96,6 +96,20 @@ def test_the_needle_agrees_with_the_library(float64, lab: Page):
     np.testing.assert_allclose(shown["largest_score"], sl.best_risk(tasks, sl.hardmax), rtol=SHOWN + OFF)
 
 
+def test_each_curve_of_the_needle_has_the_colour_of_its_value(lab: Page):
+    names = ("softmax", "linear", "element_wise", "largest_score")
+    curves = [
+        lab.locator(f"#fig-live-needle .lab-c{place}").first.evaluate("node => getComputedStyle(node).stroke")
+        for place in range(len(names))
+    ]
+    assert len(set(curves)) == len(names)
+    for name, colour in zip(names, curves, strict=True):
+        border = lab.locator(f"#fig-live-needle .lab-of-{name}").evaluate(
+            "node => getComputedStyle(node).borderLeftColor"
+        )
+        assert border == colour, name
+
+
 def test_the_valley_agrees_with_the_library(float64, lab: Page):
     rng = random.Random(3)
     dimensions, noises, lengths = (1, 2, 5, 10), (0.0, 0.1, 1.0), (0.85, 2.0, 3.65, 5.95)

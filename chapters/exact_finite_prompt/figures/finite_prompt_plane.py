@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import WIDE, label
+from companion.figures.style import WIDE
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Steps of the colour scale, as powers of ten: finest near one, where the functions change most visibly.
@@ -120,5 +120,13 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.grid(False)
     panels[0].set_ylabel(r"$\ln L$")
     tau = 0.58 * taus.max()
-    label(panels[0], tau, tau**2 / 2, r"$\tau=\sqrt{2\,\ln L}$", "k", xytext=(8, -16))
+    panels[0].annotate(
+        r"$\tau=\sqrt{2\,\ln L}$",
+        (tau, tau**2 / 2),
+        (10, -22),
+        textcoords="offset points",
+        fontsize=11,
+        color="k",
+        path_effects=[withStroke(linewidth=3.5, foreground=lines.to_rgba(-0.25))],
+    )
     return figure

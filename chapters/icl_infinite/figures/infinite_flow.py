@@ -171,5 +171,5 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(curve["time"], shown, dash, linewidth=2, label=name)
         panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floors[column], 3))
         few_decades(panel)
-    panels[1].legend(loc="lower left", fontsize=9, handlelength=1.6)
+    panels[1].legend(loc="lower left", fontsize=9, handlelength=3.2)
     return figure

@@ -1,7 +1,7 @@
 r"""Linear attention sets the relevant token against the sum of the others, softmax against the largest of them.
 
-Schematic. Bars are scores; that of the relevant token (dark) is larger by $\sqrt\nu$ on average. Left: in linear
-attention the contributions of the other tokens add up. Their signs are random, so the sum of $L$ is of order
+Schematic. Bars are scores; that of the relevant token, the first bar, is larger by $\sqrt\nu$ on average. Left: in
+linear attention the contributions of the other tokens add up. Their signs are random, so the sum of $L$ is of order
 $\sqrt L$, and $\nu$ must be of order $L$. Right: softmax weights grow exponentially with the score, so only the
 largest other score counts. It is near $\sqrt{2\ln L}$, and $\nu>2\ln L$ is enough.
 

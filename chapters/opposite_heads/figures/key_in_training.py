@@ -134,5 +134,13 @@ def draw(table: pd.DataFrame) -> Figure:
     lines = {WORDS[step]: legend_line("-", 1.4) for step in STEP_COLOURS}
     for line, colour in zip(lines.values(), STEP_COLOURS.values(), strict=True):
         line.set_color(colour)
-    legend_with(axes, {**lines, "from the optimum": legend_line("--", 1.4)}, loc="upper right", ncols=2)
+    legend_with(
+        axes,
+        {**lines, "from the optimum": legend_line("--", 1.4)},
+        loc="upper right",
+        ncols=2,
+        frameon=True,
+        framealpha=1,
+        edgecolor="none",
+    )
     return figure

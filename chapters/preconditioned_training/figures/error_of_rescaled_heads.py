@@ -99,8 +99,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axvline(0.5, color=ink(), linestyle=":", linewidth=1)
     axes.axvline(1.0, color=ink(), linestyle="-", linewidth=1)
-    label(axes, 1.0, 2.3, "balanced\noptimum", ink(), xytext=(8, 0))
-    label(axes, 0.5, 2.3, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
+    label(axes, 1.0, 2.5, "balanced\noptimum", ink(), xytext=(8, 0))
+    label(axes, 0.5, 2.5, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
     axes.set(
         xscale="log",
         yscale="log",

@@ -2,11 +2,11 @@ r"""The less the scores of a head spread, the more of its output is linear; on l
 
 The horizontal axis is the spread $\hat\tau$ of the scores of a head in units of $\sqrt{2\ln L}$, where softmax freezes
 (dashed; dotted: half of it). The vertical axis is the share $R^2$ of the variation of its outputs that the Gaussian
-prediction explains. Each pale path is one head on prompts of growing length, with a point at the longest; arrows show
+prediction explains. Each faint path is one head on prompts of growing length, with a point at the longest; arrows show
 the direction for six heads. Crosses: the same heads at this length on Gaussian tokens with the mean and covariance of
 their keys and values.
 
-Alt: Scatter of points falling from the upper left to the lower right, each at the end of a pale path; six paths are
+Alt: Scatter of points falling from the upper left to the lower right, each at the end of a faint path; six paths are
 arrows. Crosses fall likewise and are above the points on the left.
 """
 
@@ -157,7 +157,7 @@ def draw(table: pd.DataFrame) -> Figure:
     shown = set(zip(arrows["layer"], arrows["head"], strict=True))
     for name, path in table.sort_values("length").groupby(["layer", "head"]):
         points = path[["ratio", "share"]].to_numpy()
-        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.15)
+        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.3)
         if name in shown:
             look = {"arrowstyle": "-|>", "color": TEXT, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 4}
             axes.annotate("", points[-1], points[-2], arrowprops=look)
@@ -177,7 +177,7 @@ def draw(table: pd.DataFrame) -> Figure:
     marks = {
         "on Gaussian tokens": Line2D([], [], color=GAUSSIAN, marker="x", linestyle=""),
         "on the text, longest prompts": Line2D([], [], color=TEXT, marker="o", linestyle=""),
-        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.5),
+        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.3),
     }
     axes.legend(list(marks.values()), list(marks), loc="upper right")
     return figure

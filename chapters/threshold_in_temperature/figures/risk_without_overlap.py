@@ -72,9 +72,9 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 2.0, 1.6, "worse than the output 0", "C1", xytext=(0, 0), ha="center", fontsize=12)
     label(axes, table["temperature"].max(), 1, "output 0", ink())
     for x, words in ((0.65, "cold"), (2.0, "hot")):
-        label(axes, x, 0.93, words, ink(), xytext=(0, 0), ha="center")
-    axes.axvline(1, ymax=0.55, color=ink(), linewidth=1)
+        label(axes, x, 0.86, words, ink(), xytext=(0, 0), ha="center")
+    axes.axvline(1, ymax=0.6, color=ink(), linewidth=1)
     axes.set(xlabel=r"temperature $\sqrt{2\,\ln L}/\tau$", ylabel="excess risk, relevant token not found")
-    axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.9, 1.05 * table["risk"].max()))
+    axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.8, 1.05 * table["risk"].max()))
     legend_with(axes, {r"limit $L\to\infty$": legend_line("--", 1.5)}, loc="upper right")
     return figure

@@ -30,10 +30,10 @@ POWERS = {ROOT: ROOT_POWER, LOGARITHM: FULL_POWER}
 # Where the curves of the left panel are labelled, from their last points.
 PLACES = {
     FIXED: {"xytext": (-2, 8), "ha": "right"},
-    ROOT: {"xytext": (-2, -30), "ha": "right"},
+    ROOT: {"xytext": (-2, -34), "ha": "right"},
     LOGARITHM: {"xytext": (-2, -30), "ha": "right"},
     BEST: {"xytext": (-2, 105), "ha": "right"},
-    RETRAINED: {"xytext": (-14, -6), "ha": "right"},
+    RETRAINED: {"xytext": (-22, 4), "ha": "right"},
 }
 LABELS = {FIXED: "unchanged", ROOT: r"$\times\sqrt{\ln\,L'/\ln\,L}$", LOGARITHM: r"$\times\ln\,L'/\ln\,L$"}
 
@@ -169,7 +169,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.axvline(trained, color=ink(), linewidth=1, linestyle=":")
         panel.set(xscale="log", xlabel="prompt length in use, $L'$")
     left.set(yscale="log", ylabel="risk, $R_{L'}$")
-    left.annotate(" trained here", (trained, 0), xycoords=("data", "axes fraction"), va="bottom", color=ink())
+    left.annotate(" trained here", (trained, 0.02), xycoords=("data", "axes fraction"), va="bottom", color=ink())
     few_decades(left)
     right.set(yscale="log", ylabel="factor on the scores")
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])

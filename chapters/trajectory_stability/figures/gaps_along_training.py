@@ -104,7 +104,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xlabel="prompt length $L$", title=title)
         low, high, top = part["length"].min(), part["length"].max(), 1.7 * part["gap"].max()
         power_line(panel, part["length"], top, power, style)
-        middle, place = low * (high / low) ** 0.3, {"xytext": (6, 7), "ha": "left"}
+        middle, place = low * (high / low) ** 0.06, {"xytext": (8, 2), "ha": "left"}
         label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")

@@ -1,7 +1,7 @@
 r"""The risk at the end of training approaches that of infinite prompts nearly like $1/L$.
 
 Left: the risk $R_L(\theta_L(t))$ against time for the task with sign covariates, computed from the new prompts of each
-step and averaged over runs (pale) with its moving average over nine recorded times, and $R_\infty(\theta_\infty(t))$
+step and averaged over runs (thin) with its moving average over nine recorded times, and $R_\infty(\theta_\infty(t))$
 (dashed). Right: the excess at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, for all sub-Gaussian
 tasks, with linear regressions in blue. It is a mean over the last quarter of training, with two standard errors. The
 dotted line is $1/L$.
@@ -110,7 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         path = curves[curves["length"] == length]
         average = path["risk"].rolling(WINDOW, center=True, min_periods=WINDOW).mean()
-        left.plot(path["time"], path["risk"], color=colour, linewidth=0.8, alpha=0.35)
+        left.plot(path["time"], path["risk"], color=colour, linewidth=0.8, alpha=0.5)
         left.plot(path["time"], average, color=colour, linewidth=2.2)
         # the label is at the mean height of the noisy end
         label(left, path["time"].iloc[-1], path["risk"].iloc[-len(path) // 4 :].mean(), f"$L={length:g}$", colour)

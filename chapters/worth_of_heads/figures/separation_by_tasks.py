@@ -92,7 +92,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylabel="ratio of two errors")
     tasks, end = table["tasks"], table.iloc[-1]
     axes.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)
-    axes.axhline(math.e, color=ink(), linestyle=":", linewidth=1.3)
+    axes.plot([tasks.min(), end["tasks"]], [math.e, math.e], color=ink(), linestyle=":", linewidth=1.3)
     axes.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
     axes.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
     error_bars(axes, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")

@@ -10,6 +10,8 @@ from companion.figures import mathtext_cache, rendering, store, table_io
 from companion.figures.record import FigureRecord, RunRecord
 from companion.io import atomic
 from companion.io.errors import UserError, did_you_mean
+from companion.project import slicing
+from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 
@@ -43,6 +45,7 @@ def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> 
             new = staging / name
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(project.root, project.settings.science)
+            run = _with_present_names(run, project, module.__name__, library)
             frame = table_io.read_csv(table, run.columns)
             mathtext_cache.parse_once()
             drawn = rendering.write_set(new, module, frame, run, library)
@@ -59,6 +62,17 @@ def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> 
     if profile != DEFAULT_PROFILE:
         return []
     return publication_policy.publish_figures(project, name, figure).replaced
+
+
+def _with_present_names(run: RunRecord, project: Project, module: str, library: Library) -> RunRecord:
+    """Return the record with the present names of the functions and files behind the figure.
+
+    A function that only draws can be renamed or moved without a new run, and the site shows the code of these names.
+    """
+    cells = Notebook.named(project, run.notebook).code
+    steps = slicing.steps_of(cells, run.figure, project.settings.science)
+    functions, files = library.shown(module, steps.functions), library.files([module, *steps.functions])
+    return run.model_copy(update={"functions": tuple(functions), "sources": tuple(files)})
 
 
 def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:

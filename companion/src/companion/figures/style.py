@@ -14,9 +14,10 @@ import seaborn as sns
 from cycler import cycler
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
-from matplotlib.typing import LineStyleType
+from matplotlib.typing import ColorType, LineStyleType
 
 from companion.analysis.dependencies import FONTS
 
@@ -74,7 +75,7 @@ def style(theme: Theme) -> Generator[None]:
         "mathtext.rm": FACE,
         "savefig.facecolor": paper,
         "svg.fonttype": "path",
-        "svg.hashsalt": "large-prompt-attention",
+        "svg.hashsalt": "companion",
         "text.color": ink,
         "xtick.color": ink,
         "ytick.color": ink,
@@ -105,6 +106,8 @@ def sequence(n: int) -> list[tuple[float, float, float, float]]:
     return [ramp(position) for position in (positions[::-1] if dark else positions)]
 
 
+# The contrast of text that WCAG asks for at level AA.
+LEAST = 4.5
 # Distinguishable in print and by colour-blind readers.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -120,13 +123,35 @@ def power_of_ten(number: float) -> str:
     return f"10^{{{exponent}}}" if number == 10.0**exponent else f"{number:g}"
 
 
-def label(axes: Axes, x: float, y: float, text: str, colour: str, **look: Any) -> None:
-    """Write `text` next to a point of a curve, in the curve's colour.
+def label(axes: Axes, x: float, y: float, text: str, colour: ColorType, **look: Any) -> None:
+    """Write `text` next to a point of a curve, in the curve's colour, made `legible`.
 
     The text is to the right of the point unless `look`, as in `axes.annotate`, moves it.
     """
     look = {"xytext": (6, 0), "ha": "left", "va": "center", "fontsize": 11} | look
-    axes.annotate(text, (x, y), textcoords="offset points", color=colour, annotation_clip=False, **look)
+    axes.annotate(text, (x, y), textcoords="offset points", color=legible(colour), annotation_clip=False, **look)
+
+
+def legible(colour: ColorType) -> tuple[float, float, float]:
+    """Return the colour, mixed with as much of the text colour as its contrast against the paper needs."""
+    paper, text = mpl.rcParams["axes.facecolor"], to_rgb(ink())
+    for share in np.linspace(0, 1, 21):
+        red, green, blue = ((1 - share) * part + share * end for part, end in zip(to_rgb(colour), text, strict=True))
+        if contrast((red, green, blue), paper) >= LEAST:
+            return red, green, blue
+    return text
+
+
+def contrast(one: ColorType, other: ColorType) -> float:
+    """Return the contrast ratio of two colours by the Web Content Accessibility Guidelines (WCAG), from 1 to 21."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: ColorType) -> float:
+    part = np.asarray(to_rgb(colour))
+    linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def legend_line(linestyle: LineStyleType, linewidth: float = 2.0) -> Line2D:

@@ -52,7 +52,7 @@ def citation(project: Project, key: str, title: str, kind: str, target: str) -> 
     fields = {
         "author": "{" + html.escape(str(about.get("author", ""))) + "}",
         "title": html.escape(" ".join(title.split()).rstrip(".")),
-        "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'),
+        "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'.replace("_", r"\_")),
         "year": YEAR,
         "note": f"Version {VERSION}{NOTE}",
         **({"url": html.escape(address + target)} if address else {}),

@@ -115,7 +115,7 @@ class FigureDirective(SphinxDirective):
         else:
             texts = {
                 "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
-                "code": CODE.format(code=_code(project, record), figure=name),
+                "code": CODE.format(code=_code(project, record), figure=name, command=_command(record)),
                 "data": _data(folder, figure, record),
                 "parameters": _parameters(project, record) if record.parameters else "",
                 "origin": origin,
@@ -149,6 +149,12 @@ def _verdict(record: FigureRecord) -> str:
 CODE = """
 {code}
 ```{{companion-used}} {figure}
+```
+
+With a clone of the book, this command recomputes the figure:
+
+```sh
+{command}
 ```
 """
 
@@ -260,9 +266,13 @@ def _parameters(project: Project, record: FigureRecord) -> str:
         (f"`{name}`", code(f"{value}"), escaped_formulas(fields[name].description or ""))
         for name, value in record.parameters.items()
     ]
-    command = f"companion run {record.notebook} --figure {record.figure}"
-    other = f"Recompute this figure: `{command}`; with other values: `{command} -p name=value`."
+    command = f"{_command(record)} -p name=value"
+    other = f"With a clone of the book, this command recomputes the figure with another value: `{command}`."
     return f"{table(('parameter', 'value', 'meaning'), rows)}\n\n{other}"
+
+
+def _command(record: FigureRecord) -> str:
+    return f".venv/bin/companion run {record.notebook} --figure {record.figure}"
 
 
 def _origin(project: Project, profile: str, record: FigureRecord) -> str:

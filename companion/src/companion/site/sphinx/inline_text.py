@@ -24,6 +24,8 @@ SIDES = {"=": "", "≤": "at most ", "≥": "at least "}
 MANY = 1000
 # Prefix of the anchors of figures.
 ANCHOR = "fig-"
+# Code in backticks, with its backticks.
+CODE = re.compile(r"(`[^`]+`)")
 # Characters that are markup in a line of MyST. `table` escapes bars.
 MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 # Markup in a caption: mathematics, and roles with their content.
@@ -83,10 +85,15 @@ def escaped(text: str) -> str:
 
 
 def escaped_formulas(text: str) -> str:
-    """Return a plain sentence in MyST, with its formulas set as mathematics as `typeset` does."""
+    """Return a plain sentence in MyST, with formulas set as mathematics by `typeset` and with code in backticks."""
+    words = CODE.split(" ".join(text.split()))
+    return "".join(part if place % 2 else _escaped_formulas(part) for place, part in enumerate(words))
+
+
+def _escaped_formulas(text: str) -> str:
     return "".join(
         MARKUP.sub(lambda sign: f"\\{sign[0]}", part) if kind == "text" else f"{{{ROLES[kind]}}}`{part}`"
-        for kind, part in split_formulas(" ".join(text.split()))
+        for kind, part in split_formulas(text)
         if part
     )
 

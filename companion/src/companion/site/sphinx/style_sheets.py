@@ -23,8 +23,8 @@ ARGUMENTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")
 LINK = re.compile(r'\s*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?:]*)[^"]*"[^>]*>')
 IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
 ADDRESS = re.compile(r"""url\((["']?)(?!data:|https?:|#)([^"')]+)\1\)""")
-# A script of the theme composes these: `bs-tooltip-auto`.
-COMPOSED = re.compile(r"bs-\w+-auto")
+# The beginning of names that a script composes, such as `bs-` of `bs-${placement}-auto`.
+COMPOSED = re.compile(r"([a-zA-Z][\w-]*-[\w-]*)\$\{")
 # At-rules that contain rules.
 GROUPS = ("@media", "@supports", "@layer", "@container")
 
@@ -32,12 +32,15 @@ GROUPS = ("@media", "@supports", "@layer", "@container")
 def slim_sheets(out: Path, pages: Iterable[str]) -> None:
     """Remove from the style sheets of the site in `out` the rules for classes that no page or script has."""
     words = {name for page in pages for match in CLASSES.findall(page) for name in " ".join(match).split()}
+    beginnings: set[str] = set()
     for script in out.rglob("*.js"):
-        words |= set(WORD.findall(script.read_text(encoding="utf-8")))
+        text = script.read_text(encoding="utf-8")
+        words |= set(WORD.findall(text))
+        beginnings |= set(COMPOSED.findall(text))
     for sheet in (out / "_static").rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")
         licences = LICENCE.findall(text)
-        slimmer = "".join([*licences, reduced(LICENCE.sub("", text), words)])
+        slimmer = "".join([*licences, reduced(LICENCE.sub("", text), words, tuple(beginnings))])
         if slimmer != text:
             sheet.write_text(slimmer, encoding="utf-8")
 
@@ -65,18 +68,24 @@ def _standing_alone(sheet: Path, folder: Path) -> str:
     return ADDRESS.sub(lambda found: f"url({os.path.relpath(sheet.parent / found[2], folder)})", text)
 
 
-def reduced(sheet: str, words: set[str]) -> str:
-    """Return a style sheet without comments and without the rules for classes that are not in `words`."""
+def reduced(sheet: str, words: set[str], beginnings: tuple[str, ...] = ()) -> str:
+    """Return a style sheet without comments and without the rules for unknown classes.
+
+    Args:
+      sheet: the style sheet.
+      words: the known classes.
+      beginnings: the beginnings of further known classes, whose names scripts compose.
+    """
     parts: list[str] = []
     for prelude, body in _rules(COMMENT.sub("", sheet)):
         if body is None:
             parts.append(f"{prelude};")
         elif prelude.startswith(GROUPS):
-            if inner := reduced(body, words):
+            if inner := reduced(body, words, beginnings):
                 parts.append(f"{prelude}{{{inner}}}")
         elif prelude.startswith("@"):
             parts.append(f"{prelude}{{{body}}}")
-        elif selectors := [selector for selector in _selectors(prelude) if _can_match(selector, words)]:
+        elif selectors := [selector for selector in _selectors(prelude) if _can_match(selector, words, beginnings)]:
             parts.append(f"{','.join(selectors)}{{{body}}}")
     return "".join(parts)
 
@@ -117,8 +126,8 @@ def _selectors(prelude: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _can_match(selector: str, words: set[str]) -> bool:
+def _can_match(selector: str, words: set[str], beginnings: tuple[str, ...]) -> bool:
     while (plain := ARGUMENTS.sub("", selector)) != selector:
         selector = plain
     names = [name.replace("\\", "") for name in CLASS.findall(re.sub(r"\[[^\]]*\]", "", selector))]
-    return all(name in words or COMPOSED.fullmatch(name) for name in names)
+    return all(name in words or name.startswith(beginnings) for name in names)
