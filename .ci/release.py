@@ -1,7 +1,7 @@
 """What a release consists of, from a built checkout: `release.py FOLDER` after `make book`.
 
-Archives of the site, the published figures and the executed notebooks, the wheel and the source distribution, a list of
-all that is in the environment (CycloneDX), and the digests of them all. Archives of the same files are the same bytes:
+Archives of the site, the published figures and the executed notebooks, the wheels and the source distributions, a list
+of all that is in the environment (CycloneDX), and the digests of them all. Archives of the same files are the same bytes:
 names are sorted, owners left out, and times are those of the last commit.
 """
 
@@ -58,9 +58,11 @@ def digests(folder: Path) -> None:
 
 
 def distributions(out: Path, time: int) -> None:
-    """The wheel and the source distribution."""
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "SOURCE_DATE_EPOCH": str(time)})
+    """The wheels and the source distributions of the book and of its tool."""
+    for project in (ROOT, ROOT / "companion"):
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, project]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time)}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
 
 def bill_of_materials(program: str, out: Path, time: int) -> None:

@@ -1,4 +1,4 @@
-"""Every notebook from the wheel, outside the checkout, with plain papermill: `wheel.py lowest` or `wheel.py newest`.
+"""Every notebook from the wheels, outside the checkout, with plain papermill: `wheel.py lowest` or `wheel.py newest`.
 
 `lowest` installs the lowest versions that `pyproject.toml` allows, `newest` the newest there are. Small sizes (profile
 `smoke`); a cell that fails, a claim that does not hold and a figure that is missing end it with exit code 1.
@@ -23,6 +23,8 @@ from companion.project.parameters import resolve
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[1]
+# The folders of the book's project and of the tool's.
+PROJECTS = (".", "companion")
 PROFILE = "smoke"
 # What a reader has who opens notebooks by hand; not ours to bound.
 READER = ["papermill", "ipykernel"]
@@ -30,22 +32,27 @@ READER = ["papermill", "ipykernel"]
 
 def lowest() -> list[str]:
     """The lower bounds of what notebooks need, as pins."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["notebook"]])
+    book, tool = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"] for folder in PROJECTS
+    )
+    lines = [*book["dependencies"], *book["optional-dependencies"]["notebook"], *tool["dependencies"]]
+    needed = map(Requirement, dict.fromkeys(lines))
     return [
         f"{one.name}=={bound.version}" for one in needed for bound in one.specifier if bound.operator.startswith(">=")
     ]
 
 
 def install(python: str, versions: str, folder: Path) -> Path:
-    """A fresh environment with the wheel in it; its programs."""
-    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", folder / "wheels"], cwd=ROOT, check=True)
-    (wheel,) = (folder / "wheels").glob("*.whl")
+    """A fresh environment with both wheels in it; its programs."""
+    for project in PROJECTS:
+        command = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "wheels", project]
+        subprocess.run(command, cwd=ROOT, check=True)
+    tool, book = sorted((folder / "wheels").glob("*.whl"), key=lambda wheel: wheel.name.startswith("large"))
     subprocess.run([python, "-m", "venv", folder / "environment"], check=True)
     programs = folder / "environment" / "bin"
     pins = folder / "constraints.txt"
     pins.write_text("\n".join(lowest() if versions == "lowest" else []), encoding="utf-8")
-    wanted = [f"{wheel}[notebook]", *READER, "--constraint", pins]
+    wanted = [f"{book}[notebook]", tool, *READER, "--constraint", pins]
     subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", "--upgrade", *wanted], check=True)
     subprocess.run([programs / "python", "-m", "pip", "list"], check=True)
     return programs

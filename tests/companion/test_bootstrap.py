@@ -16,7 +16,7 @@ from companion.project import repository
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ["chapters", "companion", "lib"]
+PACKAGES = {"chapters": "chapters", "companion": "companion/src/companion", "lib": "lib"}
 
 
 def cell_with(url):
@@ -43,7 +43,8 @@ def first_cell(folder, *places, then="", cell=CELL):
     """Run the cell in `folder`; Python finds packages there, then in `places`."""
     command = [sys.executable, "-S", "-c", f"{cell}\n{then}"]
     # without site-packages, whose packages must not be found
-    environment = {"PYTHONPATH": ":".join(map(str, places)), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = [str(folder) for place in places for folder in (place, place / "companion/src")]
+    environment = {"PYTHONPATH": ":".join(path), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 
@@ -79,7 +80,8 @@ def test_failure_of_pip_stops_the_notebook(pip):
     assert finished.stderr == (
         "pip could not install this book, and nothing below can run. It says:\nno route to host\n\n"
     )
-    wanted = "large-prompt-attention[notebook] @ git+https://github.com/no--body/book"
+    address = "@ git+https://github.com/no--body/book"
+    wanted = f"large-prompt-attention[notebook] {address} paper-companion {address}#subdirectory=companion"
     assert (folder / "arguments").read_text() == f"install --quiet {wanted}"
 
 
@@ -90,7 +92,8 @@ def test_while_the_address_is_unset_nothing_is_installed(pip):
     assert (finished.returncode, finished.stdout) == (1, "")
     assert finished.stderr == (
         "This book is not installed here, and it has no public address yet to install it from. "
-        "Open the notebook in a clone of the book, in the folder `book`, or run `pip install -e .` in a clone.\n"
+        "Open the notebook in a clone of the book, in the folder `book`, or run "
+        "`pip install -e ./companion -e .` in a clone.\n"
     )
     assert not (folder / "arguments").exists()
 
@@ -104,7 +107,7 @@ def test_a_folder_without_a_package_is_not_taken_for_the_book(pip):
 
 def test_packages_that_pip_installed_are_imported_at_once(pip):
     """In the same kernel."""
-    folder = pip(f"[Path(name).symlink_to(Path({str(ROOT)!r}) / name) for name in {PACKAGES}]")
+    folder = pip(f"[Path(name).symlink_to(Path({str(ROOT)!r}) / at) for name, at in {PACKAGES}.items()]")
     finished = first_cell(folder, then="import chapters; print(missing, chapters.__name__)")
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "True chapters\n", "")
 
@@ -128,7 +131,8 @@ def small_clone(root):
     for name in ("chapters", "lib"):
         (root / name).mkdir(parents=True)
         (root / name / "__init__.py").touch()
-    shutil.copytree(ROOT / "companion", root / "companion", ignore=shutil.ignore_patterns("__pycache__"))
+    own = PACKAGES["companion"]
+    shutil.copytree(ROOT / own, root / own, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("_config.yml", "pyproject.toml"):
         (root / name).touch()
     (root / "book").mkdir()
@@ -136,7 +140,7 @@ def small_clone(root):
 
 
 def places(root):
-    return " ".join(str(root / name / "__init__.py") for name in PACKAGES) + "\n"
+    return " ".join(str(root / folder / "__init__.py") for folder in PACKAGES.values()) + "\n"
 
 
 @EITHER
@@ -165,11 +169,11 @@ def test_at_the_root_of_a_clone_nothing_changes(tmp_path, cell):
     """Kernels of the tool and of papermill start there, even if the folder of the clone is called `book`."""
     root, other = small_clone(tmp_path / "book"), small_clone(tmp_path / "other")
     then = f"assert {str(tmp_path)!r} not in sys.path\n{PLACES}"
-    assert first_cell(root, other, then=then, cell=cell).stdout == places(root)
+    assert first_cell(root, root, other, then=then, cell=cell).stdout == places(root)
 
 
 @pytest.mark.parametrize(
-    "missing", ["_config.yml", "pyproject.toml", "lib/__init__.py", "chapters/__init__.py", "companion/__init__.py"]
+    "missing", ["_config.yml", "pyproject.toml", *(f"{folder}/__init__.py" for folder in PACKAGES.values())]
 )
 def test_a_folder_without_all_parts_is_not_a_clone(tmp_path, missing):
     """Its packages are not imported."""
@@ -193,8 +197,8 @@ def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
     finished = first_cell(root / "book", other, cell=f"import {name}\n{cell}", then="print('below')")
     assert finished.returncode == 1
     assert finished.stdout == ""
-    assert f"This kernel has loaded the package `{name}` in {other / name}, " in finished.stderr
-    assert f"but this notebook needs the one in {root / name}. Restart the kernel" in finished.stderr
+    assert f"This kernel has loaded the package `{name}` in {other / PACKAGES[name]}, " in finished.stderr
+    assert f"but this notebook needs the one in {root / PACKAGES[name]}. Restart the kernel" in finished.stderr
 
 
 @pytest.mark.parametrize("name", ["companion/__init__.py", "companion.py"])
@@ -211,7 +215,7 @@ def test_another_package_called_companion_is_named(tmp_path, name):
 def test_missing_package_of_a_book_is_named(tmp_path):
     """`chapters` and `companion` are installed, `lib` is not."""
     for name in ("chapters", "companion"):
-        (tmp_path / name).symlink_to(ROOT / name)
+        (tmp_path / name).symlink_to(ROOT / PACKAGES[name])
     assert "The package `lib` is not installed" in first_cell(tmp_path).stderr
 
 
@@ -237,7 +241,7 @@ def kernel(tmp_path, monkeypatch):
 
 
 def look_around(**options):
-    bootstrap.look_around(["shelf"], "a-book", **options)
+    bootstrap.look_around({"shelf": "shelf"}, "a-book", **options)
 
 
 def test_an_unchanged_kernel_is_accepted(kernel):

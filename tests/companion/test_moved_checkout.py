@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("Makefile", "requirements.lock", "requirements-weights.lock", "pyproject.toml")
+FILES = ("Makefile", "requirements.lock", "requirements-weights.lock", "pyproject.toml", "companion/pyproject.toml")
 
 
 @pytest.fixture
@@ -17,6 +17,7 @@ def checkout(tmp_path):
     folder = tmp_path / "a checkout"
     folder.mkdir()
     for name in FILES:
+        (folder / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / name, folder / name)
     binaries = folder / ".venv/bin"
     binaries.mkdir(parents=True)
@@ -65,11 +66,12 @@ def test_an_environment_of_another_python_is_made_again(checkout):
 
 def test_code_of_another_checkout_is_reported(clone):
     """A command of a copied environment runs the package of the original."""
-    clone.environment["PYTHONPATH"] = str(ROOT)
+    own = "companion/src/companion"
+    clone.environment["PYTHONPATH"] = str((ROOT / own).parent)
     command = ("-P", "-m", "companion", "list")
     finished = clone.python(*command)
     assert (finished.returncode, finished.stderr) == (0, "")  # this book has no package `companion`
-    clone.write("companion/__init__.py", "")
+    clone.write("companion/src/companion/__init__.py", "")
     finished = clone.python(*command)
     assert finished.returncode == 0, finished.stderr
-    assert f"Note: {ROOT / 'companion'} runs, and not {clone.root.resolve() / 'companion'}." in finished.stderr
+    assert f"Note: {ROOT / own} runs, and not {clone.root.resolve() / own}." in finished.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from companion.analysis.dependencies import MACHINE
-from companion.project.paths import Project
+from companion.project.paths import SOURCES, Project
 
 # each name would create a file if a shell executed it, or fail if it were parsed
 NAMES = {
@@ -46,12 +46,13 @@ def test_environment_companion_and_book_work_in_a_folder_of_any_name(pristine, t
     """The folder name combines all names; the build runs a kernel and Sphinx."""
     folder = tmp_path / " ".join([*NAMES.values(), "> executed | tee executed * 100 %s"])
     clone = pristine.copy_to(folder / "clone")
-    shutil.copytree(MACHINE, clone.root / "companion", ignore=shutil.ignore_patterns("__pycache__"))
+    sources = clone.root / SOURCES
+    shutil.copytree(MACHINE, sources / "companion", ignore=shutil.ignore_patterns("__pycache__"))
     clone.replace("_config.yml", "exclude_patterns: [", 'exclude_patterns: ["companion/**", ')
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     (packages,) = (folder / "venv/lib").glob("*/site-packages")
-    (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (packages / "locked.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sources}\n")
     finished = subprocess.run(
         [python, "-m", "companion", "build"],
         cwd=clone.root,

@@ -34,7 +34,9 @@ from companion.project.parameters import check, check_profiles, resolve
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PYPROJECT, TOOL = (
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")) for folder in (".", "companion")
+)
 
 
 def bounds(requirements):
@@ -43,11 +45,15 @@ def bounds(requirements):
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in parsed}
 
 
-NAME = PYPROJECT["project"]["name"]
-EXTRAS = PYPROJECT["project"]["optional-dependencies"]
-REQUIRED = [*PYPROJECT["project"]["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+NAMES = {project["project"]["name"] for project in (PYPROJECT, TOOL)}
+EXTRAS, TOOL_EXTRAS = (project["project"]["optional-dependencies"] for project in (PYPROJECT, TOOL))
+REQUIRED = [
+    *(line for project in (PYPROJECT, TOOL) for line in project["project"]["dependencies"]),
+    # the environment has nothing for clusters
+    *(line for name, extra in [*EXTRAS.items(), *TOOL_EXTRAS.items()] for line in extra if name != "cluster"),
+]
 # without extras that include another extra
-NEEDED = bounds(line for line in REQUIRED if Requirement(line).name != NAME)
+NEEDED = bounds(line for line in REQUIRED if Requirement(line).name not in NAMES)
 # Packages that are imported under another name than their distribution's, or that a required package needs.
 INSTALLED_WITH = {
     "PIL": "matplotlib",
@@ -72,7 +78,7 @@ INSTALLED_WITH = {
 }
 # The folder of scripts for long runs, which need a clone.
 DATA_FOLDER = "data"
-PACKAGES = {"lib", "companion", "chapters"}
+PACKAGES = {"lib": ROOT, "companion": ROOT / "companion/src", "chapters": ROOT}
 # The weights that one chapter reads if they are installed.
 WEIGHTS = re.findall(r"^\S+==\S+$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
 DIRECT = NEEDED | bounds(PYPROJECT["dependency-groups"]["dev"])
@@ -98,7 +104,7 @@ def test_conda_environment_installs_the_clone(conda):
     """As the last requirement, and editable."""
     own, through_pip = conda
     assert "pip" in own
-    assert through_pip[-1] == "-e ."
+    assert through_pip[-2:] == ["-e ./companion", "-e ."]
 
 
 def test_conda_python_has_the_bounds_of_the_project(conda):
@@ -199,7 +205,7 @@ def _imported(node):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Build a wheel from a copy of the repository; return the names of its files."""
+    """Build both wheels from a copy of the repository; return the names of their files, of which they share none."""
     folder = tmp_path_factory.mktemp("wheel")
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
@@ -208,20 +214,22 @@ def wheel(tmp_path_factory):
         if (ROOT / path).is_file():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, folder / path)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "wheels"]
-    finished = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    (built,) = (folder / "wheels").glob("*.whl")
-    with zipfile.ZipFile(built) as archive:
-        return set(archive.namelist())
+    for project in (".", "companion"):
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "wheels", project]
+        finished = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+    contents = [set(zipfile.ZipFile(built).namelist()) for built in (folder / "wheels").glob("*.whl")]
+    assert len(contents) == 2
+    assert not set.intersection(*contents)
+    return set.union(*contents)
 
 
 def test_wheel_contains_all_code(wheel):
     """Every module and data file, and the templates of `companion new`, including hidden files."""
     code = {
-        path.relative_to(ROOT).as_posix()
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*")
+        path.relative_to(folder).as_posix()
+        for package, folder in PACKAGES.items()
+        for path in (folder / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"lib/measures.py", "companion/cli/run.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= code
@@ -234,8 +242,8 @@ def test_wheel_contains_all_code(wheel):
 def test_wheel_contains_nothing_else(wheel):
     """Only the packages, the book that `companion verify` runs, its settings and the metadata; no tests or figures."""
     own = {path for path in wheel if ".dist-info/" not in path}
-    assert {path.split("/")[0] for path in own} == PACKAGES
-    added = {path for path in own if not (ROOT / path).exists()}
+    assert {path.split("/")[0] for path in own} == PACKAGES.keys()
+    added = {path for path in own if not (PACKAGES[path.split("/")[0]] / path).exists()}
     assert {path for path in added if not path.startswith("chapters/project/")} == {"chapters/pyproject.toml"}
 
 
@@ -250,7 +258,8 @@ def test_lowest_versions_are_the_lower_bounds_of_the_requirements():
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     pins = bounds(script.lowest())
-    required = bounds([*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
+    own = [*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"], *TOOL["project"]["dependencies"]]
+    required = bounds(own)
     assert pins.keys() == required.keys()
     for name, pin in pins.items():
         (version,) = [specifier.version for specifier in pin]
@@ -280,14 +289,16 @@ def test_both_commands_run_every_night_with_every_python_of_the_readme():
 
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_packages_import_only_their_requirements(package):
-    """`lib` those without an extra, chapters also the extra `notebook`, `companion` all."""
-    extras = {"lib": [], "chapters": ["notebook"], "companion": ["notebook", "book", "pdf"]}[package]
-    required = bounds([*PYPROJECT["project"]["dependencies"], *(line for extra in extras for line in EXTRAS[extra])])
+    """`lib` those without an extra, chapters also the extra `notebook`, `companion` those of its own project."""
+    project = TOOL if package == "companion" else PYPROJECT
+    extras = {"lib": [], "chapters": ["notebook"], "companion": ["site", "pdf"]}[package]
+    lines = [line for extra in extras for line in project["project"]["optional-dependencies"][extra]]
+    required = bounds([*project["project"]["dependencies"], *lines])
     required |= bounds(WEIGHTS if package == "chapters" else [])
-    modules = {name.replace("-", "_") for name in required} | PACKAGES | set(sys.stdlib_module_names)
+    modules = {name.replace("-", "_") for name in required} | PACKAGES.keys() | set(sys.stdlib_module_names)
     imported = {
         name.partition(".")[0]
-        for path in (ROOT / package).rglob("*.py")
+        for path in (PACKAGES[package] / package).rglob("*.py")
         if path.parent.name != DATA_FOLDER
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for name in _imported(node)
@@ -507,7 +518,7 @@ def documented_commands():
 def test_documented_commands_and_options_exist():
     """In the README, pages, docstrings, messages and the Makefile; the changelog has old names too."""
     commands = documented_commands()
-    assert {"README.md", "CONTRIBUTING.md", "Makefile", "companion/build/workflow.smk"} <= {
+    assert {"README.md", "CONTRIBUTING.md", "Makefile", "companion/src/companion/build/workflow.smk"} <= {
         path for path, *_ in commands
     }
     for path, name, *words in commands:
@@ -531,7 +542,7 @@ def test_command_line_names_a_missing_library():
     finished = import_lacking(["typer"], "from companion.__main__ import main; main()")
     assert finished.returncode == 1
     assert finished.stderr.startswith("The command line needs typer, which is not installed.")
-    assert "extra `book`" in finished.stderr
+    assert "`paper-companion[site]`" in finished.stderr
 
 
 @pytest.mark.parametrize("name", ["begin", "Column"])
@@ -540,7 +551,7 @@ def test_a_lazy_import_names_a_missing_library(name):
     finished = import_lacking(["pandas"], f"from companion import {name}")
     last = finished.stderr.splitlines()[-1]
     assert last.startswith(f"ModuleNotFoundError: `companion.{name}` needs pandas, which is not installed.")
-    assert "extra `notebook`" in last
+    assert "`paper-companion` installs it." in last
 
 
 def test_a_lazy_import_that_fails_gives_the_reason(monkeypatch):
@@ -596,8 +607,8 @@ def test_version_is_that_of_the_checkout():
     """With its name and path, because there may be several checkouts."""
     result = invoke("--version")
     assert result.exit_code == 0
-    project = PYPROJECT["project"]
-    assert result.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
+    project = TOOL["project"]
+    assert result.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT / 'companion'})"
 
 
 SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import main; main()"

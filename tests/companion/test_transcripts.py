@@ -22,7 +22,7 @@ CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\].*?\x07)")
 
 # The commands in their order, each with its exit code and patterns that its output contains.
 COMMANDS = [
-    ("--version", 0, [r"^large-prompt-attention \S+ \("]),
+    ("--version", 0, [r"^paper-companion \S+ \("]),
     ("list", 0, [r"toy_error\W+published\W+—\W+1/1", r"the site\W+not built"]),
     ("list --json", 0, [r'"state": "published"']),
     ("build --dry-run", 0, [r"▸ run toy: ", r"▸ build the site: it was not built yet"]),

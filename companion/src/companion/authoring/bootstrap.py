@@ -5,6 +5,7 @@ The module needs only the standard library and `companion.io.errors`, because an
 
 import re
 import sys
+from collections.abc import Mapping
 from importlib import metadata, util
 from pathlib import Path
 
@@ -17,11 +18,11 @@ _files: dict[str, bytes] = {}
 _versions: dict[str, str] = {}
 
 
-def look_around(packages: list[str], distribution: str, *, just_installed: bool = False) -> None:
+def look_around(packages: Mapping[str, str], distribution: str, *, just_installed: bool = False) -> None:
     """Check that the packages of a book work together in this kernel.
 
     Args:
-      packages: the names of the packages.
+      packages: the folder of each package in a clone of the book, by package.
       distribution: the name of the book's distribution.
       just_installed: whether the calling cell installed the distribution, which may have replaced loaded packages.
 
@@ -31,7 +32,7 @@ def look_around(packages: list[str], distribution: str, *, just_installed: bool 
         file, or a loaded requirement of the distribution, was replaced.
     """
     origins = {name: _origin(name) for name in packages}
-    _require_one_folder(origins)
+    _require_one_folder(origins, packages)
     _require_one_copy(origins)
     loaded = {str(getattr(module, "__file__", None)): name for name, module in sys.modules.items()}
     replaced = []
@@ -60,17 +61,26 @@ def _origin(name: str) -> Path:
     return Path(spec.origin)
 
 
-def _require_one_folder(origins: dict[str, Path]) -> None:
+def _require_one_folder(origins: dict[str, Path], packages: Mapping[str, str]) -> None:
     """Raise a `UserError` if a folder or file next to the notebook has the name of a package of the book.
 
-    The packages are installed in one folder, so a package that is found next to the notebook is a different one.
+    The packages are in one folder or in one clone, so a package that is found next to the notebook is a different one.
     """
-    parents = {path.parent.parent if path.stem == "__init__" else path.parent for path in origins.values()}
+    parents = {_home(path, packages[name]) for name, path in origins.items()}
     folder = Path.cwd()
     if len(parents) > 1 and folder in parents:
         names = [name for name in origins if (folder / name).is_dir() or (folder / f"{name}.py").is_file()]
         listed = " and ".join(f"`{name}`" for name in names)
         raise UserError(f"Next to this notebook, {listed} hides an installed package of its book. Rename it. {RESTART}")
+
+
+def _home(origin: Path, folder: str) -> Path:
+    """Return the clone that contains the file of a package, or else the folder in which the package is installed."""
+    if origin.stem != "__init__":
+        return origin.parent
+    parts = Path(folder).parts
+    levels = len(parts) if origin.parent.parts[-len(parts) :] == parts else 1
+    return origin.parents[levels]
 
 
 def _require_one_copy(origins: dict[str, Path]) -> None:

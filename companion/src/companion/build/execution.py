@@ -30,7 +30,7 @@ from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build,
 from companion.project.theorem_blocks import pages_quoting
 
 # The prefix of the folders of sockets among the temporary files.
-SOCKETS = "lpa-"
+SOCKETS = "cpn-"
 # The most lines that an error message shows of what a kernel that died wrote last.
 LAST_LINES = 10
 # The longest path of a folder, in bytes, in which the path of every socket has at most 103 bytes, the limit of macOS.

@@ -25,7 +25,8 @@ import importlib.util
 {import_subprocess}import sys
 from pathlib import Path
 
-clone, packages = Path.cwd().parent, {packages}
+clone = Path.cwd().parent
+packages = {packages}
 parts = ["{mark}", "{file}", *(f"{{folder}}/__init__.py" for folder in packages.values())]
 if Path.cwd().name == "{book}" and all((clone / part).is_file() for part in parts) and sys.path[0] != str(clone):
     sys.path[:0] = {folders}
@@ -37,7 +38,7 @@ try:
     from companion.authoring.bootstrap import look_around
 except ImportError as error:
     raise SystemExit(f"`companion` cannot be used: {{error}}. Is one next to the notebook? Rename it.") from error
-look_around([*packages], "{name}", just_installed=missing)
+look_around(packages, "{name}", just_installed=missing)
 """
 INSTALL = """\
     wanted = {wanted}
@@ -50,7 +51,8 @@ INSTALL = """\
 REFUSE = """\
     raise SystemExit(
         "This book is not installed here, and it has no public address yet to install it from. "
-        "Open the notebook in a clone of the book, in the folder `{book}`, or run `pip install {editable}` in a clone."
+        "Open the notebook in a clone of the book, in the folder `{book}`, or run "
+        "`pip install {editable}` in a clone."
     )"""
 # The extra of a book that installs the requirements of its notebooks, if the book has one.
 NOTEBOOK = "notebook"
