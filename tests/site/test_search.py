@@ -139,9 +139,16 @@ def test_the_next_search_replaces_the_last_one(page: Page):
 
 
 def test_a_page_of_the_results_marks_no_single_letters(page: Page, address: str):
-    """Of "2 ln L" nothing is marked; a longer word is marked in the text, and not in the list of pages."""
+    """Of "2 ln L" nothing is marked; a longer word is marked in the text, and not in the list of pages.
+
+    The list of results marks the same.
+    """
     for query, marked in (("2 ln L", False), ("freezing", True)):
         page.goto(f"{address}/search.html?q={quote(query)}")
+        page.locator("#search-results li .context").first.wait_for()
+        listed = page.locator("#search-results .highlighted").all_text_contents()
+        assert all(len(text) > 2 for text in listed)
+        assert bool(listed) == marked
         page.locator("#search-results li a").first.click()
         page.wait_for_load_state()
         page.wait_for_timeout(500)  # Sphinx marks the words after a short time
@@ -152,6 +159,14 @@ def test_a_page_of_the_results_marks_no_single_letters(page: Page, address: str)
             "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
         )
         assert set(backgrounds) <= {"rgba(0, 0, 0, 0)"}
+
+
+def test_all_results_have_the_same_width(page: Page):
+    """Also a page among them."""
+    hits(page, "notation")
+    found = page.locator("#companion-hits a.companion-hit")
+    assert page.locator("#companion-hits a.companion-hit-page").count() > 0
+    assert len(set(found.evaluate_all("all => all.map(node => node.getBoundingClientRect().width)"))) == 1
 
 
 def test_the_last_option_searches_the_text_of_all_pages(page: Page):

@@ -147,14 +147,14 @@ def _verdict(record: FigureRecord) -> str:
 
 
 CODE = """
-{code}
-```{{companion-used}} {figure}
-```
-
 With a clone of the book, this command recomputes the figure:
 
 ```sh
 {command}
+```
+
+{code}
+```{{companion-used}} {figure}
 ```
 """
 

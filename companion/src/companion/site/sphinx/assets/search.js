@@ -131,7 +131,7 @@
     const text = named ? `${entry.label}: ${entry.text}` : entry.text || entry.label;
     return element("a", { href: entry.href, class: `companion-hit companion-hit-${entry.kind}`, ...attributes },
       element("span", { class: "companion-hit-label" }, label), " ", element("span", { class: "companion-hit-text" }, text), " ",
-      element("span", { class: "companion-hit-page" }, entry.kind === "page" ? "" : entry.page));
+      element("span", { class: "companion-hit-place" }, entry.kind === "page" ? "" : entry.page));
   };
 
   // The results below the field of the theme's dialog, a combobox with a list.
@@ -229,9 +229,9 @@
       return summary;
     };
   };
-  // The page that a result opens marks every occurrence of the words of the query, also of "l" in "2 ln L": only longer ones
-  // are left.
-  const markLongWords = () => {
+  // The results, and the page that a result opens, mark every occurrence of the words of the query, also of "l" in "2 ln L":
+  // only longer ones are left.
+  const markLongWords = (results) => {
     const parse = Search._parseQuery, KEY = "sphinx_highlight_terms";
     const shorten = () => localStorage.setItem(KEY, (localStorage.getItem(KEY) ?? "").split(" ").filter((term) => term.length > 2).join(" "));
     Search._parseQuery = (query) => {
@@ -240,6 +240,11 @@
       return parsed;
     };
     shorten(); // the query of the address may have been read already
+    const unmark = () => results.querySelectorAll(".highlighted").forEach((mark) => {
+      if (mark.textContent.length < 3) mark.replaceWith(mark.textContent);
+    });
+    new MutationObserver(unmark).observe(results, { childList: true, subtree: true });
+    unmark();
   };
   const offerEntries = (results) => {
     const query = new URLSearchParams(location.search).get("q");
@@ -256,7 +261,7 @@
     const results = document.getElementById("search-results");
     if (results && typeof Search !== "undefined") {
       mendExcerpts();
-      markLongWords();
+      markLongWords(results);
       offerEntries(results);
     }
   });
