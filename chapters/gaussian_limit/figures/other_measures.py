@@ -115,6 +115,6 @@ def draw(table: pd.DataFrame) -> Figure:
     pole, edge = table["pole"].max(), table["tilt"].max()
     for position in (-pole, pole):
         axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
-    axes.set(xlim=(-edge, edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")
+    axes.set(xlim=(-1.03 * edge, 1.03 * edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")
     label(axes, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
     return figure

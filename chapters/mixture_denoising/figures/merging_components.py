@@ -110,7 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
             marker,
             color=colour,
             markersize=4,
-            alpha=0.6,
+            alpha=0.8,
             label=f"$n={steps}$",
         )
     roots = ends.drop_duplicates("separation").sort_values("separation")

@@ -11,9 +11,11 @@ the lower right, where it is near one. Contours are parallel straight lines, wid
 together in the last.
 """
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
@@ -24,6 +26,8 @@ from companion.figures.style import WIDE
 
 # Rounding of a sum of a few terms, and of a sigmoid.
 ROUNDING = 1e-12
+# Without the light end, on which white lines vanish.
+COLOURS = ListedColormap(mpl.colormaps["cividis"](np.linspace(0, 0.72, 256)))
 
 
 def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
@@ -79,7 +83,7 @@ def draw(table: pd.DataFrame) -> Figure:
             grid.columns,
             grid.index,
             grid.to_numpy(),
-            cmap="cividis",
+            cmap=COLOURS,
             vmin=0,
             vmax=1,
             shading="nearest",

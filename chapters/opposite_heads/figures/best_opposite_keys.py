@@ -78,9 +78,9 @@ def draw(table: pd.DataFrame) -> Figure:
         xscale="log", xlabel="prompt length $L$", ylabel=r"best key times root of the length, $\omega_{*}\sqrt{L}$"
     )
     axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2, label="exact")
-    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label=r"$L\to\infty$")
+    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label=r"$L\,\to\,\infty$")
     axes.axhline(
-        table["noiseless"].iloc[0], color=ink(), linestyle=":", linewidth=1.5, label=r"$L\to\infty$, without noise"
+        table["noiseless"].iloc[0], color=ink(), linestyle=":", linewidth=1.5, label=r"$L\,\to\,\infty$, without noise"
     )
     axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")

@@ -84,6 +84,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(0, color=ink(), linestyle=":", linewidth=1.3)
     axes.set(xlabel=r"key times root of the length, $\omega\sqrt{L}$", ylabel=r"change of the error, times $L^3$")
     axes.set(xlim=(0, table["scaled_key"].max()), ylim=(-top, top))
-    lines = {r"$L\to\infty$": legend_line("--", 1.5), "debiased gradient descent": legend_line(":", 1.3)}
+    lines = {r"$L\,\to\,\infty$": legend_line("--", 1.5), "debiased gradient descent": legend_line(":", 1.3)}
     legend_with(axes, {"exact": legend_line("-"), **lines}, loc="upper left")
     return figure

@@ -163,7 +163,9 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(table["tilt"], table[f"{name}_exact"], color=mark["color"], linewidth=2, label=f"{text}, exact")
         simulated, error = points[f"{name}_simulated"], points[f"{name}_std_error"]
         error_bars(axes, points["tilt"], simulated, error, **mark, label=f"{text}, simulated")
-    axes.plot(table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2, label=r"two heads, $L\to\infty$")
+    axes.plot(
+        table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2, label=r"two heads, $L\,\to\,\infty$"
+    )
     axes.axhline(table["linear"].iloc[0], color=ink(), linestyle="--", linewidth=1.3, label="best linear head")
     ticks = points["tilt"].tolist()
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])

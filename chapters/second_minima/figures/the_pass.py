@@ -223,7 +223,7 @@ def draw(table: pd.DataFrame) -> Figure:
         _way(panel, table[table["activation"] == activation], COLOURS[activation])
         panel.set(title=activation, xlabel="distance along the path")
     panels[0].set_ylabel(MEAN_SQUARE)
-    panels[0].set_ylim(0.85 * table["square"].min(), 1.04 * table["straight"].max())
+    panels[0].set_ylim(0.8 * table["square"].min(), 1.04 * table["straight"].max())
     return figure
 
 
@@ -234,7 +234,7 @@ def _way(axes: Axes, path: pd.DataFrame, colour: str) -> None:
     second, top, optimum = places.itertuples()
     points = {"color": colour, "linestyle": "", "marker": "o", "markersize": 6}
     axes.axhline(level, color=ink(), linestyle="-.", linewidth=1)
-    label(axes, far, level, "best swapped head", ink(), xytext=(0, 7), ha="right", fontsize=10)
+    label(axes, far, level, "best swapped head", ink(), xytext=(0, 10), ha="right", fontsize=10)
     axes.plot(path["along"], path["straight"], color=colour, linewidth=1)
     peak = path.loc[path["straight"].idxmax()]
     label(axes, peak["along"], peak["straight"], "straight line", colour, xytext=(0, 7), ha="center", fontsize=10)

@@ -208,7 +208,9 @@ def draw(table: pd.DataFrame) -> Figure:
         for name in HEADS:
             panel.plot(curves["snr"], curves[name], color=colours[name], linewidth=2)
         panel.plot(curves["snr"], curves["bayes"], "o", color=ink(), markersize=3.5, zorder=3)
-        panel.set(yscale="log", ylim=(7e-3, 0.8), xlim=(0, STRONGEST), title=setting, xlabel=r"signal strength $\nu$")
+        panel.set(
+            yscale="log", ylim=(7e-3, 0.8), xlim=(0, 1.02 * STRONGEST), title=setting, xlabel=r"signal strength $\nu$"
+        )
     first = table[table["setting"] == table["setting"].iloc[0]]
     # labels at the strongest signal, where the four curves are apart; below a curve if the next one is close above it
     last, offsets = first[first["snr"] <= STRONGEST].iloc[-1], {"softplus": (0, -12), "softmax": (-24, -4)}

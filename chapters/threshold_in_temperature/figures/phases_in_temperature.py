@@ -113,6 +113,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0, top))
     label(axes, 1.35, 2.35, "the relevant token\nhas all the weight", ink(), xytext=(0, 0), ha="center")
     label(axes, 2.3, 0.85, "its weight vanishes", ink(), xytext=(0, 0), ha="center")
-    lines = {r"limit $L\to\infty$": legend_line("--", 1.5), "best head": legend_line(":", 1.8)}
-    legend_with(axes, lines, loc="lower left", ncols=2)
+    lines = {r"limit $L\,\to\,\infty$": legend_line("--", 1.5), "best head": legend_line(":", 1.8)}
+    legend_with(axes, lines, loc="lower left", ncols=2, fontsize=10, labelspacing=0.3)
     return figure

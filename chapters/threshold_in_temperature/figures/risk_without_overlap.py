@@ -76,5 +76,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axvline(1, ymax=0.6, color=ink(), linewidth=1)
     axes.set(xlabel=r"temperature $\sqrt{2\,\ln L}/\tau$", ylabel="excess risk, relevant token not found")
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.8, 1.05 * table["risk"].max()))
-    legend_with(axes, {r"limit $L\to\infty$": legend_line("--", 1.5)}, loc="upper right")
+    legend_with(axes, {r"limit $L\,\to\,\infty$": legend_line("--", 1.5)}, loc="upper right")
     return figure

@@ -128,5 +128,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(rows["length"], rows["linear"], color="C1", linestyle=":", linewidth=1.8, label="linear attention")
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
     axes.set_ylim(-0.5, 1.35 * table["limit"].iloc[0])
-    legend_with(axes, {r"$L\to\infty$, all $\kappa<0$": legend_line("--", 1.5)}, loc="upper left", ncols=3)
+    legend_with(axes, {r"$L\,\to\,\infty$, all $\kappa<0$": legend_line("--", 1.5)}, loc="upper left", ncols=3)
     return figure
