@@ -13,19 +13,21 @@ QUICK := \
   tests/test_symbol_linter.py \
   tests/test_symbols_defined.py \
   tests/companion/test_repository.py \
-  tests/companion/test_atomic.py \
-  tests/companion/test_comparison.py \
   tests/companion/test_contributor_checks.py \
-  tests/companion/test_table_io.py \
-  tests/companion/test_parameter_lists.py \
   tests/companion/test_parameters.py \
-  tests/companion/test_schema.py \
-  tests/companion/test_scaffold.py \
-  tests/companion/test_settings.py \
   tests/companion/test_dependencies.py \
-  tests/companion/test_statements.py \
   tests/companion/test_slicing.py \
   tests/lib/test_measures.py
+# Those of the tool, which is a project of its own.
+QUICK_TOOL := \
+  companion/tests/test_atomic.py \
+  companion/tests/test_comparison.py \
+  companion/tests/test_table_io.py \
+  companion/tests/test_parameter_lists.py \
+  companion/tests/test_schema.py \
+  companion/tests/test_scaffold.py \
+  companion/tests/test_settings.py \
+  companion/tests/test_statements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book pdf test check verify serve lint lock
@@ -67,9 +69,11 @@ pdf: book  ## build, then print the site as one PDF (needs Chromium)
 
 test: $(VENV)/.installed  ## run every test, the browser's too
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile companion
 
 check: $(VENV)/.installed  ## run the quick tests, in three minutes or less
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK_TOOL)
 
 verify: $(VENV)/.installed  ## compute every published figure again, and compare
 	$(BIN)/companion verify

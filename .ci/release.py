@@ -1,8 +1,8 @@
 """What a release consists of, from a built checkout: `release.py FOLDER` after `make book`.
 
 Archives of the site, the published figures and the executed notebooks, the wheels and the source distributions, a list
-of all that is in the environment (CycloneDX), and the digests of them all. Archives of the same files are the same bytes:
-names are sorted, owners left out, and times are those of the last commit.
+of all that is in the environment (CycloneDX), and the digests of them all. Archives of the same files are the same
+bytes: names are sorted, owners left out, and times are those of the last commit.
 """
 
 import argparse

@@ -18,7 +18,7 @@ import pytest
 from companion.project.paths import OUT, PROFILE
 
 ROOT = Path(__file__).resolve().parents[2]
-BOOK = Path(__file__).with_name("another_paper")
+BOOK = ROOT / "companion/tests/another_paper"
 
 
 class Paper:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from companion.analysis import dependencies
+from companion.build import cache_keys
 from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
@@ -439,3 +440,8 @@ def test_a_changed_font_changes_the_digest_of_a_picture(digests, tmp_path, monke
     changed_numbers, changed_picture = digests()
     assert changed_numbers == numbers
     assert changed_picture != picture
+
+
+def test_a_kernel_may_read_the_fonts_of_pictures():
+    fonts = dependencies.FONTS.relative_to(ROOT).as_posix()
+    assert cache_keys.may_be_read(Project(ROOT), "measures", f"{fonts}/book-serif-regular.ttf")

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -279,11 +278,6 @@ def test_a_kernel_may_read_data_but_no_backup_of_them(split_clone):
         for name in ("a.csv", "a.csv~")
     }
     assert read == {"a.csv": True, "a.csv~": False}
-
-
-def test_a_kernel_may_read_the_fonts_of_pictures():
-    project = Project(Path(__file__).resolve().parents[2])
-    assert cache_keys.may_be_read(project, "measures", "companion/figures/fonts/book-serif-regular.ttf")
 
 
 def test_a_cell_of_another_language_counts_as_it_is(split_clone):

@@ -1,0 +1,400 @@
+"""Fixtures shared by the tests of `companion`: copies of small books, and a check for incomplete notebooks.
+
+A clone is a book with one notebook, `toy`, as `companion new --book` creates it. It is created once and run once per
+session; every test that changes something gets a copy.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from companion.analysis.dependencies import Library
+from companion.authoring.tasks import FOLDER
+from companion.cli import scaffold
+from companion.figures import store
+from companion.figures.rendering import caption_and_alt
+from companion.io.errors import UserError
+from companion.project import repository
+from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
+from companion.project.paths import OUT, PROFILE, Project
+
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
+
+
+class Clone:
+    """A book whose only notebook is `toy`, with helpers to run commands in it and to edit it."""
+
+    def __init__(self, root: Path):
+        self.root, self.project = root, Project(root)
+        # import `companion` from this checkout, even if another checkout is installed;
+        # write no bytecode: Python would run stale bytecode after two edits of equal size within one second
+        overrides = {
+            "PYTHONPATH": os.pathsep.join([str(root), str(SOURCES)]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
+        self.environment = INHERITED | overrides
+
+    def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            check=False,
+            cwd=cwd or self.root,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
+
+    def companion(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.python("-m", "companion", *arguments)
+
+    def copy_to(self, folder: Path) -> "Clone":
+        return Clone(Path(shutil.copytree(self.root, folder)))
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        text = (self.root / path).read_text(encoding="utf-8")
+        assert old in text, f"{path} has no {old!r}: the template changed, change this test with it"
+        (self.root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding="utf-8")
+
+    def edit_notebook(self, change: Callable[[dict[str, Any]], object]) -> None:
+        """Let `change` edit the content of toy's notebook."""
+        path = self.project.notebook("toy")
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        change(notebook)
+        path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
+
+    def rewrite_cell(self, first_line: str, source: str, **metadata: Any) -> None:
+        """Replace the source, and update the metadata, of the code cell of toy that starts with `first_line`."""
+
+        def rewrite(notebook: dict[str, Any]) -> None:
+            (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
+            cell["source"] = source.splitlines(keepends=True)
+            cell["metadata"].update(metadata)
+
+        self.edit_notebook(rewrite)
+
+    def tree(self, *below: str) -> dict[str, str]:
+        """Return the digest of every file in these folders (default: the whole book)."""
+        return {
+            path.relative_to(self.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for start in (below or (".",))
+            for path in sorted((self.root / start).rglob("*"))
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+
+
+@pytest.fixture(autouse=True)
+def _isolated_imports(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove modules imported from temporary books after each test, because all clones use the same package names."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    temporary = tmp_path_factory.getbasetemp()
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)  # a test may have put None or an object in the place of a module
+        if isinstance(file, str) and Path(file).is_relative_to(temporary):
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A newly created book, read-only: its package is `clone`, its notebook `toy`."""
+    root = tmp_path_factory.mktemp("pristine") / "clone"
+    scaffold.create_book(root, "toy")
+    return Clone(root)
+
+
+@pytest.fixture
+def clone(pristine: Clone, tmp_path: Path) -> Clone:
+    """A writable clone in which no notebook was run."""
+    return pristine.copy_to(tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A read-only clone after a successful `companion run toy`; `.seconds` is its duration, `.output` its output."""
+    clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stderr
+    clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore
+    return clone
+
+
+@pytest.fixture
+def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
+    """A writable clone in which `toy` was run."""
+    return ran.copy_to(tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A read-only copy of `another_paper` (two figures, tracked data) in which `walks` was run."""
+    root = tmp_path_factory.mktemp("walked") / "a book"
+    ignored = shutil.ignore_patterns("_build", "__pycache__")
+    clone = Clone(Path(shutil.copytree(Path(__file__).with_name("another_paper"), root, ignore=ignored)))
+    shutil.rmtree(root / "figures", ignore_errors=True)
+    finished = clone.companion("run", "walks")
+    assert finished.returncode == 0, finished.stderr
+    return clone
+
+
+# The tasks of toy, one per length. They refuse to be computed in a kernel, where their results should be cached.
+TASKS = '''"""Squared errors of means, one task per length."""
+
+import os
+from functools import partial
+
+import numpy as np
+
+from companion.authoring.tasks import FOLDER
+
+
+def tasks(*, seed, lengths):
+    """Return one task per length; the number of repeats is a constant, so that it is no parameter of the tasks."""
+    return {f"length-{length}": partial(one, seed, length) for length in lengths}
+
+
+def one(seed, length):
+    """Return the squared errors at one length."""
+    if FOLDER in os.environ:
+        raise RuntimeError(f"length {length} is not cached")
+    return {"errors": np.random.default_rng([seed, length]).uniform(-1, 1, (500, length)).mean(axis=1) ** 2}
+'''
+
+
+@pytest.fixture(scope="session")
+def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A read-only new book whose `simulate_squared_errors` gathers tasks; its numbers equal those of `pristine`."""
+    clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
+    clone.write("clone/toy/tasks.py", TASKS)
+    figure = "clone/toy/figures/toy_error.py"
+    clone.replace(figure, "from companion import Alt", "from clone.toy.tasks import tasks\nfrom companion import Alt")
+    clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
+    text = (clone.root / figure).read_text(encoding="utf-8")
+    start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")
+    body = (
+        "    values = gather(tasks(seed=seed, lengths=lengths))\n"
+        '    return {length: value["errors"] for length, value in zip(lengths, values, strict=True)}\n\n\n'
+    )
+    clone.write(figure, text[:start] + body + text[end:])
+    return clone
+
+
+@pytest.fixture
+def split_clone(in_tasks: Clone, tmp_path: Path) -> Clone:
+    """A writable clone whose `simulate_squared_errors` gathers tasks and in which no notebook was run."""
+    return in_tasks.copy_to(tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def omissions() -> Callable[[Project], list[str]]:
+    """Return a function that lists what a contributor forgot, one sentence each; published figures are not checked."""
+    return lambda project: [
+        *(sentence for name in project.notebooks() for sentence in _missing(project, name)),
+        *map(project.why_ignored, project.unlisted_notebooks()),
+        *_orphans(project),
+    ]
+
+
+@pytest.fixture(scope="session")
+def unpublished() -> Callable[[Project], list[str]]:
+    """Return a function that lists missing, incomplete and superfluous figures in `figures/`, one sentence each."""
+    return lambda project: [*_unpublished(project)]
+
+
+def _missing(project: Project, name: str) -> Iterator[str]:
+    """Yield one sentence for each part that notebook `name` lacks."""
+    try:
+        notebook = Notebook.named(project, name)
+        defaults, figures = set(notebook.defaults), notebook.figures
+        if not figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
+            return  # a page
+        notebook.require_parameters_cell()
+        assert notebook.title
+    except UserError as error:
+        yield str(error)
+        return
+    folder = f"{project.settings.chapters}/{name}"
+    if not (project.root / folder / "__init__.py").is_file():
+        yield f"Write {folder}/__init__.py, with a line that says what the chapter is about."
+    if (parameters := _classes(project.root / folder / "parameters.py").get("Parameters")) is None:
+        yield f"Write {folder}/parameters.py with a class `Parameters(companion.Parameters)`."
+    elif (declared := _fields(parameters)) != defaults:
+        yield (
+            f"The parameters cell of book/{name}.ipynb and the class `Parameters` of {folder}/parameters.py must name "
+            f"the same parameters; they differ in {sorted(declared ^ defaults)}."
+        )
+    if not figures:
+        yield f"book/{name}.ipynb publishes nothing: end a cell with `publish(FIGURE, …)`."
+    for figure in figures:
+        yield from _missing_of_figure(project, name, figure)
+    for profile in ("smoke", "full"):
+        if name not in _yaml(project.profiles / f"{profile}.yml"):
+            yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
+    if f"book/{name}.ipynb" in repository.outdated_copies(project):
+        yield f"book/{name}.ipynb lacks the bootstrap cell that all notebooks share: run `companion set-url`."
+    yield from _misplaced_code(project, notebook)
+
+
+def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str]:
+    file = project.figure_file(name, figure).relative_to(project.root).as_posix()
+    if not (project.root / file).is_file():
+        yield f"Write {file}: book/{name}.ipynb publishes it."
+        return
+    for function in ("numbers", "draw"):
+        if function not in {*_functions(project.root / file), *_assigned(project.root / file)}:
+            yield f"Write a function `{function}` in {file}: book/{name}.ipynb publishes it."
+    try:
+        caption_and_alt(ModuleType(file, _docstring(project.root / file)))
+    except ValueError as error:
+        yield str(error)
+
+
+def _misplaced_code(project: Project, notebook: Notebook) -> Iterator[str]:
+    """Yield one sentence for each construct in the notebook that belongs in a module of its chapter."""
+    chapters, science = project.settings.chapters, project.settings.science
+    package = f"{chapters}.{notebook.name}"
+    allowed = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
+    for index, cell in enumerate(notebook.cells):
+        if cell["cell_type"] != "code":
+            continue
+        where = f"book/{notebook.name}.ipynb, cell {index}"
+        if BOOTSTRAP_TAG in cell["metadata"].get("tags", []):  # only this cell may install packages
+            continue
+        if cell["outputs"] or cell["execution_count"] is not None:
+            yield f"{where}: strip the outputs (`nbstripout book/{notebook.name}.ipynb`)."
+        try:
+            nodes = list(ast.walk(ast.parse(cell["source"])))
+        except SyntaxError as error:
+            yield f"{where}: is not plain Python ({error.msg})."
+            continue
+        for node in nodes:
+            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package, allowed))
+
+
+IMPORTS = "a notebook imports companion, the science, and its own chapter."
+
+
+def _out_of_place(node: ast.AST, package: str, allowed: tuple[str, ...]) -> Iterator[str]:
+    """Yield the correction for this syntax node, if it does not belong in a notebook."""
+    folder = package.replace(".", "/") + "/"
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield f"move `{name}` to {folder}."
+        case ast.Lambda():
+            yield f"move the lambda to {folder}."
+        case ast.For() | ast.While() | ast.comprehension():
+            yield f"move the loop to {folder}."
+        case ast.Import(names=names):
+            yield f"`import {names[0].name}` belongs to {folder}; {IMPORTS}"
+        case ast.ImportFrom(module=module) if not f"{module}.".startswith(allowed):
+            yield f"`from {module} import` belongs to {folder}; {IMPORTS}"
+        case ast.Call(func=ast.Name(id="open" | "print" | "exec")):
+            yield "a notebook neither opens files nor prints."
+        case ast.Constant(value=str(text)) if "/" in text or "\\" in text:
+            yield f"{text!r} looks like a path, which another machine does not have."
+
+
+def _orphans(project: Project) -> Iterator[str]:
+    """Yield one sentence for each file, entry or folder whose notebook does not exist."""
+    names, chapters = [*project.notebooks(), *project.unlisted_notebooks()], project.settings.chapters
+    for folder in sorted((project.root / chapters).glob("*/")):
+        if folder.name not in names and any("__pycache__" not in path.parts for path in folder.rglob("*.*")):
+            yield f"{chapters}/{folder.name}/ has no notebook: write book/{folder.name}.ipynb, or remove it."
+        elif folder.name in project.notebooks():
+            yield from _unpublishable(project, folder.name)
+    for profile in sorted(project.profiles.glob("*.yml")):
+        for name in sorted(set(_yaml(profile)) - set(names)):
+            yield f"profiles/{profile.name} has an entry `{name}`, and there is no such notebook."
+    for row in _rows(_yaml(project.root / "_toc.yml")):
+        if not any((project.root / f"{row}{ending}").is_file() for ending in (".md", ".ipynb")):
+            yield f"_toc.yml has a row `{row}`, and there is no such page."
+    for folder in sorted(project.published.glob("*/")):
+        if folder.name not in names:
+            yield f"{folder.relative_to(project.root)}/ belongs to no notebook: remove it."
+
+
+def _unpublishable(project: Project, name: str) -> Iterator[str]:
+    """Yield one sentence for each figure module that its notebook does not publish."""
+    for path in sorted(project.chapter(name).rglob("*.py")):
+        is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
+        if is_figure and path.stem not in Notebook.named(project, name).figures:
+            yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(project.root)}."
+
+
+def _unpublished(project: Project) -> Iterator[str]:
+    library = Library.at(project.root, project.settings.science)
+    for name in project.notebooks():
+        figures, folder = Notebook.named(project, name).figures, project.published / name
+        for figure in figures:
+            faults = store.faults(folder, figure)
+            for fault in faults:
+                yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
+            current = library.picture_digest(project.figure_module(name, figure))
+            if not faults and store.read_record(folder, figure).picture != current:
+                yield f"figures/{name}/{figure}: drawn by older code. Run `companion redraw {name}/{figure}`, commit."
+        for extra in sorted(set(store.names_in(folder)) - set(figures)):
+            yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
+
+
+def _body(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
+
+
+def _functions(path: Path) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in _body(path) if isinstance(node, ast.FunctionDef)}
+
+
+def _assigned(path: Path) -> Iterator[str]:
+    """Yield the names that a module assigns, such as `numbers = no_numbers` in a schematic."""
+    for node in _body(path):
+        if isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _classes(path: Path) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in _body(path) if isinstance(node, ast.ClassDef)}
+
+
+def _fields(model: ast.ClassDef) -> set[str]:
+    return {
+        node.target.id for node in model.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")) or {}
+
+
+def _rows(contents: Any) -> Iterator[str]:
+    """Yield every page that a table of contents names."""
+    match contents:
+        case dict():
+            yield from (page for key, page in contents.items() if key in ("root", "file"))
+            for value in contents.values():
+                yield from _rows(value)
+        case list():
+            for value in contents:
+                yield from _rows(value)
