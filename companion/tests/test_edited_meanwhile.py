@@ -115,7 +115,7 @@ shown
     ("old", "new", "fresh"),
     [
         ("# the 99.9", "# a 99.9", TARGETS),
-        ("figsize=(7, 4)", "figsize=(7, 5)", {NUMBERS}),
+        ("figsize=(COLUMN, 4)", "figsize=(COLUMN, 5)", {NUMBERS}),
         ("uniform(-1, 1, (", "uniform(-1, 1.001, (", set()),
     ],
     ids=["comment", "picture", "numbers"],

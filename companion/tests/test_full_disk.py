@@ -89,7 +89,7 @@ def test_a_file_that_does_not_fit_leaves_its_previous_version(tmp_path, monkeypa
 
 
 # Sizes of a file system in memory: too small for a run; enough for a run but not for the site; enough for all.
-SIZES = ("32k", "9m", "300m")
+SIZES = ("32k", "3m", "300m")
 FILL = """
 mount -t tmpfs -o size=32k none _build || exit
 for size in {sizes}; do

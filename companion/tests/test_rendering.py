@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from PIL import Image
 
 from companion.figures import rendering
@@ -72,7 +73,7 @@ def test_labels_in_the_colours_of_curves_can_be_read(theme):
         faintest, *_, strongest = sequence(5)
         assert contrast(faintest, PAPER[theme]) < 4.5 <= contrast(legible(faintest), PAPER[theme]) < 6
         assert legible(strongest) == pytest.approx(strongest[:3])
-        assert legible(INK[theme]) == pytest.approx(plt.matplotlib.colors.to_rgb(INK[theme]))
+        assert legible(INK[theme]) == pytest.approx(to_rgb(INK[theme]))
 
 
 def test_the_contrast_of_black_and_white_is_21():

@@ -199,7 +199,7 @@ def test_a_figure_can_be_cited(browser: Browser, address: str, project: Project)
     entry = page.evaluate("navigator.clipboard.readText()")
     figure = Notebook.named(project, name).figures[0]
     assert entry.startswith(f"@misc{{{name}-{figure},")
-    assert f"{name}/{figure}" in entry
+    assert f"{name}/{figure}".replace("_", r"\_") in entry
     assert f"Version {project.metadata['version']}" in entry
     assert re.search(r"year = \{\d{4}\}", entry)
     assert entry.count("{") == entry.count("}")

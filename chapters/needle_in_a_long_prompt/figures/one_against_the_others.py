@@ -5,8 +5,8 @@ linear attention the contributions of the other tokens add up. Their signs are r
 $\sqrt L$, and $\nu$ must be of order $L$. Right: softmax weights grow exponentially with the score, so only the
 largest other score counts. It is near $\sqrt{2\ln L}$, and $\nu>2\ln L$ is enough.
 
-Alt: Two panels. In each a tall dark bar, the relevant token, is on the left. Left panel: the pale bars of the others
-are stacked to a pile that is much taller than the dark bar. Right panel: the pale bars are side by side, and the dark
+Alt: Two panels. In each a tall bar, the relevant token, is on the left. Left panel: the bars of the others are stacked
+to a pile that is much taller than the first bar. Right panel: the bars of the others are side by side, and the first
 bar is taller than the tallest of them.
 """
 

@@ -208,19 +208,18 @@ def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
         mark = PUNCTUATION.match(after.astext()) if isinstance(after, nodes.Text) else None
         if not (opening or mark) or isinstance(parent, nodes.title):
             continue
+        left = right = ""
         # by position: texts are equal if their words are, and the same punctuation can follow several formulas
         if opening:
-            parent[position - 1] = nodes.Text(opening.string[: opening.start()])
+            left, parent[position - 1] = opening[0], nodes.Text(opening.string[: opening.start()])
         if mark:
-            parent[position + 1] = nodes.Text(mark.string[mark.end() :])
-        around = (opening[0] if opening else "", mark[0] if mark else "")
+            right, parent[position + 1] = mark[0], nodes.Text(mark.string[mark.end() :])
         if is_short(formula.astext()):
             together = nodes.inline(classes=["companion-unbroken"])
             formula.replace_self(together)
-            together += [part for part in (nodes.Text(around[0]), formula, nodes.Text(around[1])) if part.astext()]
+            together += [nodes.Text(left), formula, nodes.Text(right)]
         else:
-            left, right = (rf"\text{{{signs}}}" if signs else "" for signs in around)
-            formula[:] = [nodes.Text(f"{left}{formula.astext()}{right}")]
+            formula[:] = [nodes.Text(rf"\text{{{left}}}{formula.astext()}\text{{{right}}}".replace(r"\text{}", ""))]
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -147,7 +147,7 @@ def _verdict(record: FigureRecord) -> str:
 
 
 CODE = """
-With a clone of the book, this command recomputes the figure:
+In a clone of the book, with its environment active, this command recomputes the figure:
 
 ```sh
 {command}
@@ -267,12 +267,12 @@ def _parameters(project: Project, record: FigureRecord) -> str:
         for name, value in record.parameters.items()
     ]
     command = f"{_command(record)} -p name=value"
-    other = f"With a clone of the book, this command recomputes the figure with another value: `{command}`."
+    other = f"This command recomputes the figure with another value: `{command}`."
     return f"{table(('parameter', 'value', 'meaning'), rows)}\n\n{other}"
 
 
 def _command(record: FigureRecord) -> str:
-    return f".venv/bin/companion run {record.notebook} --figure {record.figure}"
+    return f"companion run {record.notebook} --figure {record.figure}"
 
 
 def _origin(project: Project, profile: str, record: FigureRecord) -> str:

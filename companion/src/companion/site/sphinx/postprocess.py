@@ -1,4 +1,4 @@
-"""Remove what no reader needs: source maps, unused icons and styles, translations, the index of the search.
+"""Remove what no reader needs: source maps, unused icons and styles, translations, spans, the index of the search.
 
 Scripts move from the head of a page to its end, so that the text is shown before they are loaded.
 The files come from the theme. The theme's icon font is reduced to the icons of this site.
@@ -30,7 +30,7 @@ LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
 AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
 SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
-# Spans around the words of code, which the book's style sheet treats like the code around them.
+# Spans that docutils puts around the words of code. They add half a megabyte, and no style needs them.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
