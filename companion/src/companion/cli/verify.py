@@ -92,7 +92,7 @@ def verify(
             soft_wrap=True,
         )
         raise typer.Exit(1)
-    console.print(f"All {len(verdicts)} figures are reproduced.")
+    console.print(f"All {len(verdicts)} figures are reproduced." if len(verdicts) > 1 else "The figure is reproduced.")
 
 
 def _show_verdicts(verdicts: "list[Verdict]") -> int:
