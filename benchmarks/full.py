@@ -2,19 +2,22 @@
 
     .venv/bin/python -m benchmarks.full [NOTEBOOK]... [--hours 8]
 
-runs the notebooks that the table lacks, or those that are named, one after another in a clone of what is committed, and
-keeps a row as soon as one ends: stop it whenever you like, and start it again. One that takes longer than `--hours` is
-ended, and its row says so. Nothing is published. `--list` says what is there.
+runs the notebooks that the table lacks, or those that are named, one after another, as `companion run NOTEBOOK
+--profile full` does: results are in `_build/full/`, and finished tasks are cached. A row is kept as soon as one ends:
+stop it whenever you like with Ctrl-C, and start it again; the time of a run that was stopped is added. One that takes
+longer than `--hours` is ended, and its row says so. Nothing is published. `--list` says what is there.
 """
 
 import argparse
+import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import page  # noqa: E402
 from benchmarks.table import origin  # noqa: E402
+from companion.build.cache_keys import numbers_key  # noqa: E402
 from companion.figures import store  # noqa: E402
 from companion.io import atomic  # noqa: E402
 from companion.io.errors import did_you_mean  # noqa: E402
@@ -36,6 +40,21 @@ PROFILE = "full"
 TABLE = ROOT / "book" / f"{PROFILE}.csv"
 # What is told of a list of values is how many there are, and its ends.
 FEW = 3
+
+
+class Stop(Enum):
+    """Who stopped a run."""
+
+    BY_HAND = "by hand"
+    BY_CLOCK = "by the clock"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What runs of one notebook used: core seconds in all, and the gigabytes of the largest process."""
+
+    core_seconds: float = 0.0
+    gigabytes: float = 0.0
 
 
 def main() -> None:
@@ -69,30 +88,47 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 def measured(project: Project, name: str, seconds: float) -> dict[str, str]:
-    """Run a notebook in a clone; what it took, and how it ended."""
-    with tempfile.TemporaryDirectory(prefix="full-") as folder:
-        clone = Path(folder) / "book"
-        subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-        command = [sys.executable, "-m", "companion", "run", name, "--profile", PROFILE]
-        environment = {**os.environ, "PYTHONPATH": str(clone)}
-        begun, process = time.monotonic(), subprocess.Popen(command, cwd=clone, env=environment, start_new_session=True)
-        previous = signal.signal(signal.SIGALRM, lambda *_: process.send_signal(signal.SIGTERM))
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        _, status, used = os.wait4(process.pid, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-        took = time.monotonic() - begun
-        ended = how_it_ended(Project(clone), name) if os.waitstatus_to_exitcode(status) == 0 else "failed"
-    if took >= seconds:
-        ended = f"not within {seconds / 3600:g} hours"
+    """Run a notebook; return what it took, runs that were stopped included, and how it ended."""
+    spent = project.build(PROFILE).folder / "spent" / f"{name}.json"
+    before = Spent(**json.loads(spent.read_text(encoding="utf-8"))) if spent.is_file() else Spent()
+    code, used = run([sys.executable, "-m", "companion", "run", name, "--profile", PROFILE], seconds)
+    total = Spent(before.core_seconds + used.core_seconds, max(before.gigabytes, used.gigabytes))
+    if code is Stop.BY_HAND:
+        spent.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(spent, json.dumps(asdict(total)))
+        raise KeyboardInterrupt
+    spent.unlink(missing_ok=True)
+    ended = "failed" if code else how_it_ended(project, name)
     return {
         "notebook": name,
-        "core minutes": f"{(used.ru_utime + used.ru_stime) / 60:.1f}",
-        "memory": f"{used.ru_maxrss / 1024**2:.1f} GB",
-        "ended": ended,
+        "core minutes": f"{total.core_seconds / 60:.1f}",
+        "memory": f"{total.gigabytes:.1f} GB",
+        "ended": f"not within {seconds / 3600:g} hours" if code is Stop.BY_CLOCK else ended,
+        "key": numbers_key(project, name, PROFILE)[:12],
         "larger than published": larger(project, name),
         **origin(ROOT),
     }
+
+
+def run(command: list[str], seconds: float) -> tuple[int | Stop, Spent]:
+    """Run a command for at most so many seconds; return its exit code or who stopped it, and what it used."""
+    process, stop = subprocess.Popen(command, cwd=ROOT, start_new_session=True), None
+    previous = signal.signal(signal.SIGALRM, lambda *_: process.terminate())
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    ends = time.monotonic() + seconds
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+    except KeyboardInterrupt:
+        stop = Stop.BY_HAND
+        process.terminate()
+        _, status, used = os.wait4(process.pid, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    if not stop and time.monotonic() >= ends:
+        stop = Stop.BY_CLOCK
+    spent = Spent(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024**2)
+    return stop or os.waitstatus_to_exitcode(status), spent
 
 
 def how_it_ended(project: Project, name: str) -> str:

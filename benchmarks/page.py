@@ -58,7 +58,7 @@ def tables(root: Path) -> dict[Path, str]:
         for section in SECTIONS
     } | {
         "origin": short(read("benchmarks_origin"), origin, joined="what"),
-        "full": short(full, ("notebook", "core minutes", "memory", "ended")),
+        "full": short(full, ("notebook", "core minutes", "memory", "ended", "key")),
         "full sizes": short(full, ("notebook",), joined="larger than published"),
         "full origin": short(full, origin, joined="notebook"),
         "gpu": ratios(read("gpu"), "notebook", ("training", "two cores"), "runs"),

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -163,6 +164,33 @@ def test_costs_of_the_full_profile_are_current():
         )
         assert re.fullmatch(r"\d+ figures, \d+ claims hold|not within [\d.]+ hours", row["ended"]), name
         assert float(row["core minutes"]) > 0
+        assert re.fullmatch(r"[0-9a-f]{12}", row["key"]), name
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "outcome"),
+    [("pass", 60, 0), ("raise SystemExit(3)", 60, 3), ("import time; time.sleep(60)", 0.5, full.Stop.BY_CLOCK)],
+)
+def test_a_run_is_ended_by_the_clock(code, seconds, outcome):
+    ended, spent = full.run([sys.executable, "-c", code], seconds)
+    assert ended == outcome
+    assert spent.core_seconds > 0
+    assert spent.gigabytes > 0
+
+
+def test_the_time_of_a_stopped_run_is_added(tmp_path, monkeypatch):
+    """The second run is the rest of the first; the row has the sum of both, and the larger memory."""
+    project = Project(ROOT)
+    name = project.notebooks()[0]
+    monkeypatch.setattr(Project, "build", lambda *_: SimpleNamespace(folder=tmp_path, figures=tmp_path))
+    monkeypatch.setattr(full, "how_it_ended", lambda *_: "2 figures, 2 claims hold")
+    runs = iter([(full.Stop.BY_HAND, full.Spent(60.0, 3.0)), (0, full.Spent(30.0, 1.0))])
+    monkeypatch.setattr(full, "run", lambda *_: next(runs))
+    with pytest.raises(KeyboardInterrupt):
+        full.measured(project, name, 60)
+    row = full.measured(project, name, 60)
+    assert (row["core minutes"], row["memory"]) == ("1.5", "3.0 GB")
+    assert list(tmp_path.rglob("*.json")) == []
 
 
 def test_larger_parameters_are_shown_with_the_published_ones():
