@@ -52,7 +52,7 @@ def test_environment_companion_and_book_work_in_a_folder_of_any_name(pristine, t
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     (packages,) = (folder / "venv/lib").glob("*/site-packages")
-    (packages / "locked.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sources}\n")
+    (packages / "locked.pth").write_text(f"{sources}\n{sysconfig.get_path('purelib')}\n")
     finished = subprocess.run(
         [python, "-m", "companion", "build"],
         cwd=clone.root,

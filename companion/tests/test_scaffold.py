@@ -148,7 +148,7 @@ def test_folder_with_a_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["2nd paper", "class", "__", "book", "figures", "profiles", "tests", "companion", "statistics", "numpy", "six"],
+    ["2nd paper", "class", "__", "book", "figures", "profiles", "tests", "companion", "statistics", "numpy", "pytest"],
 )
 def test_folder_with_an_invalid_package_name_is_refused(tmp_path, name):
     """So is one with the name of another folder of every book, of a module of Python or of an installed package."""
