@@ -63,30 +63,32 @@ EXECUTED = "_build/laptop/executed/walks.ipynb"
 KERNEL = "▸ walks"
 
 
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Path:
-    """Return the Python of an environment with the wheel and the locked packages, without this checkout."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        str(folder / "wheels"),
-        str(ROOT),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+def environment(folder: Path, *projects: Path) -> Path:
+    """Return the Python of a new environment with the wheels of `projects` and the locked packages."""
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder / "wheels")]
+    for project in projects:
+        subprocess.run([*build, str(project)], check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
-    (wheel,) = (folder / "wheels").glob("*.whl")
-    shutil.unpack_archive(wheel, packages, "zip")
+    for wheel in (folder / "wheels").glob("*.whl"):
+        shutil.unpack_archive(wheel, packages, "zip")
     # Python searches a folder named in a .pth file, but ignores .pth files there, such as that of the editable checkout
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory) -> Path:
+    """Return the Python of an environment with the wheel of `companion`, without this checkout and its packages."""
+    return environment(tmp_path_factory.mktemp("elsewhere"), ROOT / "companion")
+
+
+@pytest.fixture(scope="module")
+def with_the_book(tmp_path_factory) -> Path:
+    """Return the Python of an environment with both wheels, without this checkout."""
+    return environment(tmp_path_factory.mktemp("with_the_book"), ROOT, ROOT / "companion")
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +110,14 @@ def paper(built, tmp_path) -> Paper:
 
 
 def test_the_checkout_is_not_on_the_path(built):
-    code = "import sys, companion, lib; print(companion.__file__, lib.__file__, *sys.path, sep='\\n')"
+    code = "import sys, companion; print(companion.__file__, *sys.path, sep='\\n')"
     finished = built.python("-c", code)
     assert finished.returncode == 0, finished.stderr
     locked = Path(sysconfig.get_path("purelib"))  # may be in the checkout, as .venv is
     places = [Path(line) for line in finished.stdout.splitlines()]
     assert [place for place in places if place.is_relative_to(ROOT) and place != locked] == []
-    assert places[0].name == places[1].name == "__init__.py"
+    assert places[0].name == "__init__.py"
+    assert built.python("-c", "import lib").returncode == 1
 
 
 def test_book_is_built_from_scratch(built):
@@ -212,17 +215,17 @@ def test_published_figures_are_verified(paper):
     assert "All 2 figures are reproduced." in finished.stdout
 
 
-def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
-    """It verifies downloaded figures of a short chapter of its own book; the clone is not on the path."""
+def test_the_wheels_verify_figures_without_a_clone(with_the_book, tmp_path):
+    """They verify downloaded figures of a short chapter of the book; the clone is not on the path."""
     downloaded = tmp_path / "downloaded/needle_in_a_long_prompt"
     shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", downloaded)
-    finished = Paper(tmp_path, elsewhere).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
+    finished = Paper(tmp_path, with_the_book).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert f"All {len(list(downloaded.glob('*.json')))} figures are reproduced." in finished.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
 
 
-def test_without_a_clone_the_folder_of_figures_is_required(elsewhere, tmp_path):
-    finished = Paper(tmp_path, elsewhere).companion("verify")
+def test_without_a_clone_the_folder_of_figures_is_required(with_the_book, tmp_path):
+    finished = Paper(tmp_path, with_the_book).companion("verify")
     assert finished.returncode == 2
     assert "--figures FOLDER" in finished.stderr

@@ -309,13 +309,17 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
     parameters, and the fonts, which are in the picture key.
     """
     path = project.root / file
+    # those of the package that runs, and of the one in the checkout
+    machine, fonts = dependencies.MACHINE, dependencies.FONTS
+    own = project.packages.get(machine.name, machine) / fonts.relative_to(machine)
     configuration = {MARK, CONTENTS, FILE, project.lock.name, UNUSED}
     return (
         file in configuration
         or path == project.notebook(name)
         or path.is_relative_to(project.generated)
         or path.is_relative_to(project.profiles)
-        or path.is_relative_to(dependencies.FONTS)
+        or path.is_relative_to(fonts)
+        or path.is_relative_to(own)
         or (path.is_relative_to(project.data(name)) and not _is_backup(path))
         or (path.suffix == ".py" and any(path.is_relative_to(folder) for folder in project.packages.values()))
         or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)
