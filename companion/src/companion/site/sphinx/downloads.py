@@ -13,8 +13,11 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures import record, store
+from companion.figures.record import FigureRecord
 from companion.io.atomic import dump_json, write_bytes, write_text
 from companion.project.paths import Project
+from companion.site.sphinx import pictures
+from companion.site.sphinx.nodes import picture, size_of
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
 SCHEMA = "record.schema.json"
@@ -24,6 +27,14 @@ def place_of(docname: str, file: str) -> str:
     """Return the link on page `docname` to a file of a figure, `notebook/figure.csv`, or to an executed notebook."""
     folder = NOTEBOOKS if file.endswith(".ipynb") else FIGURES
     return "../" * docname.count("/") + f"{folder}/{file}"
+
+
+def picture_of(docname: str, folder: Path, record: FigureRecord, *, within_link: bool = False) -> nodes.Node:
+    """Return the picture of a figure, whose published files are in `folder`, for page `docname`."""
+    place = place_of(docname, f"{folder.name}/{record.figure}")
+    files = pictures.addresses(folder, record.figure, place)
+    alt, size = " ".join(record.alt.split()), size_of(folder / f"{record.figure}{pictures.LIGHT}")
+    return picture(alt=alt, size=size, within_link=within_link, **files)
 
 
 def archive_of(notebook: str) -> str:
@@ -50,12 +61,10 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
         for figure in store.names_in(folder):
-            for origin in store.files(folder, figure):
-                target = out / FIGURES / name / origin.name
+            for suffix, content in _offered(folder, figure).items():
+                target = out / FIGURES / name / f"{figure}{suffix}"
                 wanted.add(target)
-                if origin.is_file():
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(origin, target)
+                write_bytes(target, content)
         if archive := _archive(folder):
             wanted.add(out / FIGURES / archive_of(name))
             write_bytes(out / FIGURES / archive_of(name), archive)
@@ -68,6 +77,15 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
         for path in folder.rglob("*"):
             if path.is_file() and path not in wanted:
                 path.unlink()
+
+
+def _offered(folder: Path, figure: str) -> dict[str, bytes]:
+    """Return the files of a figure on the site, by ending: the published ones, with smaller pictures."""
+    paths = {suffix: folder / f"{figure}{suffix}" for suffix in store.SUFFIXES}
+    files = {suffix: path.read_bytes() for suffix, path in paths.items() if path.is_file()}
+    if pictures.LIGHT in files and pictures.DARK in files:
+        files |= pictures.offered(files.pop(pictures.LIGHT), files.pop(pictures.DARK))
+    return files
 
 
 def _archive(folder: Path) -> bytes:

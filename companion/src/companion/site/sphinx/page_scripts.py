@@ -25,9 +25,9 @@ from companion.io.errors import did_you_mean
 from companion.project.configuration import FILE
 from companion.project.paths import Project
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.downloads import picture_of
 from companion.site.sphinx.inline_text import figure_anchor
-from companion.site.sphinx.nodes import details, picture, size_of, summary
+from companion.site.sphinx.nodes import details, summary
 
 # The folder below `_static` of the site with one folder per chapter.
 PLACE = "chapters"
@@ -148,12 +148,8 @@ def _interactive(directive: SphinxDirective, interactive: str, asked_by: str) ->
         raise directive.error(f"Figure {interactive!r} cannot be shown: {'; '.join(faults)}.")
     BookDomain.of(env).current.embedded.add(chapter)
     record = store.read_record(folder, figure)
-    files = {
-        theme: place_of(env.docname, f"{interactive}{suffix}")
-        for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
-    }
     container = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
-    container += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
+    container += picture_of(env.docname, folder, record)
     page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
     link = nodes.paragraph("", "", *table_script(project, env.docname, folder, figure))
     link += nodes.reference(
