@@ -1,10 +1,12 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
 `figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip` (the tables and records of a chapter),
-`figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build.
+`figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build. A PNG is made by the
+browser (`png.js`); the site has only those that link previews show.
 """
 
 import io
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -19,8 +21,10 @@ from companion.project.paths import Project
 from companion.site.sphinx import pictures
 from companion.site.sphinx.nodes import picture, size_of
 
-FIGURES, NOTEBOOKS = "figures", "notebooks"
+FIGURES, NOTEBOOKS, PNG = "figures", "notebooks", ".png"
 SCHEMA = "record.schema.json"
+# The PNG of a figure in the metadata of a page.
+PREVIEWED = re.compile(rf'property="og:image" content="[^"]*/{FIGURES}/([^"/]+/[^"/]+\.png)"')
 
 
 def place_of(docname: str, file: str) -> str:
@@ -43,28 +47,37 @@ def archive_of(notebook: str) -> str:
 
 
 class FileRole(SphinxRole):
-    """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file."""
+    """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file.
+
+    A link to a PNG must be below its figure, and needs scripts; without them it is hidden.
+    """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the link. Its text is the title, or else the name of the file."""
         title, _, target = self.text.rpartition("<")
         file = target.rstrip(">")
         name = title.strip() or Path(file).name
+        classes = ["download"]
+        if file.endswith(PNG):
+            file = f"{file.removesuffix(PNG)}{pictures.LIGHT}"
+            classes += ["companion-png", "pst-js-only"]
         uri = place_of(self.env.docname, file)
-        return [nodes.reference("", name, refuri=uri, internal=True, classes=["download"])], []
+        return [nodes.reference("", name, refuri=uri, internal=True, classes=classes)], []
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
     """Copy the files that `place_of` links to, and remove files of figures that no longer exist."""
     wanted = {out / FIGURES / SCHEMA}
+    previewed = {file for page in out.rglob("*.html") for file in PREVIEWED.findall(page.read_text(encoding="utf-8"))}
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
         for figure in store.names_in(folder):
             for suffix, content in _offered(folder, figure).items():
-                target = out / FIGURES / name / f"{figure}{suffix}"
-                wanted.add(target)
-                write_bytes(target, content)
+                file = f"{name}/{figure}{suffix}"
+                if suffix != PNG or file in previewed:
+                    wanted.add(out / FIGURES / file)
+                    write_bytes(out / FIGURES / file, content)
         if archive := _archive(folder):
             wanted.add(out / FIGURES / archive_of(name))
             write_bytes(out / FIGURES / archive_of(name), archive)

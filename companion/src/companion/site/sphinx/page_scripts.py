@@ -34,7 +34,7 @@ PLACE = "chapters"
 # The folder of a chapter with the tables of its figures.
 TABLES = "tables"
 # By a class of its nodes, the script that a page loads.
-OF_A_CLASS = {"companion-gallery": "gallery.js", "companion-map-place": "map.js"}
+OF_A_CLASS = {"companion-gallery": "gallery.js", "companion-map-place": "map.js", "companion-png": "png.js"}
 
 
 def copy_scripts(app: Sphinx) -> None:
@@ -59,7 +59,7 @@ def load_scripts(
 ) -> None:
     """Load the scripts and styles of a chapter on its page and on pages that embed one of its figures.
 
-    A page with a gallery or with the map of chapters loads the script of these.
+    A page with a gallery, the map of chapters or links to PNGs loads the script of these.
     """
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")

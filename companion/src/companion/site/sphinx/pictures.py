@@ -1,11 +1,13 @@
-"""Pictures of figures as the site offers them: one SVG for both themes, with a third fewer bytes than a published one.
+"""Pictures of figures as the site offers them: one SVG for both themes, with a third of the bytes of the published two.
 
-If the light and the dark SVG of a figure differ only in colours, the site has the light one, with rules that give it
-the colours of the dark one. The rules apply if the address of the picture ends with `#dark`. Otherwise the site has
+If the light and the dark SVG of a figure differ only in their styles, the site has the light one, with rules that give
+it the styles of the dark one. The rules apply if the address of the picture ends with `#dark`. Otherwise the site has
 both files.
 """
 
 import re
+import string
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -17,7 +19,6 @@ from companion.figures.style import Theme
 
 LIGHT, DARK = ".svg", ".dark.svg"
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-COLOUR = re.compile(r"#[0-9a-f]{6}")
 # A path as matplotlib writes it: absolute, with one command per segment.
 ABSOLUTE = re.compile(r"(?:[MLQCz][-\d. ]*)+")
 SEGMENT = re.compile(r"([MLQCz])([^MLQCz]*)")
@@ -29,6 +30,10 @@ ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
+# By element: its properties, with their values in the light and in the dark picture.
+Styles = dict[Element, dict[str, tuple[str, str]]]
+
+
 def addresses(folder: Path, figure: str, place: str) -> dict[Theme, str]:
     """Return the addresses of a picture by theme.
 
@@ -37,108 +42,100 @@ def addresses(folder: Path, figure: str, place: str) -> dict[Theme, str]:
       figure: the name of the figure.
       place: the address of its files without their endings.
     """
-    light, dark = folder / f"{figure}{LIGHT}", folder / f"{figure}{DARK}"
-    if colours(light.read_bytes(), dark.read_bytes()) is None:
+    light, dark = (folder / f"{figure}{suffix}" for suffix in (LIGHT, DARK))
+    if DARK in offered(light.read_bytes(), dark.read_bytes()):
         return {"light": f"{place}{LIGHT}", "dark": f"{place}{DARK}"}
-    # both have a fragment: without one, Safari would keep that of the picture shown before
+    # both have a fragment: without one, Safari may keep that of the picture shown before
     return {"light": f"{place}{LIGHT}#light", "dark": f"{place}{LIGHT}#dark"}
 
 
-def offered(light: bytes, dark: bytes) -> dict[str, bytes]:
-    """Return the SVG files of a figure on the site by ending, made of its published SVGs."""
-    replaced = colours(light, dark)
-    if replaced is None:
-        return {LIGHT: smaller(light), DARK: smaller(dark)}
-    return {LIGHT: smaller(light, replaced)}
-
-
 @cache
-def colours(light: bytes, dark: bytes) -> dict[tuple[str, str], str] | None:
-    """Return the colours of the dark picture by property and colour of the light one.
+def offered(light: bytes, dark: bytes) -> dict[str, bytes]:
+    """Return the SVG files of a figure on the site by ending, made of its published ones.
 
-    The result is None if the pictures differ in anything else, or if a colour has several counterparts.
+    Coordinates of paths are relative, those of glyphs are rounded, and styles are classes. Groups without attributes
+    and white space between elements are removed. Files that are not XML stay as they are.
     """
     try:
-        pair = ElementTree.fromstring(light), ElementTree.fromstring(dark)
+        one, other = ElementTree.fromstring(light), ElementTree.fromstring(dark)
     except ElementTree.ParseError:
-        return None
-    replaced: dict[tuple[str, str], str] = {}
-    elements, counterparts = (list(tree.iter()) for tree in pair)
-    if len(elements) != len(counterparts) or "id" in pair[0].attrib:
-        return None
-    for element, counterpart in zip(elements, counterparts, strict=True):
-        style, other = _style(element), _style(counterpart)
-        if _without_style(element) != _without_style(counterpart) or list(style) != list(other):
-            return None
-        for name, value in style.items():
-            are_colours = COLOUR.fullmatch(value) and COLOUR.fullmatch(other[name])
-            if value != other[name] and not are_colours:
-                return None
-            if replaced.setdefault((name, value), other[name]) != other[name]:
-                return None
-    changed = {key: colour for key, colour in replaced.items() if key[1] != colour}
-    return changed if _inherit(pair[0], changed) else None
+        return {LIGHT: light, DARK: dark}
+    if list(map(_content, one.iter())) == list(map(_content, other.iter())):
+        styles = _styles(one, other)
+        if _inherit(one, styles):
+            return {LIGHT: _written(one, styles)}
+    return {LIGHT: _written(one, _styles(one, one)), DARK: _written(other, _styles(other, other))}
 
 
-def _without_style(element: Element) -> tuple[object, ...]:
+def _content(element: Element) -> tuple[object, ...]:
+    """Return what must be equal in both pictures: all of an element except the values in its style."""
     attributes = {name: value for name, value in element.attrib.items() if name != "style"}
-    return element.tag, attributes, (element.text or "").strip(), (element.tail or "").strip()
+    texts = [(text or "").strip() for text in (element.text, element.tail)]
+    return len(element), element.tag, attributes, list(_style(element)), texts
 
 
 def _style(element: Element) -> dict[str, str]:
-    """Return the properties in the attribute `style` of an element."""
     parts = (part.partition(":") for part in element.get("style", "").split(";") if part)
     return {name: value for name, _, value in parts}
 
 
-def _inherit(picture: Element, changed: dict[tuple[str, str], str]) -> bool:
-    """Remove colours that depend on the theme from elements that `use` copies; return whether all could be removed.
+def _styles(light: Element, dark: Element) -> Styles:
+    pairs = zip(light.iter(), map(_style, dark.iter()), strict=True)
+    return {
+        element: {name: (value, other[name]) for name, value in _style(element).items()} for element, other in pairs
+    }
 
-    Rules for `:root` do not reach the copies in every browser. Where all copies are placed with the same colour, the
-    elements inherit it.
+
+def _inherit(picture: Element, styles: Styles) -> bool:
+    """Remove from `styles` what elements that `use` copies inherit; return whether none still depends on the theme.
+
+    Rules for `:root` do not reach the copies in every browser. A copy inherits the style with which it is placed.
     """
     parents = {child: parent for parent in picture.iter() for child in parent}
     named = {f"#{element.get('id')}": element for element in picture.iter() if "id" in element.attrib}
-    uses = [(use, named[use.get("href", "")]) for use in picture.iter(f"{{{SVG}}}use") if use.get("href") in named]
-    copied = [(use, element) for use, target in uses for element in target.iter() if "style" in element.attrib]
-    for use, element in copied:
-        for name, value in _style(element).items():
-            if (name, value) in changed and value != _inherited(use, name, parents):
-                return False
-    for _, element in copied:
-        kept = [f"{name}:{value}" for name, value in _style(element).items() if (name, value) not in changed]
-        element.set("style", ";".join(kept))
+    inherited: set[tuple[Element, str]] = set()
+    for use in picture.iter(f"{{{SVG}}}use"):
+        target = named.get(use.get("href", ""))
+        for element in target.iter() if target is not None else ():
+            for name, (light, dark) in styles[element].items():
+                place: Element | None = use
+                while place is not None and name not in styles[place]:
+                    place = parents.get(place)
+                if light != dark and (place is None or styles[place][name] != (light, dark)):
+                    return False
+                if light != dark:
+                    inherited.add((element, name))
+    for element, name in inherited:
+        del styles[element][name]
     return True
 
 
-def _inherited(element: Element, name: str, parents: dict[Element, Element]) -> str | None:
-    """Return the value of a property in the style of an element or of its nearest ancestor with this property."""
-    place: Element | None = element
-    while place is not None and name not in _style(place):
-        place = parents.get(place)
-    return None if place is None else _style(place)[name]
-
-
-def smaller(picture: bytes, dark_colours: dict[tuple[str, str], str] | None = None) -> bytes:
-    """Return an SVG that looks the same with fewer bytes, and with `dark_colours` if its address ends with `#dark`.
-
-    Coordinates of paths are relative, those of glyphs are rounded. Groups without attributes and white space between
-    elements are removed. A file that is not XML is returned as it is.
-    """
-    try:
-        root = ElementTree.fromstring(picture)
-    except ElementTree.ParseError:
-        return picture
-    if dark_colours:
-        _inherit(root, dark_colours)
-        rules = "".join(
-            f':root:target [style*="{name}:{value}"]{{{name}:{colour}!important}}'
-            for (name, value), colour in dark_colours.items()
-        )
-        ElementTree.SubElement(root, f"{{{SVG}}}style").text = rules
-        root.set("id", "dark")
-    _shorten(root)
-    return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>").encode()
+def _written(picture: Element, styles: Styles) -> bytes:
+    """Return a picture with the given styles; those of the dark one apply if its address ends with `#dark`."""
+    texts: dict[Element, tuple[str, str]] = {}
+    for element, style in styles.items():
+        plain = ";".join(f"{name}:{light}" for name, (light, _) in style.items())
+        texts[element] = plain, ";".join(f"{name}:{dark}" for name, (light, dark) in style.items() if dark != light)
+    counts = Counter(texts.values())
+    shared = [text for text, count in counts.items() if text[0] and (text[1] or count > 1)]
+    names = [*string.ascii_letters, *(f"c{number}" for number in range(len(shared)))]
+    classes = dict(zip(shared, names, strict=False))
+    for element, text in texts.items():
+        element.attrib.pop("style", None)
+        if text in classes:
+            element.set("class", classes[text])
+        elif text[0]:
+            element.set("style", text[0])
+    rules = [f".{name}{{{plain}}}" for (plain, _), name in classes.items()]
+    rules += [f":root:target .{name}{{{dark}}}" for (_, dark), name in classes.items() if dark]
+    sheet = picture.find(f".//{{{SVG}}}style")  # which matplotlib writes
+    if sheet is None:
+        sheet = Element(f"{{{SVG}}}style")
+        picture.insert(0, sheet)
+    sheet.text = "".join([sheet.text or "", *rules])
+    picture.set("id", "dark")
+    _shorten(picture)
+    return ElementTree.tostring(picture, encoding="unicode").replace(" />", "/>").encode()
 
 
 def _shorten(element: Element) -> None:
@@ -155,8 +152,6 @@ def _shorten(element: Element) -> None:
     if element.tag == f"{{{SVG}}}use" and (moved := TRANSLATION.fullmatch(element.get("transform", ""))):
         del element.attrib["transform"]
         element.attrib |= {name: value for name, value in zip("xy", moved.groups(), strict=True) if value != "0"}
-    if element.get("style") == "":
-        del element.attrib["style"]
     for part in (element, *element):
         if not (part.text or "").strip():
             part.text = None
