@@ -267,8 +267,9 @@ def test_one_file_has_the_pictures_of_both_themes(browser: Browser, address: str
             page.evaluate(SCROLL_THROUGH)
             page.wait_for_load_state("networkidle")
             files = {url for url in requested if url.endswith(".svg") and "/figures/" in url}
-            assert len(files) == page.locator(FIGURE).count()
-            for figure in page.locator(FIGURE).all():
+            figures = page.locator(FIGURE).filter(visible=True)  # not those in folds
+            assert len(files) == figures.count()
+            for figure in figures.all():
                 (image,) = [image for image in figure.locator("img").all() if image.is_visible()]
                 assert image.get_attribute("src").endswith(f".svg#{shown}")
             assert paper_of(image) == pytest.approx(colour_of_paper(shown), abs=1)
@@ -334,8 +335,8 @@ def test_a_png_of_a_figure_is_made_in_the_browser(
     page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
     chapter = f"{project.book.name}/{project.notebooks()[1]}.html"
     page.goto(f"{address}/{chapter}")
-    page.evaluate(OPEN_ALL)
     link, image = page.locator("a.companion-png").first, page.locator(f"{FIGURE} img:visible").first
+    link.evaluate("link => { link.closest('details').open = true }")
     with page.expect_download() as download:
         link.click()
     assert download.value.suggested_filename == link.inner_text().strip()
