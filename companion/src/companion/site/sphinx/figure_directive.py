@@ -231,8 +231,7 @@ def _file(project: Project, module: str) -> str:
 
 def _files(folder: Path, figure: str, suffixes: tuple[str, ...]) -> str:
     """Return links to files of a figure in MyST, the last of them to a PNG."""
-    links = [f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in (*suffixes, PNG)]
-    return f"{' · '.join(links[:-1])} {links[-1]}"
+    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in (*suffixes, PNG))
 
 
 def _data(folder: Path, figure: str, record: FigureRecord) -> str:

@@ -2,6 +2,7 @@
 // Browsers refuse to do so for pages on a disk, where these links are removed.
 document.querySelectorAll("a.companion-png").forEach((link) => {
   if (location.protocol === "file:") {
+    link.previousSibling.remove(); // the dot between the links
     link.remove();
     return;
   }
