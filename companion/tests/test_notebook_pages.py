@@ -1,7 +1,5 @@
 """Notebooks on the site: the current prose, the outputs of the last run, and the pictures as published."""
 
-import base64
-import io
 import json
 import os
 import re
@@ -9,7 +7,6 @@ import shutil
 import sys
 
 import pytest
-from PIL import Image
 
 from companion.build import cache_keys
 from companion.build.status import Listing
@@ -19,7 +16,6 @@ from companion.project.paths import MIME
 from companion.site.jupyter_book import is_built
 from companion.site.notebook_pages import weave, weave_published
 
-COLOUR = (24, 11, 26)
 NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/figures/toy_error.py"
 
 
@@ -50,22 +46,19 @@ def edit_executed(clone, change):
 
 
 def edit_shown(folder, **changes):
-    """Change the record of the figure, and replace its picture by one in `COLOUR`."""
-    Image.new("RGB", (3, 2), COLOUR).save(folder / "toy_error.png")
-    record = store.read_record(folder, "toy_error")
-    files = record.files | {".png": store.digest((folder / "toy_error.png").read_bytes())}
-    store.write_record(folder, record.model_copy(update={**changes, "files": files}))
+    """Change the record of the figure."""
+    store.write_record(folder, store.read_record(folder, "toy_error").model_copy(update=changes))
 
 
 def test_an_unchanged_notebook_is_woven_unchanged(ran_clone, woven):
-    """The woven file has the sources and outputs of the last run, in order."""
+    """The woven file has the sources and outputs of the last run, in order, and links to the pictures."""
     notebook, last = woven(), json.loads(executed(ran_clone).read_text(encoding="utf-8"))
     assert weave(ran_clone.project, "toy", "laptop") == ran_clone.project.build("laptop").notebooks / "toy.ipynb"
     assert ["".join(cell["source"]) for cell in notebook["cells"]] == [
         "".join(cell["source"]) for cell in last["cells"]
     ]
     assert [len(cell["outputs"]) for cell in code(notebook)] == [0, 0, 0, 1]
-    assert shown(notebook) == shown(last)
+    assert {**shown(notebook), "text/html": ""} == {**shown(last), "text/html": ""}
     assert [cell["execution_count"] for cell in code(notebook)] == [1, 2, 3, 4]
 
 
@@ -92,16 +85,15 @@ def test_markdown_cells_may_be_added_and_deleted(ran_clone, woven):
     assert MIME in after["cells"][-1]["outputs"][0]["data"]
 
 
-def test_picture_claims_and_alt_text_are_the_published_ones(ran_clone, woven):
-    """The picture that the kernel drew is not shown."""
+def test_claims_and_alt_text_are_the_published_ones_and_the_picture_is_linked(ran_clone, woven):
+    """The notebook does not contain the picture; the address leads to the file of the site next to the notebook."""
     published = ran_clone.project.published / "toy"
     (claim,) = store.read_record(published, "toy_error").claims
     edit_shown(
         published, alt="A line, redrawn.", claims=(claim.model_copy(update={"statement": "Reworded & <short>."}),)
     )
     html = shown(woven())["text/html"]
-    (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', html)
-    assert Image.open(io.BytesIO(base64.b64decode(embedded))).getcolors() == [(6, COLOUR)]
+    assert re.findall(r'(?:src|href)="([^"]*)"', html) == ["../figures/toy/toy_error.svg"] * 2
     assert 'alt="A line, redrawn."' in html
     assert "Reworded &amp; &lt;short&gt;." in html
 
@@ -118,9 +110,9 @@ def test_another_profile_shows_its_own_figures(ran_clone, woven):
 @pytest.mark.parametrize("suffix", store.SUFFIXES)
 def test_an_incomplete_published_figure_leaves_the_output_of_the_run(ran_clone, woven, suffix):
     """The build of the site reports the missing file; weaving does not fail."""
-    before = shown(woven())
+    last = json.loads(executed(ran_clone).read_text(encoding="utf-8"))
     (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
-    assert shown(woven()) == before
+    assert shown(woven()) == shown(last)
 
 
 def test_injected_parameters_are_shown_after_those_of_the_notebook(ran_clone, woven):

@@ -264,6 +264,7 @@ def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
     assert "btn-source-repository-button" not in before
     assert "btn-launch" not in before
     assert not (book.site("laptop") / "sitemap.xml").exists()
+    assert not (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").exists()
     assert companion(book, "set-url", "https://github.com/Some--body/paper").returncode == 0
     assert companion(book, "site", "--published").returncode == 0
     text = page.read_text()
@@ -272,6 +273,9 @@ def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
     assert 'href="https://mybinder.org/v2/gh/Some--body/paper/main' in text
     assert '<meta property="og:url" content="https://some--body.github.io/paper/book/toy.html">' in text
     assert f'content="https://some--body.github.io/paper/figures/toy/{figure_of("toy")}.png"' in text
+    assert (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").is_file()
+    notebook = (book.site("laptop") / "notebooks/toy.ipynb").read_text()
+    assert f"https://some--body.github.io/paper/figures/toy/{figure_of('toy')}.svg" in notebook
     assert (
         "<loc>https://some--body.github.io/paper/book/toy.html</loc>" in (page.parents[1] / "sitemap.xml").read_text()
     )

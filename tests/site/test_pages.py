@@ -9,20 +9,26 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from matplotlib.colors import to_rgb
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page
 
 from companion.analysis.dependencies import digest
 from companion.figures import store
+from companion.figures.style import PAPER
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, relative
 from companion.project.repository import public_address
+from companion.site.sphinx import pictures
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
+LINK_TO_A_PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
 LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*><span[^>]*>(Fig\. \d+)<')
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
@@ -249,25 +255,98 @@ def test_figures_fit_the_page(browser: Browser, address: str, project: Project):
         page.close()
 
 
-def test_only_the_picture_of_the_theme_is_loaded(browser: Browser, address: str, project: Project):
-    """The other picture is never requested; after a change of the theme it becomes visible."""
+def test_one_file_has_the_pictures_of_both_themes(browser: Browser, address: str, project: Project):
+    """After a change of the theme, the same file is shown in the other colours."""
     for theme, other_theme in (("light", "dark"), ("dark", "light")):
         page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
         requested: list[str] = []
-        page.on("request", lambda request, requested=requested: requested.append(request.url))
-        open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
-        page.evaluate(SCROLL_THROUGH)
-        page.wait_for_load_state("networkidle")
-        assert (
-            len({url for url in requested if url.endswith(".svg") and "/figures/" in url})
-            == page.locator(FIGURE).count()
-        )
-        assert not [url for url in requested if "/figures/" in url and url.endswith(".dark.svg") != (theme == "dark")]
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", other_theme)
-        for figure in page.locator(FIGURE).all():
-            (source,) = [image.get_attribute("src") for image in figure.locator("img").all() if image.is_visible()]
-            assert source.endswith(".dark.svg") == (other_theme == "dark")
+        page.on("request", lambda request, requested=requested: requested.append(request.url.partition("#")[0]))
+        open_and_watch(page, f"{address}/book/{project.notebooks()[1]}.html")
+        for shown in (theme, other_theme):
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", shown)
+            page.evaluate(SCROLL_THROUGH)
+            page.wait_for_load_state("networkidle")
+            files = {url for url in requested if url.endswith(".svg") and "/figures/" in url}
+            figures = page.locator(FIGURE).filter(visible=True)  # not those in folds
+            assert len(files) == figures.count()
+            for figure in figures.all():
+                (image,) = [image for image in figure.locator("img").all() if image.is_visible()]
+                assert image.get_attribute("src").endswith(f".svg#{shown}")
+            assert paper_of(image) == pytest.approx(colour_of_paper(shown), abs=1)
         page.close()
+
+
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_an_enlarged_picture_has_the_colours_of_the_theme(
+    browser: Browser, address: str, site: Path, project: Project, from_disk: bool
+):
+    for theme in ("light", "dark"):
+        page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
+        page.goto(f"{site.as_uri() if from_disk else address}/book/{project.notebooks()[1]}.html")
+        page.locator("a.companion-zoom:visible").first.click()
+        image = page.locator("dialog.companion-large img")
+        image.evaluate("image => image.decode()")
+        assert paper_of(image) == pytest.approx(colour_of_paper(theme), abs=1)
+        page.close()
+
+
+def test_pictures_look_like_those_of_the_run(browser: Browser, site: Path, project: Project, profile: str):
+    """On a screen with two pixels per CSS pixel, few pixels change, most of them by little."""
+    name, size = project.notebooks()[1], {"width": 1600, "height": 900}
+    page = browser.new_page(device_scale_factor=2, viewport=size)
+    page.goto((site / "404.html").as_uri())
+    page.set_content("<img style='display: block'>")
+    for figure in Notebook.named(project, name).figures:
+        folder, place = project.shown_figures(profile) / name, (site / "figures" / name / figure).as_uri()
+        offered = pictures.addresses(folder, figure, place)
+        for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg")):
+            before = pixels(page, (folder / f"{figure}{suffix}").as_uri())
+            after = pixels(page, offered[theme])
+            change = np.abs(before - after).max(axis=2)
+            assert change.mean() < 0.2, (figure, theme)
+            assert (change > 64).mean() < 1e-4, (figure, theme)
+    page.close()
+
+
+def pixels(page: Page, address: str) -> np.ndarray:
+    page.evaluate("async address => { document.images[0].src = address; await document.images[0].decode() }", address)
+    return shown(page.locator("img"))
+
+
+def shown(image: Locator) -> np.ndarray:
+    """Return the pixels of an element, which scrolls into view."""
+    return np.asarray(Image.open(io.BytesIO(image.screenshot())).convert("RGB"), int)
+
+
+def paper_of(image: Locator) -> list[int]:
+    """Return the colour of a picture near its corner."""
+    return shown(image)[3, 3].tolist()
+
+
+def colour_of_paper(theme: str) -> list[float]:
+    return [255 * part for part in to_rgb(PAPER[theme])]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_png_of_a_figure_is_made_in_the_browser(
+    browser: Browser, address: str, site: Path, project: Project, theme: str
+):
+    """It has three times the size on the page and the colours of the theme. Pages on a disk do not offer it."""
+    page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
+    chapter = f"{project.book.name}/{project.notebooks()[1]}.html"
+    page.goto(f"{address}/{chapter}")
+    link, image = page.locator("a.companion-png").first, page.locator(f"{FIGURE} img:visible").first
+    link.evaluate("link => { link.closest('details').open = true }")
+    with page.expect_download() as download:
+        link.click()
+    assert download.value.suggested_filename == link.inner_text().strip()
+    picture = Image.open(download.value.path()).convert("RGB")
+    assert picture.width == 3 * int(image.get_attribute("width"))
+    assert picture.getpixel((9, 9)) == pytest.approx(colour_of_paper(theme), abs=1)
+    page.goto(f"{site.as_uri()}/{chapter}")
+    assert page.locator("a.companion-png").count() == 0
+    assert page.locator("a.download[href$='.svg']").count() > 0
+    page.close()
 
 
 def test_theme_button_works(browser: Browser, address: str, project: Project):
@@ -312,22 +391,21 @@ def test_search_finds_tilted(browser: Browser, address: str):
 
 
 def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dict[str, Visit], project: Project):
-    """All files exist, have the recorded checksums, and the CSV has the recorded columns; a schematic has no CSV."""
+    """All files exist, and the CSV has the recorded checksum and columns; a schematic has no CSV."""
     page = browser.new_page()
     for name in project.notebooks():
         links = {Path(urlsplit(href).path).name: href for href in visits[f"book/{name}.html"].downloads}
         for figure in Notebook.named(project, name).figures:
             bodies = {}
             schematic = store.read_record(project.published / name, figure).is_schematic
-            for suffix in (".json", ".svg", ".png") if schematic else (".csv", ".json", ".svg", ".png"):
+            for suffix in (".json", ".svg") if schematic else (".csv", ".json", ".svg"):
                 response = page.request.get(links[f"{figure}{suffix}"])
                 assert response.ok
                 bodies[suffix] = response.body()
             record = json.loads(bodies[".json"])
-            digests = {suffix: digest(body) for suffix, body in bodies.items() if suffix != ".json"}
-            assert digests.items() <= record["files"].items()
             if schematic:
                 continue
+            assert digest(bodies[".csv"]) == record["files"][".csv"]
             rows = list(csv.reader(io.StringIO(bodies[".csv"].decode())))
             assert rows[0] == list(record["columns"])
             assert len(rows) > 1
@@ -393,10 +471,14 @@ def test_launch_buttons_open_the_notebook(visits: dict[str, Visit], project: Pro
 
 
 def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], project: Project):
-    """The page `rerun` links to the executed notebook of every chapter, with outputs."""
+    """The page `rerun` links to the executed notebook of every chapter, with outputs that link to the pictures."""
     page = browser.new_page()
     for name in project.notebooks():
         (href,) = [href for href in visits["book/rerun.html"].downloads if href.endswith(f"/{name}.ipynb")]
         cells = page.request.get(href).json()["cells"]
-        assert any(cell.get("outputs") for cell in cells)
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        linked = LINK_TO_A_PICTURE.findall("".join(output.get("data", {}).get("text/html", "") for output in outputs))
+        assert linked
+        for source in linked:
+            assert page.request.get(urljoin(href, source)).ok
     page.close()

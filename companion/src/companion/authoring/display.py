@@ -26,13 +26,17 @@ class Published:
     def _repr_mimebundle_(self, **_) -> Mapping[str, Any]:
         return self.bundle()
 
-    def bundle(self) -> dict[str, JsonValue]:
-        """Return the outputs that a notebook stores: a reference for the site, an HTML fragment, and plain text."""
-        name = f"{self.record.notebook}/{self.record.figure}"
-        return {MIME: {"figure": name}, "text/html": self._html(), "text/plain": self._text()}
+    def bundle(self, address: str | None = None) -> dict[str, JsonValue]:
+        """Return the outputs that a notebook stores: a reference for the site, an HTML fragment, and plain text.
 
-    def _html(self) -> str:
-        picture = to_webp((self.folder / f"{self.record.figure}.png").read_bytes())
+        The fragment contains the picture, or else, if the `address` of its file is given, a link to it.
+        """
+        name = f"{self.record.notebook}/{self.record.figure}"
+        return {MIME: {"figure": name}, "text/html": self._html(address), "text/plain": self._text()}
+
+    def _html(self, address: str | None) -> str:
+        where = f'<p>The picture is <a href="{address}">{self.record.figure}.svg</a>.</p>' if address else ""
+        source = address or self._embedded()
         rows = "".join(
             f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {html.escape(claim.statement)} "
             f"<i>{html.escape(claim.source)}</i>: measured {claim.measured}, {claim.relation} "
@@ -46,9 +50,12 @@ class Published:
         )
         return (
             f'<img width="760" alt="{html.escape(self.record.alt)}" '
-            f'src="data:image/webp;base64,{base64.b64encode(picture).decode()}">'
-            f'<ul style="list-style: none">{rows}</ul>'
+            f'src="{source}">{where}<ul style="list-style: none">{rows}</ul>'
         )
+
+    def _embedded(self) -> str:
+        picture = to_webp((self.folder / f"{self.record.figure}.png").read_bytes())
+        return f"data:image/webp;base64,{base64.b64encode(picture).decode()}"
 
     def _text(self) -> str:
         claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]

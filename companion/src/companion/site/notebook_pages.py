@@ -18,7 +18,7 @@ from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
 from companion.project.paths import DEFAULT_PROFILE, MIME, Project
-from companion.project.repository import dump_notebook
+from companion.project.repository import dump_notebook, site_address
 from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, Output
 
@@ -127,7 +127,7 @@ def _refreshed(cell: Cell, project: Project, figures: Path) -> Cell:
 
 
 def _shown(output: Output, project: Project, figures: Path) -> Output:
-    """Return an output with the current picture and claims of its figure, or without names of folders."""
+    """Return an output with the current claims of its figure and a link to its picture, or without names of folders."""
     target = notebook_content.figure_shown(output)
     if target is None:
         return cast("Output", _without_folders(cast("JsonValue", output), project))
@@ -137,7 +137,8 @@ def _shown(output: Output, project: Project, figures: Path) -> Output:
     if store.faults(figures / notebook, figure):  # the figure directive reports the faults
         return output
     record = store.read_record(figures / notebook, figure)
-    return {**output, "data": dict(Published(figures / notebook, record).bundle())}
+    address = f"{site_address(project) or '../'}figures/{target}.svg"
+    return {**output, "data": Published(figures / notebook, record).bundle(address)}
 
 
 def _without_folders(output: JsonValue, project: Project) -> JsonValue:

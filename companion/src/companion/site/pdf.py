@@ -223,7 +223,7 @@ def _for_paper(article: Tag, folder: Path) -> None:
     for link in article.select("a.companion-zoom"):
         link.unwrap()
     for image in article.select("img"):
-        image["src"] = Path(os.path.normpath(folder / unquote(str(image["src"])))).as_uri()
+        image["src"] = Path(os.path.normpath(folder / unquote(urlsplit(str(image["src"])).path))).as_uri()
         del image["loading"]
 
 

@@ -16,8 +16,8 @@ from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, visible
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.downloads import place_of
-from companion.site.sphinx.nodes import picture, size_of
+from companion.site.sphinx.downloads import picture_of
+from companion.site.sphinx.nodes import picture
 
 THUMBNAILS = "thumbnails"
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -47,12 +47,8 @@ class PictureDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the picture without a number, because the figure is numbered in its chapter."""
         folder, record = record_of(self, self.arguments[0])
-        files = {
-            theme: place_of(self.env.docname, f"{self.arguments[0]}{suffix}")
-            for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
-        }
         shown = nodes.container(classes=["companion-picture"])
-        shown += picture(alt=record.alt, size=size_of(folder / f"{record.figure}.svg"), **files)
+        shown += picture_of(self.env.docname, folder, record)
         shown += self.parse_content_to_nodes()
         return [shown]
 

@@ -1,10 +1,12 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
 `figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip` (the tables and records of a chapter),
-`figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build.
+`figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build. A PNG is made by the
+browser (`png.js`); the site has only those that link previews show.
 """
 
 import io
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -13,11 +15,16 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures import record, store
+from companion.figures.record import FigureRecord
 from companion.io.atomic import dump_json, write_bytes, write_text
 from companion.project.paths import Project
+from companion.site.sphinx import pictures
+from companion.site.sphinx.nodes import picture, size_of
 
-FIGURES, NOTEBOOKS = "figures", "notebooks"
+FIGURES, NOTEBOOKS, PNG = "figures", "notebooks", ".png"
 SCHEMA = "record.schema.json"
+# The PNG of a figure in the metadata of a page.
+PREVIEWED = re.compile(rf'property="og:image" content="[^"]*/{FIGURES}/([^"/]+/[^"/]+\.png)"')
 
 
 def place_of(docname: str, file: str) -> str:
@@ -26,36 +33,51 @@ def place_of(docname: str, file: str) -> str:
     return "../" * docname.count("/") + f"{folder}/{file}"
 
 
+def picture_of(docname: str, folder: Path, record: FigureRecord, *, within_link: bool = False) -> nodes.Node:
+    """Return the picture of a figure, whose published files are in `folder`, for page `docname`."""
+    place = place_of(docname, f"{folder.name}/{record.figure}")
+    files = pictures.addresses(folder, record.figure, place)
+    alt, size = " ".join(record.alt.split()), size_of(folder / f"{record.figure}{pictures.LIGHT}")
+    return picture(alt=alt, size=size, within_link=within_link, **files)
+
+
 def archive_of(notebook: str) -> str:
     """Return the file with the tables and the records of all figures of a notebook, in the form for `place_of`."""
     return f"{notebook}/{notebook}-data.zip"
 
 
 class FileRole(SphinxRole):
-    """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file."""
+    """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file.
+
+    A link to a PNG must be below its figure, and needs scripts; without them it is hidden.
+    """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the link. Its text is the title, or else the name of the file."""
         title, _, target = self.text.rpartition("<")
         file = target.rstrip(">")
         name = title.strip() or Path(file).name
+        classes = ["download"]
+        if file.endswith(PNG):
+            file = f"{file.removesuffix(PNG)}{pictures.LIGHT}"
+            classes += ["companion-png", "pst-js-only"]
         uri = place_of(self.env.docname, file)
-        return [nodes.reference("", name, refuri=uri, internal=True, classes=["download"])], []
+        return [nodes.reference("", name, refuri=uri, internal=True, classes=classes)], []
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
     """Copy the files that `place_of` links to, and remove files of figures that no longer exist."""
     wanted = {out / FIGURES / SCHEMA}
+    previewed = {file for page in out.rglob("*.html") for file in PREVIEWED.findall(page.read_text(encoding="utf-8"))}
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
         for figure in store.names_in(folder):
-            for origin in store.files(folder, figure):
-                target = out / FIGURES / name / origin.name
-                wanted.add(target)
-                if origin.is_file():
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(origin, target)
+            for suffix, content in _offered(folder, figure).items():
+                file = f"{name}/{figure}{suffix}"
+                if suffix != PNG or file in previewed:
+                    wanted.add(out / FIGURES / file)
+                    write_bytes(out / FIGURES / file, content)
         if archive := _archive(folder):
             wanted.add(out / FIGURES / archive_of(name))
             write_bytes(out / FIGURES / archive_of(name), archive)
@@ -68,6 +90,15 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
         for path in folder.rglob("*"):
             if path.is_file() and path not in wanted:
                 path.unlink()
+
+
+def _offered(folder: Path, figure: str) -> dict[str, bytes]:
+    """Return the files of a figure on the site, by ending: the published ones, with smaller pictures."""
+    paths = {suffix: folder / f"{figure}{suffix}" for suffix in store.SUFFIXES}
+    files = {suffix: path.read_bytes() for suffix, path in paths.items() if path.is_file()}
+    if pictures.LIGHT in files and pictures.DARK in files:
+        files |= pictures.offered(files.pop(pictures.LIGHT), files.pop(pictures.DARK))
+    return files
 
 
 def _archive(folder: Path) -> bytes:

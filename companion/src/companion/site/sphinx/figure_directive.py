@@ -21,7 +21,7 @@ from companion.project.parameters import parameters_of
 from companion.project.paths import Project
 from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.downloads import PNG, picture_of
 from companion.site.sphinx.inline_text import (
     claim_anchor,
     code,
@@ -37,7 +37,7 @@ from companion.site.sphinx.inline_text import (
     without_html,
 )
 from companion.site.sphinx.ledger import LEDGER
-from companion.site.sphinx.nodes import Part, details, line, picture, size_of, summary
+from companion.site.sphinx.nodes import Part, details, line, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
@@ -88,11 +88,7 @@ class FigureDirective(SphinxDirective):
 
     def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
-        files = {
-            theme: place_of(self.env.docname, f"{folder.name}/{figure}{suffix}")
-            for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
-        }
-        shown += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
+        shown += picture_of(self.env.docname, folder, record)
         rest = without_html(record.caption).split("\n\n")[1:]
         text, messages = self._headline(record)
         shown += nodes.caption("", "", *text)
@@ -109,7 +105,7 @@ class FigureDirective(SphinxDirective):
         name = f"{folder.name}/{figure}"
         origin = _origin(project, self.config.companion_profile, record)
         if record.is_schematic:
-            files = _files(folder, figure, (store.RECORD, ".svg", ".png"))
+            files = _files(folder, figure, (store.RECORD, ".svg"))
             code = _file(project, project.figure_module(folder.name, figure))
             texts = {"code": code, "origin": f"{files}\n\n{origin}"}
         else:
@@ -234,14 +230,14 @@ def _file(project: Project, module: str) -> str:
 
 
 def _files(folder: Path, figure: str, suffixes: tuple[str, ...]) -> str:
-    """Return links to files of a figure in MyST."""
-    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in suffixes)
+    """Return links to files of a figure in MyST, the last of them to a PNG."""
+    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in (*suffixes, PNG))
 
 
 def _data(folder: Path, figure: str, record: FigureRecord) -> str:
     """Return in MyST the files of a figure, its columns and its first rows."""
     return DATA.format(
-        files=_files(folder, figure, (store.DATA, store.RECORD, ".svg", ".png")),
+        files=_files(folder, figure, (store.DATA, store.RECORD, ".svg")),
         columns="\n".join(_column(name, column) for name, column in record.columns.items()),
         head=_head(folder / f"{figure}{store.DATA}"),
         rows=ROWS_SHOWN,

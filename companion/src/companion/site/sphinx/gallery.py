@@ -13,9 +13,8 @@ from sphinx.util.docutils import SphinxDirective
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.cards import record_of
-from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.downloads import picture_of
 from companion.site.sphinx.inline_text import figure_anchor, without_html
-from companion.site.sphinx.nodes import picture, size_of
 
 GALLERY = "companion-gallery"
 # The form is hidden (`pst-js-only`) if the browser runs no scripts.
@@ -77,13 +76,8 @@ class GalleryDirective(SphinxDirective):
         for figure in chapter.figures:
             target = f"{chapter.name}/{figure}"
             folder, record = record_of(self, target)
-            files = {
-                theme: place_of(self.env.docname, f"{target}{suffix}")
-                for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
-            }
             link = nodes.reference("", "", refuri=f"{page}#{figure_anchor(figure)}", internal=True)
-            alt = " ".join(record.alt.split())
-            link += picture(alt=alt, size=size_of(folder / f"{figure}.svg"), within_link=True, **files)
+            link += picture_of(self.env.docname, folder, record, within_link=True)
             message, messages = self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
             link += nodes.inline("", "", *message, classes=["companion-message"])
             card = nodes.container(classes=["companion-gallery-card"])

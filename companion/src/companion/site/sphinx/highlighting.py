@@ -9,10 +9,12 @@ from typing import Any
 from pygments.filter import Filter
 from pygments.filters import TokenMergeFilter
 from pygments.lexers.python import PythonLexer
-from pygments.token import Name, Number, Operator, Punctuation, Text, Whitespace
+from pygments.token import Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
 # Kinds of words with the colour of the code around them; keywords such as `in`, and names in definitions, have others.
-PLAIN = {Name, Name.Builtin, Name.Builtin.Pseudo, Operator, Punctuation, Whitespace}
+PLAIN = {Name, Name.Builtin, Name.Builtin.Pseudo, Name.Namespace, Operator, Punctuation, Whitespace}
+# Kinds of words of one colour, by the kinds that they include.
+WHOLE = {Keyword: Keyword, Operator.Word: Keyword, String: String}
 
 
 class PlainFilter(Filter):
@@ -21,7 +23,8 @@ class PlainFilter(Filter):
     def filter(self, lexer: Any, stream: Any) -> Iterator[Any]:
         """Yield the words of a stream with the kinds that have a colour."""
         for kind, word in stream:
-            yield (Text if kind in PLAIN or kind in Number else kind), word
+            whole = next((whole for part, whole in WHOLE.items() if kind in part), kind)
+            yield (Text if kind in PLAIN or kind in Number else whole), word
 
 
 class FewColoursLexer(PythonLexer):

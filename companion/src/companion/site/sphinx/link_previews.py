@@ -36,9 +36,10 @@ def add_metadata(
     if address := site_address(app.config.companion_project):
         metadata["og:url"] = f"{address}{pagename}.html"
         for image in doctree.findall(picture):
-            if not image["light"].endswith(".svg"):  # a thumbnail
+            file = image["light"].partition("#")[0]
+            if not file.endswith(".svg"):  # a thumbnail
                 continue
-            path = image["light"].replace("../", "").removesuffix(".svg")
+            path = file.replace("../", "").removesuffix(".svg")
             metadata |= {"og:image": f"{address}{path}.png", "og:image:alt": image["alt"]}
             break
     context["metatags"] = context.get("metatags", "") + "".join(

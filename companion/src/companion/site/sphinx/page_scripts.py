@@ -25,16 +25,16 @@ from companion.io.errors import did_you_mean
 from companion.project.configuration import FILE
 from companion.project.paths import Project
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.downloads import picture_of
 from companion.site.sphinx.inline_text import figure_anchor
-from companion.site.sphinx.nodes import details, picture, size_of, summary
+from companion.site.sphinx.nodes import details, summary
 
 # The folder below `_static` of the site with one folder per chapter.
 PLACE = "chapters"
 # The folder of a chapter with the tables of its figures.
 TABLES = "tables"
 # By a class of its nodes, the script that a page loads.
-OF_A_CLASS = {"companion-gallery": "gallery.js", "companion-map-place": "map.js"}
+OF_A_CLASS = {"companion-gallery": "gallery.js", "companion-map-place": "map.js", "companion-png": "png.js"}
 
 
 def copy_scripts(app: Sphinx) -> None:
@@ -59,7 +59,7 @@ def load_scripts(
 ) -> None:
     """Load the scripts and styles of a chapter on its page and on pages that embed one of its figures.
 
-    A page with a gallery or with the map of chapters loads the script of these.
+    A page with a gallery, the map of chapters or links to PNGs loads the script of these.
     """
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
@@ -148,12 +148,8 @@ def _interactive(directive: SphinxDirective, interactive: str, asked_by: str) ->
         raise directive.error(f"Figure {interactive!r} cannot be shown: {'; '.join(faults)}.")
     BookDomain.of(env).current.embedded.add(chapter)
     record = store.read_record(folder, figure)
-    files = {
-        theme: place_of(env.docname, f"{interactive}{suffix}")
-        for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
-    }
     container = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
-    container += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
+    container += picture_of(env.docname, folder, record)
     page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
     link = nodes.paragraph("", "", *table_script(project, env.docname, folder, figure))
     link += nodes.reference(

@@ -92,7 +92,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   let wanted = null;
   const of = (event) => {
-    const link = event.target.closest?.("a[href*='#']:not(.headerlink)");
+    const link = event.target.closest?.("a[href*='#']:not(.headerlink, .companion-zoom)");
     return link && link.hash.length > 1 && link.host === location.host && !link.target ? link : null;
   };
   const soon = (link, wait) => {
