@@ -32,7 +32,26 @@ TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωℓ"
 # Names of functions, which are upright, with or without a backslash.
 FUNCTIONS = frozenset(
-    ("arg", "cos", "Cov", "det", "erf", "exp", "inf", "ln", "log", "max", "min", "sin", "sup", "tanh", "tr", "Var")
+    (
+        "arg",
+        "cos",
+        "coth",
+        "Cov",
+        "det",
+        "erf",
+        "exp",
+        "inf",
+        "ln",
+        "log",
+        "Hess",
+        "max",
+        "min",
+        "sin",
+        "sup",
+        "tanh",
+        "tr",
+        "Var",
+    )
 )
 UPRIGHT = r"\\(?:mathrm|mathbb|text|operatorname)\{"
 _GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
