@@ -99,8 +99,8 @@ def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
         statement=(
             f"{len(settled)} of {len(ends)} tracked runs of the published protocol end aligned and at rest: their mean "
             f"square fell by less than {SETTLED:.1%} in the last {1 - BEFORE:.0%} of the steps. Under both covariances "
-            f"and for both heads, with {ends['length'].min()} to {ends['length'].max()} tokens, they are at the exact "
-            "optimum (measured: the largest relative distance of mean squares)."
+            f"and for both heads, with {ends['length'].min():,} to {ends['length'].max():,} tokens, they are at the "
+            "exact optimum (measured: the largest relative distance of mean squares)."
         ),
         source="measured here",
         measured=float(np.max(np.abs(settled["risk"] / settled["best"] - 1))),
