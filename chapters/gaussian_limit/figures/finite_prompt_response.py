@@ -22,6 +22,7 @@ from matplotlib.lines import Line2D
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
@@ -67,7 +68,7 @@ def _lemma_claim(lemma: LemmaErrors) -> Claim:
     return Claim(
         id="gaussian-limit-lemma",
         statement=(
-            f"On {len(lemma.lemma)} random Gaussians in dimensions {', '.join(map(str, lemma.dims))}, of full "
+            f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full "
             "rank, singular and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative "
             "error)."
         ),

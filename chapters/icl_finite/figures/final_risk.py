@@ -22,6 +22,7 @@ from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
@@ -107,7 +108,7 @@ def _price_claim(risks: pd.DataFrame) -> Claim:
         statement=(
             "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of "
             "the exponent at the longest prompts from 1, in dimensions "
-            f"{', '.join(str(d) for d in risks['dimension'].unique())})."
+            f"{listing(str(d) for d in risks['dimension'].unique())})."
         ),
         source="measured here",
         measured=farthest("trained"),

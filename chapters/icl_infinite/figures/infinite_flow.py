@@ -29,6 +29,7 @@ from chapters.icl_infinite.block_flows import (
     solve_flows,
     toeplitz,
 )
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
 from lib.icl import Blocks, LinearRegression, balanced_start
@@ -92,7 +93,7 @@ def _limit_claim(flows: dict[str, Flow]) -> Claim:
         id="icl-infinite-limit",
         statement=(
             "The flow of the infinite-prompt risk ends at $A* = tr(Σ⁻²)^{-1/4} Σ⁻¹$, $b* = tr(Σ⁻²)^{1/4}$, for "
-            f"$Σ$ {', '.join(flows)} (measured: the largest distance at the end, relative to the size of the "
+            f"$Σ$ {listing(flows)} (measured: the largest distance at the end, relative to the size of the "
             "limit)."
         ),
         source="[BB26, Thm 5.1]",

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, sequence
 
@@ -68,7 +69,7 @@ def _noise_claim(frame: pd.DataFrame, phases: pd.DataFrame) -> Claim:
 def _some_noise_claim(phases: pd.DataFrame) -> Claim:
     hard = phases[is_hard(phases)]
     most = hard["noise_std"].max()
-    lengths = ", ".join(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
+    lengths = listing(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
     none = phases.loc[phases["noise_std"] > most, "noise_std"].min()
     return Claim(
         id="message-passing-hard-noise",

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
@@ -97,7 +98,7 @@ def _flat_claim(flat: pd.DataFrame) -> Claim:
             "Flat directions of the risk at random minimisers are the directions along the set of minimisers if $r = "
             "0$, and $d$ more if $s = 0$, in dimensions "
         )
-        + ", ".join(str(d) for d in sorted(set(flat["dimension"])))
+        + listing(str(d) for d in sorted(set(flat["dimension"])))
         + ".",
         float(as_predicted.mean()),
         1.0,
