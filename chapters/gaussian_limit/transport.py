@@ -47,8 +47,9 @@ def transport_claim(matching: Matching) -> Claim:
     return Claim(
         id="gaussian-limit-transport",
         statement=(
-            "A matching at the least mean square distance pairs every tilt Uz with its own tilted mean ∇Λ(Uz), for a "
-            f"mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay together)."
+            "A matching at the least mean square distance pairs every tilt $Uz$ with its own tilted mean "
+            f"$∇Λ(Uz)$, for a mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay "
+            "together)."
         ),
         source="derived here",
         box="optimal-transport",
@@ -58,5 +59,5 @@ def transport_claim(matching: Matching) -> Claim:
         reason="the matching is exact: all pairs stay together",
         successes=round(matching.tilts * MATCHED),
         trials=MATCHED,
-        alternative=Alternative("the queries z, and not the tilts, are mapped at the least cost", matching.queries),
+        alternative=Alternative("the queries $z$, and not the tilts, are mapped at the least cost", matching.queries),
     )

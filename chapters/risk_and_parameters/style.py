@@ -16,5 +16,5 @@ def power(length: int) -> str:
     return (
         "10" + str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
         if length == 10**exponent
-        else f"{length}"
+        else f"{length:,}"
     )

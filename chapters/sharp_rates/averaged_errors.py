@@ -71,19 +71,19 @@ def _admissible_claim(averages: AveragedErrors) -> Claim:
     return Claim(
         id="sharp-rates-admissible",
         statement=(
-            "For U = I, σ = 1 and Gaussian tokens and queries, the error times L^β(1) / ln L is a constant times "
-            "(ln L)^(d/2 - 1) in d = 1, 2, 3 and 8. So the bound of Prop. 3.1 with c₂ = β(1) holds in d = 1 and 2, and "
-            "no c₁ makes it hold in d = 3 and 8 (measured: the largest distance of the power of ln L, between ln L = "
-            f"{near:g} and {far:g}, from d/2 - 1)."
+            "For $U = I$, $σ = 1$ and Gaussian tokens and queries, the error times $L^{β(1)} / ln L$ is a constant "
+            "times $(ln L)^{d/2 - 1}$ in $d = 1, 2, 3$ and $8$. So the bound of Prop. 3.1 with $c₂ = β(1)$ holds in "
+            "$d = 1$ and $2$, and no $c₁$ makes it hold in $d = 3$ and $8$ (measured: the largest distance of the "
+            f"power of $ln L$, between $ln L = {near:g}$ and ${far:g}$, from $d/2 - 1$)."
         ),
         source="heuristic",
         box="admissible-constant",
         measured=worst(dimensions / 2 - 1),
         expected=0.0,
         tolerance=float(max(dimensions) ** 2 / 4 * (1 / near - 1 / far) / np.log(far / near)),
-        reason="the next term of the slope after d/(2 ln L), its square, integrated between the two lengths",
+        reason="the next term of the slope after $d/(2 ln L)$, its square, integrated between the two lengths",
         relation="≤",
-        alternative=Alternative("the error has the factor √(ln L) in every dimension", worst(-0.5)),
+        alternative=Alternative("the error has the factor $√(ln L)$ in every dimension", worst(-0.5)),
     )
 
 
@@ -97,9 +97,9 @@ def _limit_claim(averages: AveragedErrors) -> Claim:
     return Claim(
         id="sharp-rates-small-heads",
         statement=(
-            "For Gaussian tokens and queries and H² < ½, L times the error tends to E e^{τ²}(d + τ²) (measured: the "
-            f"largest relative distance at ln L = {READ_AT:g}, for H² = "
-            f"{', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and d = {', '.join(map(str, DIMENSIONS))})."
+            r"For Gaussian tokens and queries and $H² < ½$, $L$ times the error tends to $\mathbb{E} e^{τ²}(d + τ²)$ "
+            f"(measured: the largest relative distance at $ln L = {READ_AT:g}$, for "
+            f"$H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)}$ and $d = {', '.join(map(str, DIMENSIONS))}$)."
         ),
         source="derived here",
         box="mean-fluctuation",
@@ -107,10 +107,11 @@ def _limit_claim(averages: AveragedErrors) -> Claim:
         expected=0.0,
         tolerance=1e-9,
         reason=(
-            "the relative accuracy of P and Q; large queries add only L to the power −(√(1 + 4/H²) − 3)/2, at most e⁻⁴⁷"
+            "the relative accuracy of $P$ and $Q$; large queries add only $L$ to the power $-(√(1 + 4/H²) - 3)/2$, at "
+            "most $e^{-47}$"
         ),
         relation="≤",
         alternative=Alternative(
-            "tokens of large weight have the mean of the infinite prompt: E e^{τ²} d", worst(shifted=False)
+            r"tokens of large weight have the mean of the infinite prompt: $\mathbb{E} e^{τ²} d$", worst(shifted=False)
         ),
     )

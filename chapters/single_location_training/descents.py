@@ -13,6 +13,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from chapters.single_location_training.names import in_sentence
 from companion import Claim, Column, WithheldClaim
 from lib.single_location import (
     Head,
@@ -94,8 +95,8 @@ def described(claim: Claim, runs: Runs, *names: str, per_dimension: float = np.i
             rule = f"at least {low:g}"
         if rule:
             return claim.withheld(
-                f"in {run.dimension} dimensions it is known for a training time (steps times step size) of {rule}, and "
-                f"this training takes {run.time:.3g} ({name})"
+                f"in {run.dimension:,} dimensions it is known for a training time (steps times step size) of {rule}, "
+                f"and this training takes {run.time:.3g} ({in_sentence(name)})"
             )
     return claim
 

@@ -25,9 +25,12 @@ from lib.single_location import (
 
 # Lengths at which two methods find the crossing, a longer one, and signal strengths that bracket the crossing.
 LENGTHS, LONG_LENGTH, BRACKET = (2, 3), 10, (1.0, 40.0)
-# The error of a crossing. Searches find risks to about 1e-6, and next to a crossing the difference of the two risks
-# changes by more than 0.003 per unit of ν.
+# The error of a crossing, and the reason for it.
 ACCURACY = 1e-3
+BECAUSE_ACCURATE = (
+    "searches find risks to about 10⁻⁶, and next to a crossing the difference of the two risks changes by more than "
+    "0.003 per unit of $ν$"
+)
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length. They resolve slopes
 # up to 15: the kernel has its nearest singularity at a distance of π/15 = 0.2 from the real axis.
 SEARCH_STEPS, RISK_STEPS = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}

@@ -1,7 +1,7 @@
 """Shared style of the figures of this chapter, and the smallest difference between distinct risks."""
 
-# Risks that differ by this much are distinct: quadratures and searches are accurate to 1e-6 or better.
 DISTINCT = 1e-4
+BECAUSE_DISTINCT = "risks this far apart are distinct: quadratures and searches are accurate to 10⁻⁶ or better"
 DASHES = {"softmax": "-", "sigmoid": "--", "linear": ":"}
 TITLES = {"spiked": "spiked model", "max": "max model"}
 

@@ -43,6 +43,11 @@ def test_sections_of_a_docstring_have_one_item_per_name():
     assert result.astext() == "The sum, a number."
 
 
+def test_sections_may_have_any_indentation():
+    _, items = rendered("Args:\n    x: a number,\n        of any size.\n    y: another.")
+    assert [item.astext() for item in items] == ["x: a number, of any size.", "y: another."]
+
+
 def test_a_title_without_items_is_text():
     (only,) = rendered("Args:")
     assert only.astext() == "Args:"

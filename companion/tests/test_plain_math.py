@@ -1,4 +1,4 @@
-"""Claims and numbers for readers: formulas are set as mathematics, all other characters stay unchanged."""
+"""Claims and numbers for readers: formulas between dollar signs are set, all other characters stay unchanged."""
 
 import html
 import re
@@ -11,8 +11,8 @@ from companion.figures.plain_math import (
     bound,
     caption_as_html,
     caption_as_plain_text,
+    fault,
     number,
-    split_formulas,
 )
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
@@ -62,30 +62,52 @@ def test_a_verdict_names_its_threshold(relation, expected, sentence):
 @pytest.mark.parametrize(
     ("text", "markup"),
     [
-        ("slower than L^{-1/2}", "slower than <i>L</i><sup>−1/2</sup>"),
-        ("at L = 10^12", "at <i>L</i> = 10<sup>12</sup>"),
-        ("like L^(-β(H)), up", "like <i>L</i><sup>−β(H)</sup>, up"),
-        ("e^{τ²}/L", "<i>e</i><sup>τ²</sup>/<i>L</i>"),
-        ("along k*, not v*", "along <i>k</i>*, not <i>v</i>*"),
-        ("error of ∇_V and q_k", "error of ∇<sub>V</sub> and <i>q</i><sub>k</sub>"),
-        ("V(m + ΓUz)", "<i>V</i>(<i>m</i> + <i>ΓUz</i>)"),
-        ("A head A = uI, at a time", "A head <i>A</i> = <i>uI</i>, at a time"),
-        ("[BB26, Cor. D.3], L-BFGS and snake_case", "[BB26, Cor. D.3], L-BFGS and snake_case"),
+        ("slower than $L^{-1/2}$", "slower than <i>L</i><sup>−1/2</sup>"),
+        ("at $L = 10^{12}$ or L = 10", "at <i>L</i> = 10<sup>12</sup> or L = 10"),
+        (r"$e^{τ²}/\ln L$, $2 ln L$", "<i>e</i><sup><i>τ</i>²</sup>/ln <i>L</i>, 2 ln <i>L</i>"),
+        ("along $k*$, not v*", "along <i>k</i>*, not v*"),
+        (r"of $∇_U$ and $\hat q_k$", "of ∇<sub><i>U</i></sub> and <i>q̂</i><sub><i>k</i></sub>"),
+        ("$V(m + ΓUz)$", "<i>V</i>(<i>m</i> + Γ<i>Uz</i>)"),
+        (r"$λ_{max}$, $R_{\mathrm{Bayes}}$", "<i>λ</i><sub>max</sub>, <i>R</i><sub>Bayes</sub>"),
+        ("$e^{-t_k^2}$", "<i>e</i><sup>−<i>t</i><sub><i>k</i></sub><sup>2</sup></sup>"),
+        (r"for \$5 or $x < y$", "for $5 or <i>x</i> &lt; <i>y</i>"),
     ],
 )
-def test_formulas_of_a_sentence_are_set(text, markup):
+def test_formulas_between_dollar_signs_are_set(text, markup):
     assert as_html(text) == markup
+    assert fault(text) is None
 
 
 def test_characters_outside_of_formulas_stay_unchanged():
-    assert "".join(part for _, part in split_formulas(ODD)) == ODD
-    assert html.unescape(re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))) == ODD
+    shown = re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))
+    assert html.unescape(shown) == ODD.replace("$l$", "l")
 
 
 def test_a_sentence_as_plain_text_has_raised_and_lowered_characters():
     """An exponent with a character that cannot be raised keeps its sign and gets brackets."""
-    text = "e^{-1/2} of L^{-12} and e^(ν²) of q_k, R_∞, 2 ln L"
-    assert as_plain_text(text) == "e^(−1/2) of L⁻¹² and e^(ν²) of qₖ, R_∞, 2 ln L"
+    text = r"$e^{-1/2}$ of $L^{-12}$ and $e^{ν²}$ of $q_k$, $R_∞$, $2\ln L$ at \$5"
+    assert as_plain_text(text) == "e^(−1/2) of L⁻¹² and e^(ν²) of qₖ, R_∞, 2 ln L at $5"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            r"at most $\frac{1}{2}$",
+            r"has `\frac` in `$\frac{1}{2}$`, which a formula of one line cannot show; write `a/b`",
+        ),
+        (r"$\sum_i p_i$", "write the sign itself, such as `≤` or `∑`, or words"),
+        (
+            "it costs $5",
+            r"a dollar sign without a partner: a formula is between two of them, and the sign itself is `\$`",
+        ),
+        ("$10^12$", "an exponent or index without braces in `$10^12$`; write it as in `10^{12}`"),
+        ("$L^-1$", "without braces"),
+        ("$x_{a$", "a brace without a partner in `$x_{a$`"),
+    ],
+)
+def test_a_formula_that_cannot_be_shown_has_a_reason(text, reason):
+    assert reason in str(fault(text))
 
 
 def test_a_caption_is_read_without_scripts():
@@ -102,7 +124,7 @@ def test_a_caption_is_read_without_scripts():
     ("caption", "text"),
     [
         (r"At $\tau=\sqrt{2\ln L}$ the *first* {numref}`figure <fig-one>`", "At τ=√(2 ln L) the first figure"),
-        (r"$\hat\tau$, $\hat{q}_k$ and $L^{-0.6}$ fall like $1/\sqrt L$", "τ̂, q̂_k and L^(−0.6) fall like 1/√L"),
+        (r"$\hat\tau$, $\hat{q}_k$ and $L^{-0.6}$ fall like $1/\sqrt L$", "τ̂, q̂ₖ and L^(−0.6) fall like 1/√L"),
         (r"$\nabla_U$, $\lambda_{\max}$, $\|\Sigma\|^2\le1-P$", "∇_U, λₘₐₓ, ‖Σ‖²≤1−P"),
     ],
 )

@@ -33,6 +33,7 @@ from chapters.published_experiment.runs import (
     train_short_runs,
 )
 from chapters.published_experiment.tasks import tasks
+from chapters.style import listing
 from companion.authoring import datasets
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.tasks import FOLDER
@@ -211,3 +212,8 @@ def test_claims_do_not_depend_on_the_distance_from_the_noise(run_cells):
     assert run.broken == []
     assert set(run.withheld) == {"published-experiment-no-run-below"}
     assert run_cells(NAME, only="two_data_laws", lengths=[5, 10**6]).broken == []
+
+
+@pytest.mark.parametrize(("items", "phrase"), [(["20"], "20"), (["20", "100"], "20 and 100"), ("124", "1, 2 and 4")])
+def test_lists_in_claims_end_with_and(items, phrase):
+    assert listing(items) == phrase

@@ -21,6 +21,7 @@ from chapters.single_location_training.descents import (
 )
 from chapters.single_location_training.figures import published_descents
 from chapters.single_location_training.figures.seven_overlaps import numbers, start_off, start_on, train_descents
+from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.parameters import Parameters
 from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
 from companion import Claim
@@ -263,3 +264,8 @@ def test_long_prompts_need_short_steps_of_the_erf(float64, factor, stable):
     starts, step = draw_starts(100, 4, key=jr.key(3)), factor * 1.2 / (39 * 38)
     run = train_erf(task, starts, 400, step)[STEEP, "anywhere"]
     assert bool(run.risk[:, 20:].max() < 1.2 * run.risk[:, 0].max()) is stable
+
+
+def test_names_have_their_sharpness_as_a_formula():
+    assert in_sentence("erf, λ = 0.1") == "erf, $λ = 0.1$"
+    assert in_sentence("SGD, λ falls from 2") == "SGD, $λ$ falls from 2"

@@ -81,7 +81,7 @@ def test_risks_are_compared_only_where_errors_are_not_too_rare():
 
     assert claim(0.09).holds
     assert claim(0.09).comparisons == 1
-    assert "left out are 1 risks too small for 1000 prompts" in claim(0.09).statement
+    assert "left out are 1 risks too small for 1,000 prompts" in claim(0.09).statement
     assert claim().comparisons == 1
     assert "left out" not in claim().statement
 

@@ -106,6 +106,95 @@ def test_signatures_are_copied_from_the_source(library):
     assert step.members[0].doc == "Of it."
 
 
+UNUSUAL = '''
+"""Steps of other kinds."""
+
+__all__ = ["Far", "leap", "rest", "hop"]
+
+import sys
+from typing import overload
+
+from walkers.steps import Step
+
+FASTEST, SLOWEST = 1e-5, 2_000
+FIRST, LAST = sorted([1, 2])
+
+
+class Far(Step):
+    """One from another module."""
+
+    wind: Float[Array, "..."] = 1_000
+
+    @property
+    async def landing(self) -> "Far":
+        """Later."""
+
+
+class Timed:
+    """One that sets its own attributes."""
+
+    def __init__(self, start: float = 1e-9):
+        self.start: float = start
+
+
+class Later(Timed):
+    """Another."""
+
+
+@overload
+def leap(far: int) -> int: ...
+@overload
+def leap(far: str) -> str: ...
+def leap(far: Float[Array, "4"], step: "Step" = 'one') -> Float[Array, "..."]:
+    """Leap."""
+
+
+async def rest(): ...
+
+
+if sys.platform:
+
+    def hop(*, high=2**18, text="""two
+lines"""):
+        """Hop."""
+'''
+
+
+def test_definitions_that_griffe_reads_in_its_own_way_are_shown_as_written(library):
+    """Numbers and strings keep their spelling, shapes are no types, and `a, b = 1, 2` defines two values."""
+    users = "from walkers.unusual import FASTEST, LAST, SLOWEST\n"
+    page = "```{companion-api} walkers.steps walkers.unusual\n```\n"
+    files = {"walkers/steps.py": STEPS, "walkers/unusual.py": UNUSUAL, "chapters/far.py": users, "book/api.md": page}
+    index = library(**files)
+    entries = {entry.name: entry for entry in index.modules["walkers.unusual"].entries}
+    assert {name: entry.signature for name, entry in entries.items()} == {
+        "FASTEST": "FASTEST = 1e-5",
+        "SLOWEST": "SLOWEST = 2_000",
+        "LAST": "LAST = …",
+        "Far": 'class Far(\n    size: Float[np.ndarray, " d"],\n    law: Law,\n    times: int = 1,\n'
+        '    wind: Float[Array, "..."] = 1_000,\n)',
+        "Timed": "class Timed(start: float = 1e-9)",
+        "Later": "class Later",
+        "leap": 'leap(far: Float[Array, "4"], step: "Step" = \'one\') -> Float[Array, "..."]',
+        "rest": "rest()",
+        "hop": "hop(*, high=2 ** 18, text='two\\nlines')",
+    }
+    assert [member.signature for member in entries["Far"].members] == ['landing -> "Far"']
+    assert index.inner_users["walkers.steps.Step"] == [
+        "walkers.steps.Long",
+        "walkers.steps.walk",
+        "walkers.unusual.Far",
+    ]
+
+
+def test_a_name_is_found_although_its_module_has_the_same_name(library):
+    """As where a package exports the function `steps` of its module `steps`."""
+    package = {"walkers/__init__.py": "from .steps import steps\n", "walkers/steps.py": "def steps(): ...\n"}
+    index = library(**package)
+    assert index.resolve("walkers.steps") == "walkers.steps.steps"
+    assert index.importable(index.entries["walkers.steps.steps"]) == "from walkers import steps"
+
+
 def test_constants_are_listed_if_another_file_uses_them(library):
     """The comment above the constant becomes its description; constants used in their own file only are left out."""
     index = library(**{"walkers/steps.py": STEPS, "chapters/far.py": "from walkers.steps import FARTHEST\n"})
@@ -144,6 +233,12 @@ def test_a_missing_module_is_reported_by_name(library):
     """The error names the module."""
     with pytest.raises(UserError, match=r"names a module 'walkers\.stairs', which is not in"):
         library(**{"book/api.md": "```{companion-api} walkers.stairs\n```\n"})
+
+
+@pytest.mark.parametrize("file", ["__init__", "steps"])
+def test_a_file_that_is_not_python_is_reported(library, file):
+    with pytest.raises(UserError, match=rf"{file}\.py is not Python.*line 1"):
+        library(**{"walkers/steps.py": "", f"walkers/{file}.py": "def walk(:\n"})
 
 
 def test_a_book_without_api_pages_has_an_empty_index(library):

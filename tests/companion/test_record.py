@@ -153,6 +153,25 @@ def test_a_claim_without_alternative_is_recorded(tmp_path):
     assert store.read_record(tmp_path, "falling").claims == (claim,)
 
 
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ("statement", "claim 'a' has `\\\\frac`"),
+        ("reason", "the reason of claim 'a'"),
+        ("theory", "the alternative of claim 'a'"),
+    ],
+)
+def test_a_formula_that_cannot_be_shown_is_not_recorded(tmp_path, part, place):
+    """The message names the place and says what to write instead."""
+    text = {"statement": "A.", "reason": "the lemma", "theory": "b"} | {part: r"It is $\frac12$."}
+    claim = Claim.at_most(
+        *("a", text["statement"], 0.5, 1.0),
+        **{"because": text["reason"], "source": "derived here", "alternative": Alternative(text["theory"], 2.0)},
+    )
+    with pytest.raises(UserError, match=rf"{place}.*write `a/b`"):
+        store.write_record(tmp_path, RECORD.model_copy(update={"claims": (ClaimRecord.of(claim),)}))
+
+
 def test_claims_without_numbers_are_equal_on_all_machines():
     """`without_numbers` removes every number that may differ; text and counts remain."""
     moved = CLAIM.model_copy(

@@ -62,6 +62,7 @@ INSTALLED_WITH = {
     "cycler": "matplotlib",
     "docutils": "jupyter_book",
     "fontTools": "matplotlib",
+    "griffe": "griffelib",
     "jinja2": "snakemake",
     "jaxlib": "jax",
     "jupyter_client": "papermill",

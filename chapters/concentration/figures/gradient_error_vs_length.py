@@ -71,14 +71,15 @@ def _table(measured: Mapping[float, PairedErrors], exact: ValueErrors, bounds: M
             shape = bound.shape(sigma, curve.lengths)
             frames.append(pd.DataFrame({**base, **simulated, "exact": known, "bound": shape}))
     columns = {
-        "gradient": Column("The gradient with respect to V or to U", "name"),
-        "sigma": Column("Token scale σ"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "error": Column("Mean squared Hilbert–Schmidt norm of the gradient's error, in L²(ν)", std_error="std_error"),
+        "gradient": Column("The gradient with respect to $V$ or to $U$", "name"),
+        "sigma": Column("Token scale $σ$"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "error": Column("Mean squared Hilbert–Schmidt norm of the gradient's error, in $L²(ν)$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
-        "exact": Column("Exact error by quadrature, for ∇_V"),
+        "exact": Column("Exact error by quadrature, for $∇_V$"),
         "bound": Column(
-            "c₁ σ^p (ln L)^q / L^(c₂/σ²), p, q = 6, 1 for ∇_V and 12, 2 for ∇_U; constants as in the caption",
+            "$c₁ σ^p (ln L)^q / L^{c₂/σ²}$, $(p, q) = (6, 1)$ for $∇_V$ and $(12, 2)$ for $∇_U$; constants as in the "
+            "caption",
             moves_with="error",
         ),
     }
@@ -95,9 +96,9 @@ def _value_claim(measured: Mapping[float, PairedErrors], exact: ValueErrors) -> 
     return Claim(
         id="gradient-concentration-value",
         statement=(
-            f"At {comparisons} pairs of a token scale and a prompt length, the simulated error of ∇_V agrees with the "
-            "number of outputs times the exact error of the output (measured: the largest deviation in standard "
-            "errors)."
+            f"At {comparisons} pairs of a token scale and a prompt length, the simulated error of $∇_V$ agrees "
+            "with the number of outputs times the exact error of the output (measured: the largest deviation in "
+            "standard errors)."
         ),
         source="derived here",
         box="gradient-gaps",
@@ -107,7 +108,7 @@ def _value_claim(measured: Mapping[float, PairedErrors], exact: ValueErrors) -> 
         comparisons=comparisons,
         reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
         relation="≤",
-        alternative=Alternative("all queries have the root mean square length √d", worst(exact.wrong)),
+        alternative=Alternative("all queries have the root mean square length $√d$", worst(exact.wrong)),
     )
 
 
@@ -129,10 +130,10 @@ def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedEr
     claim = Claim(
         id=f"gradient-concentration-bound-{name}",
         statement=(
-            f"With the smallest admissible constants, c₁ σ^{shape.sigma_power} (ln L)^{shape.log_power} / L^(c₂/σ²) is "
-            f"more than three powers of ten above the simulated error of {SYMBOL[name]} somewhere between L = "
-            f"{lengths[0]} and {lengths[-1]} (c₂: the slowest decay among the scales, c₁: the smallest constant that "
-            "bounds all errors; measured: the largest number of powers of ten)."
+            f"With the smallest admissible constants, $c₁ σ^{{{shape.sigma_power}}} (ln L)^{{{shape.log_power}}} "
+            f"/ L^{{c₂/σ²}}$ is more than three powers of ten above the simulated error of {SYMBOL[name]} "
+            f"somewhere between $L = {lengths[0]}$ and {lengths[-1]:,} ($c₂$: the slowest decay among the scales, "
+            "$c₁$: the smallest constant that bounds all errors; measured: the largest number of powers of ten)."
         ),
         source="[BB26, Prop. 3.4]",
         box="bb26-prop-3-4",
@@ -142,7 +143,10 @@ def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedEr
         reason="a bound that is a thousand times too large somewhere does not tell the size of the error",
         relation="≥",
         alternative=Alternative(
-            f"the form is c₁ σ^{power} (ln L)^{log_power} / L^β(H), with the powers of a mean or covariance of tokens",
+            (
+                f"the form is $c₁ σ^{{{power}}} (ln L)^{{{log_power}}} / L^{{β(H)}}$, with the powers of a mean or "
+                "covariance of tokens"
+            ),
             bound.own_looseness,
         ),
     )
@@ -154,8 +158,8 @@ def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim | WithheldClaim:
     claim = Claim(
         id="gradient-concentration-bound-least",
         statement=(
-            "No constants bring either bound within two powers of ten of the simulated errors at all σ and lengths "
-            "(measured: the powers of ten for the best pair, at the gradient with the smaller number)."
+            "No constants bring either bound within two powers of ten of the simulated errors at all $σ$ and "
+            "lengths (measured: the powers of ten for the best pair, at the gradient with the smaller number)."
         ),
         source="[BB26, Prop. 3.4]",
         box="bb26-prop-3-4",
@@ -165,7 +169,10 @@ def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim | WithheldClaim:
         reason="a bound that is a hundred times too large somewhere does not tell the size of the error",
         relation="≥",
         alternative=Alternative(
-            "the forms have the powers of σ and ln L of a mean and a covariance of tokens, and the exponent of outputs",
+            (
+                "the forms have the powers of $σ$ and $ln L$ of a mean and a covariance of tokens, and the exponent "
+                "of outputs"
+            ),
             min(bound.own_looseness for bound in bounds.values()),
         ),
     )
@@ -186,9 +193,9 @@ def _single_claim(single: SingleTokens) -> Claim:
     return Claim(
         id="gradient-concentration-single-token",
         statement=(
-            "The mean squared errors of the gradients of a prompt of one token are d²σ²(1 + H²) for ∇_V and d²σ⁴ for "
-            f"∇_U, where both bounds are 0 because ln 1 = 0 (measured: the largest deviation of {comparisons} "
-            "simulated errors in standard errors)."
+            "The mean squared errors of the gradients of a prompt of one token are $d²σ²(1 + H²)$ for $∇_V$ and "
+            "$d²σ⁴$ for $∇_U$, where both bounds are 0 because $ln 1 = 0$ (measured: the largest deviation of "
+            f"{comparisons} simulated errors in standard errors)."
         ),
         source="[BB26, Prop. 3.4]",
         box="one-token-gradients",

@@ -46,11 +46,13 @@ def _table(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pair
     limit = {"number": taus, "ratio": long_prompt_ratio(taus, gain)}
     frames.append(pd.DataFrame({"panel": "query", "series": "limit", **limit}))
     columns = {
-        "panel": Column("`scale`: queries N(0, I), tokens of scale σ; `query`: one query, tokens of scale 1", "name"),
+        "panel": Column(
+            "`scale`: queries $N(0, I)$, tokens of scale $σ$; `query`: one query, tokens of scale 1", "name"
+        ),
         "series": Column("`prompts`: simulated; `limit`: prompts of infinite length", "name"),
-        "number": Column("σ in the first panel, τ in the second"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "ratio": Column("Mean squared error of ∇_U divided by that of ∇_V", std_error="std_error"),
+        "number": Column("$σ$ in the first panel, $τ$ in the second"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "ratio": Column("Mean squared error of $∇_U$ divided by that of $∇_V$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated ratio", moves_with="ratio"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
@@ -76,9 +78,9 @@ def _query_claim(by_query: Mapping[float, PairedErrors], gain: float) -> Claim |
     claim = Claim(
         id="gradient-concentration-query",
         statement=(
-            f"At {len(curves)} queries of size τ ≤ {MODERATE}, L times the mean squared error of ∇_U agrees with the "
-            "limit of long prompts, ‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d) (measured: the largest deviation at the longest "
-            "length in standard errors)."
+            f"At {len(curves)} queries of size $τ ≤ {MODERATE}$, $L$ times the mean squared error of $∇_U$ "
+            "agrees with the limit of long prompts, $‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d)$ (measured: the largest "
+            "deviation at the longest length in standard errors)."
         ),
         source="derived here",
         box="gradient-fluctuation",
@@ -89,15 +91,15 @@ def _query_claim(by_query: Mapping[float, PairedErrors], gain: float) -> Claim |
         reason=f"99.9 % quantile of the largest of {len(curves)} standard normal deviations",
         relation="≤",
         alternative=Alternative(
-            "all tokens have the same weight, so that the limit is ‖z‖² (d² + d)",
+            "all tokens have the same weight, so that the limit is $‖z‖² (d² + d)$",
             worst(unweighted),
         ),
     )
     if tells_apart(differences, std_errors, tolerance):
         return claim
     return claim.withheld(
-        f"at τ ≤ {max(curves):g} the limit hardly differs from that of equal weights, ‖z‖² (d² + d): by less than "
-        f"{2 * tolerance:.2g} standard errors, so that the simulation cannot tell them apart"
+        f"at $τ ≤ {max(curves):g}$ the limit hardly differs from that of equal weights, $‖z‖² (d² + d)$: by less "
+        f"than {2 * tolerance:.2g} standard errors, so that the simulation cannot tell them apart"
     )
 
 
@@ -111,8 +113,8 @@ def _growth_claim(measured: Mapping[float, PairedErrors]) -> Claim:
     return Claim(
         id="gradient-concentration-extra",
         statement=(
-            f"At σ = {sigma:g} the ratio of the errors of ∇_U and ∇_V grows from L = {lengths[0]} to L = {lengths[-1]} "
-            "(measured: the factor of this growth)."
+            f"At $σ = {sigma:g}$ the ratio of the errors of $∇_U$ and $∇_V$ grows from $L = {lengths[0]}$ to $L "
+            f"= {lengths[-1]:,}$ (measured: the factor of this growth)."
         ),
         source="[BB26, Prop. 3.4]",
         box="bb26-prop-3-4",

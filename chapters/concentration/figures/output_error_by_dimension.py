@@ -62,10 +62,10 @@ def _table(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: floa
             pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}),
         ]
     columns = {
-        "dimension": Column("Dimension d of tokens and queries"),
+        "dimension": Column("Dimension $d$ of tokens and queries"),
         "kind": Column("`exact`: by quadrature; `prompts`: simulated scores, exact means over everything else", "name"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "error": Column("Mean squared error, divided by the mean square H²dσ² of the limit", std_error="std_error"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "error": Column("Mean squared error, divided by the mean square $H²dσ²$ of the limit", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean, in the same unit", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
@@ -94,7 +94,7 @@ def _dimension_claim(curves: Mapping[int, ErrorCurve], exact_error: ExactError, 
         comparisons=comparisons,
         relation="≤",
         alternative=Alternative(
-            "the error in dimension d is d times the error in dimension one",
+            "the error in dimension $d$ is $d$ times the error in dimension one",
             worst(lambda d, lengths: d * exact_error(norm, 1, lengths)),
         ),
     )

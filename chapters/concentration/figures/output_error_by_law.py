@@ -66,10 +66,11 @@ def _table(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Table:
     columns = {
         "law": Column(f"Distribution of a token with {DIMENSION} independent coordinates of equal variance", "name"),
         "kind": Column(
-            "`prompts`: simulated; `exact`: by quadrature; `limit`: the mean of tr(fluctuation)/L over queries", "name"
+            "`prompts`: simulated; `exact`: by quadrature; `limit`: the mean of tr(fluctuation)$/L$ over queries",
+            "name",
         ),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "error": Column("Mean squared error of the output in L²(ν)", std_error="std_error"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "error": Column("Mean squared error of the output in $L²(ν)$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
@@ -100,8 +101,10 @@ def _simulation_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> 
         comparisons=comparisons,
         relation="≤",
         alternative=Alternative(
-            "the error depends on the distribution only through σ, as the bound does, and equals that of Gaussian "
-            "tokens",
+            (
+                "the error depends on the distribution only through $σ$, as the bound does, and equals that of "
+                "Gaussian tokens"
+            ),
             worst(lambda name: HEAVIEST),
         ),
     )
@@ -115,16 +118,18 @@ def _exponent_claim(name: str, theory: ExactTheory, longest: float) -> Claim:
     return Claim(
         id=f"output-concentration-{name.lower()}",
         statement=(
-            f"The error of {ADJECTIVES[name]} tokens falls like 1/L (measured: the exponent of the exact error between "
-            f"L = 10^{np.log10(FAR[0]):.0f} and 10^{np.log10(FAR[1]):.0f})."
+            f"The error of {ADJECTIVES[name]} tokens falls like $1/L$ (measured: the exponent of the exact error "
+            f"between $L = 10^{{{np.log10(FAR[0]):.0f}}}$ and $10^{{{np.log10(FAR[1]):.0f}}}$)."
         ),
         source="derived here",
         box="mean-fluctuation",
         measured=theory.exponent(name),
         expected=1.0,
         tolerance=remainder / np.log(FAR[1] / FAR[0]),
-        reason="the correction at the longest simulated length, decreasing like L^{-1/2}, and the quadrature error",
-        alternative=Alternative("it falls like the error of Gaussian tokens of the same σ", theory.exponent(HEAVIEST)),
+        reason="the correction at the longest simulated length, decreasing like $L^{-1/2}$, and the quadrature error",
+        alternative=Alternative(
+            "it falls like the error of Gaussian tokens of the same $σ$", theory.exponent(HEAVIEST)
+        ),
     )
 
 
@@ -139,9 +144,9 @@ def _fit_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
     return Claim(
         id="output-concentration-fit",
         statement=(
-            f"A power law with a correction of relative size 1/L, fitted to the exact errors from L = {lengths[0]} to "
-            f"{lengths[-1]}, has an exponent that differs from 1 by more than a thousandth, without any noise "
-            "(measured: the largest difference for three distributions)."
+            "A power law with a correction of relative size $1/L$, fitted to the exact errors from $L = "
+            f"{lengths[0]}$ to {lengths[-1]:,}, has an exponent that differs from 1 by more than a thousandth, "
+            "without any noise (measured: the largest difference for three distributions)."
         ),
         source="derived here",
         box="mean-fluctuation",
@@ -168,17 +173,18 @@ def _limit_claim(theory: ExactTheory) -> Claim:
     return Claim(
         id="output-concentration-limit",
         statement=(
-            "For tokens that are clustered, uniform or signs, L times the error tends to the mean of tr(fluctuation) "
-            f"over queries (measured: the ratio of the two at L = 10^{np.log10(length):.0f} that is furthest from 1)."
+            "For tokens that are clustered, uniform or signs, $L$ times the error tends to the mean of "
+            "tr(fluctuation) over queries (measured: the ratio of the two at $L = "
+            f"10^{{{np.log10(length):.0f}}}$ that is furthest from 1)."
         ),
         source="derived here",
         box="mean-fluctuation",
         measured=worst(theory.limits.weighted),
         expected=1.0,
         tolerance=length**-0.5,
-        reason="corrections of relative size L^{-1/2}",
+        reason="corrections of relative size $L^{-1/2}$",
         alternative=Alternative(
-            "all tokens have the same weight, without the factor e^{Λ(2ξ)-2Λ(ξ)}", worst(theory.limits.unweighted)
+            "all tokens have the same weight, without the factor $e^{Λ(2ξ)-2Λ(ξ)}$", worst(theory.limits.unweighted)
         ),
     )
 
@@ -189,8 +195,8 @@ def _constant_claim(theory: ExactTheory) -> Claim:
         id="output-concentration-constant",
         statement=(
             "A coordinate of each of the four distributions has even moments that are at most those of a normal "
-            "coordinate of the same variance σ², and hence the sub-Gaussian constant σ (measured: the largest ratio of "
-            f"two such moments, up to order {2 * MOMENTS})."
+            "coordinate of the same variance $σ²$, and hence the sub-Gaussian constant $σ$ (measured: the "
+            f"largest ratio of two such moments, up to order {2 * MOMENTS})."
         ),
         source="derived here",
         box="four-constants",

@@ -61,14 +61,16 @@ def _table(curves: Mapping[float, ErrorCurve], exact: ErrorsByScale, bound: Boun
             pd.DataFrame({"sigma": sigma, "kind": "prompts", **as_columns(curve)}),
         ]
     columns = {
-        "sigma": Column("Token scale σ"),
+        "sigma": Column("Token scale $σ$"),
         "kind": Column(
-            "`exact`: by quadrature; `prompts`: simulated; `bound`: c₁ σ⁶ ln L / L^(c₂/σ²), with the pair of constants "
-            "that bounds all exact values most tightly",
+            (
+                "`exact`: by quadrature; `prompts`: simulated; `bound`: $c₁ σ⁶ ln L / L^{c₂/σ²}$, with the pair of "
+                "constants that bounds all exact values most tightly"
+            ),
             "name",
         ),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "error": Column("Mean squared error of the output, E ‖T[μ̂_L] - T[μ]‖² in L²(ν)", std_error="std_error"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "error": Column("Mean squared error of the output, $𝔼 ‖T[μ̂_L] - T[μ]‖²$ in $L²(ν)$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
@@ -87,8 +89,8 @@ def _exact_claim(curves: Mapping[float, ErrorCurve], exact_error: ExactError, ga
     claim = Claim(
         id="output-concentration-exact",
         statement=(
-            f"At {comparisons} pairs of a token scale and a prompt length, the error of simulated Gaussian prompts in "
-            "L²(ν) agrees with the exact one (measured: the largest deviation in standard errors)."
+            f"At {comparisons} pairs of a token scale and a prompt length, the error of simulated Gaussian "
+            "prompts in $L²(ν)$ agrees with the exact one (measured: the largest deviation in standard errors)."
         ),
         source="derived here",
         box="isotropic-error",
@@ -98,7 +100,7 @@ def _exact_claim(curves: Mapping[float, ErrorCurve], exact_error: ExactError, ga
         reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
         comparisons=comparisons,
         relation="≤",
-        alternative=Alternative("all queries have the root mean square length √d", worst(errors_at_one_size)),
+        alternative=Alternative("all queries have the root mean square length $√d$", worst(errors_at_one_size)),
     )
     for sigma, curve in curves.items():
         norm, lengths = gain * sigma, curve.lengths
@@ -106,8 +108,8 @@ def _exact_claim(curves: Mapping[float, ErrorCurve], exact_error: ExactError, ga
         if tells_apart(sigma**2 * away, curve.std_error, claim.tolerance):
             return claim
     return claim.withheld(
-        "for scales this small the error hardly differs from that of queries of length √d: by less than twice the "
-        "tolerance, so that the simulation cannot tell them apart"
+        "for scales this small the error hardly differs from that of queries of length $√d$: by less than twice "
+        "the tolerance, so that the simulation cannot tell them apart"
     )
 
 
@@ -118,9 +120,9 @@ def _bound_claim(bound: BoundShape, exact: ErrorsByScale) -> Claim | WithheldCla
     claim = Claim(
         id="output-concentration-bound",
         statement=(
-            "No constants bring c₁σ⁶ ln L / L^(c₂/σ²) within three powers of ten of the exact error at all σ and all L "
-            f"from {SHORTEST} to 10^{np.log10(LONGEST):.0f} (measured: the largest logarithm to base ten of bound over "
-            "error, for the pair of constants that minimises it)."
+            "No constants bring $c₁σ⁶ ln L / L^{c₂/σ²}$ within three powers of ten of the exact error at all $σ$ "
+            f"and all $L$ from {SHORTEST} to $10^{{{np.log10(LONGEST):.0f}}}$ (measured: the largest logarithm "
+            "to base ten of bound over error, for the pair of constants that minimises it)."
         ),
         source="[BB26, Prop. 3.1]",
         box="bb26-prop-3-1",
@@ -130,7 +132,7 @@ def _bound_claim(bound: BoundShape, exact: ErrorsByScale) -> Claim | WithheldCla
         reason="a bound that is a thousand times too large somewhere does not tell the size of the error",
         relation="≥",
         alternative=Alternative(
-            "the form is c₁σ²/L^β(H), with the variance of the tokens and the exponent of each curve",
+            "the form is $c₁σ²/L^{β(H)}$, with the variance of the tokens and the exponent of each curve",
             looseness(np.max(exact.errors / sharp) * sharp, exact.errors),
         ),
     )

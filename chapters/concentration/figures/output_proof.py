@@ -61,15 +61,17 @@ def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain:
     columns = {
         "panel": Column("`partition`, `share` or `split`", "name"),
         "series": Column(
-            "Quantiles 5, 25, 50, 75, 95 % of ln W over prompts, and the median of its largest term; fraction of "
-            "prompts and queries with a weight above M, exact or simulated; error, its part with a weight above M, and "
-            "the mean of (max‖Vz_i‖ plus the length of the limit)² over that part",
+            (
+                "Quantiles 5, 25, 50, 75, 95 % of $ln W$ over prompts, and the median of its largest term; fraction "
+                "of prompts and queries with a weight above $M$, exact or simulated; error, its part with a weight "
+                "above $M$, and the mean of ($max ‖Vz_i‖$ plus the length of the limit)² over that part"
+            ),
             "name",
         ),
-        "sigma": Column("Token scale σ"),
-        "tokens": Column("Tokens in each prompt of the first panel, L", "tokens"),
-        "x": Column("Query size τ in the first panel, tokens L in the others"),
-        "value": Column("ln W, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
+        "sigma": Column("Token scale $σ$"),
+        "tokens": Column("Tokens in each prompt of the first panel, $L$", "tokens"),
+        "x": Column("Query size $τ$ in the first panel, tokens $L$ in the others"),
+        "value": Column("$ln W$, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the simulated value: of a quantile, or of a mean", moves_with="value"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
@@ -106,8 +108,9 @@ def _fraction_claim(proofs: Mapping[float, SimulatedProof], gain: float, truncat
     return Claim(
         id="output-concentration-share",
         statement=(
-            f"The fraction of prompts and queries with a weight above M = L^κ, κ = {truncation:g}, is E[1 - Φ(κ ln L / "
-            f"H‖z‖)^L] (measured: the largest deviation of {comparisons} simulated fractions in standard errors)."
+            f"The fraction of prompts and queries with a weight above $M = L^κ$, $κ = {truncation:g}$, is $𝔼[1 - "
+            f"Φ(κ ln L / H‖z‖)^L]$ (measured: the largest deviation of {comparisons} simulated fractions in "
+            "standard errors)."
         ),
         source="derived here",
         box="share-above",
@@ -118,7 +121,7 @@ def _fraction_claim(proofs: Mapping[float, SimulatedProof], gain: float, truncat
         comparisons=comparisons,
         relation="≤",
         alternative=Alternative(
-            "all queries have the root mean square length √d",
+            "all queries have the root mean square length $√d$",
             worst(lambda norm: fraction_above_given(norm * np.sqrt(DIMENSION), truncation, lengths)),
         ),
     )
@@ -129,8 +132,8 @@ def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
     return Claim(
         id="output-concentration-ceiling",
         statement=(
-            "No output is longer than the longest value ‖Vz_i‖ of its prompt (measured: the largest fraction of "
-            "prompts and queries that violate this, over scales and lengths)."
+            "No output is longer than the longest value $‖Vz_i‖$ of its prompt (measured: the largest fraction "
+            "of prompts and queries that violate this, over scales and lengths)."
         ),
         source="[BB26, Prop. 3.1]",
         box="bb26-prop-3-1",

@@ -38,9 +38,9 @@ def _table(tilts: TiltedMoments) -> Table:
     ]
     columns = {
         "law": Column("Distribution of a token; `ceiling`: bound for all centred 1-sub-Gaussian distributions", "name"),
-        "order": Column("Order p of the moment"),
-        "tilt": Column("Size of the tilt, ξ"),
-        "moment": Column("E |z'|^p for z' of the distribution tilted by ξ"),
+        "order": Column("Order $p$ of the moment"),
+        "tilt": Column("Size of the tilt, $ξ$"),
+        "moment": Column("$𝔼 |z'|^p$ for $z'$ of the distribution tilted by $ξ$"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -58,9 +58,9 @@ def _ceiling_claim(tilts: TiltedMoments) -> Claim:
     return Claim(
         id="gradient-concentration-tilts",
         statement=(
-            f"Up to the tilt {tilts.tilts[-1]:g} and for the orders {ORDERS[0]} and {ORDERS[1]}, the tilted moments of "
-            "four distributions that are sub-Gaussian with the constant 1 stay below E(2|ξ| + Y)^p, P(Y > y) = "
-            "min(1, 2e^{-y²/2}) (measured: the largest ratio of the two)."
+            f"Up to the tilt {tilts.tilts[-1]:g} and for the orders {ORDERS[0]} and {ORDERS[1]}, the tilted "
+            "moments of four distributions that are sub-Gaussian with the constant 1 stay below $𝔼(2|ξ| + Y)^p$, "
+            "$P(Y > y) = min(1, 2e^{-y²/2})$ (measured: the largest ratio of the two)."
         ),
         source="derived here",
         box="sub-gaussian-tilts",

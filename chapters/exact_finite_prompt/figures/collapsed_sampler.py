@@ -70,10 +70,10 @@ def _table(samplers: Samplers) -> Table:
     columns = {
         "coordinate": Column("Coordinate of the output"),
         "chance": Column("Probability of an output below the quantile"),
-        "plain": Column("Quantile of plain prompts, L vectors each", std_error="plain_se"),
+        "plain": Column("Quantile of plain prompts, $L$ vectors each", std_error="plain_se"),
         "plain_se": Column("Standard error of this quantile", moves_with="plain"),
         "collapsed": Column(
-            "Quantile of the collapsed sampler, L numbers and one vector each", std_error="collapsed_se"
+            "Quantile of the collapsed sampler, $L$ numbers and one vector each", std_error="collapsed_se"
         ),
         "collapsed_se": Column("Standard error of this quantile", moves_with="collapsed"),
         "difference": Column("Collapsed minus plain, in standard errors of the difference", moves_with="collapsed"),
@@ -102,7 +102,7 @@ def _samplers_claim(samplers: Samplers) -> Claim:
     return Claim(
         id="exact-finite-prompt-collapsed",
         statement=(
-            f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(samplers.plain)} outputs each find no "
+            f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(samplers.plain):,} outputs each find no "
             "difference between the collapsed sampler and plain prompts (measured: the smallest p-value)."
         ),
         source="derived here",

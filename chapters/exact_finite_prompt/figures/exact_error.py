@@ -35,10 +35,10 @@ def _table(errors: Sequence[ErrorsBySize]) -> Table:
     """Return the table of errors by query size and length."""
     frame = pd.concat([_frame(by_size) for by_size in errors], ignore_index=True)
     columns = {
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
-        "log_length": Column("ln L"),
+        "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
+        "log_length": Column("$ln L$"),
         "exact": Column("Exact mean square distance between the outputs of the finite and the infinite prompt"),
-        "delta_method": Column("tr(fluctuation)/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L, the error for L → ∞"),
+        "delta_method": Column("tr(fluctuation)$/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L$, the error for $L → ∞$"),
         "prompts": Column("Number of simulated prompts; empty where none is simulated", "prompts"),
         "simulated": Column("Mean square error of the simulated prompts", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean square error", moves_with="simulated"),

@@ -45,10 +45,10 @@ def _table(plane: Plane) -> Table:
         }
     )
     columns = {
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
-        "log_length": Column("ln L, the natural logarithm of the prompt length"),
-        "participation": Column("P = E Σp², the inverse of the number of tokens that matter"),
-        "score_error": Column("Q = E(ĝ - τ)², mean square error of the weighted mean score"),
+        "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
+        "log_length": Column("$ln L$, the natural logarithm of the prompt length"),
+        "participation": Column("$P = 𝔼 Σp²$, the inverse of the number of tokens that matter"),
+        "score_error": Column("$Q = 𝔼(ĝ - τ)²$, mean square error of the weighted mean score"),
     }
     return Table(frame, columns)
 
@@ -58,7 +58,7 @@ def _weights_claim(sums: WeightSums) -> Claim:
     return Claim(
         id="exact-finite-prompt-weights",
         statement=(
-            f"The weights of a prompt sum to one: at {sums.exact.size} points of the plane, participation and the "
+            f"The weights of a prompt sum to one: at {sums.exact.size:,} points of the plane, participation and the "
             "separately integrated products of pairs of weights add up to 1 (measured: the largest deviation)."
         ),
         source="derived here",
@@ -66,10 +66,10 @@ def _weights_claim(sums: WeightSums) -> Claim:
         measured=float(np.max(np.abs(sums.exact - 1))),
         expected=0.0,
         tolerance=1e-10,
-        reason="five hundred times the rounding of a sum of 10⁵ positive terms, 2·10⁻¹³",
+        reason="five hundred times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
         relation="≤",
         alternative=Alternative(
-            "the participation of long prompts, e^{τ²}/L, or 1 where that is larger",
+            "the participation of long prompts, $e^{τ²}/L$, or 1 where that is larger",
             float(np.max(np.abs(sums.long - 1))),
         ),
     )
@@ -80,15 +80,15 @@ def _accuracy_claim(accuracy: Accuracy) -> Claim:
     return Claim(
         id="exact-finite-prompt-accuracy",
         statement=(
-            f"At {accuracy.reported.size} random points with τ ≤ {LARGEST_TAU:g} and ln L ≤ {LARGEST_LOG_LENGTH:g}, "
-            "the relative error that the quadrature estimates, from a finer step and from a longer range, is at most "
-            "rounding (measured: the largest estimate)."
+            f"At {accuracy.reported.size} random points with $τ ≤ {LARGEST_TAU:g}$ and $ln L ≤ "
+            f"{LARGEST_LOG_LENGTH:g}$, the relative error that the quadrature estimates, from a finer step and "
+            "from a longer range, is at most rounding (measured: the largest estimate)."
         ),
         source="measured here",
         measured=float(np.max(accuracy.reported)),
         expected=0.0,
         tolerance=1e-11,
-        reason="fifty times the rounding of a sum of 10⁵ positive terms, 2·10⁻¹³",
+        reason="fifty times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
         relation="≤",
         alternative=Alternative("a quadrature with half as many nodes", float(np.max(accuracy.coarse))),
     )

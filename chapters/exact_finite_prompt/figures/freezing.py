@@ -83,10 +83,10 @@ def _table(curves: Mapping[float, Curve]) -> Table:
         for log_length, curve in curves.items()
     ]
     columns = {
-        "log_length": Column("ln L"),
-        "ratio": Column("a = τ/√(2 ln L), the size of the query in units of the largest score"),
-        "participation": Column("Exact participation P = E Σp²"),
-        "limit": Column("(1 - 1/a)₊, the limit of P for L → ∞ at fixed a"),
+        "log_length": Column("$ln L$"),
+        "ratio": Column("$a = τ/√(2 ln L)$, the size of the query in units of the largest score"),
+        "participation": Column("Exact participation $P = 𝔼 Σp²$"),
+        "limit": Column("$(1 - 1/a)₊$, the limit of $P$ for $L → ∞$ at fixed a"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -97,17 +97,18 @@ def _freezing_claim(longest: Frozen) -> Claim:
     return Claim(
         id="exact-finite-prompt-freezing",
         statement=(
-            f"Beyond freezing a few tokens carry the weight, however long the prompt: at ln L = {log_length:g} and "
-            f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ (measured: participation)."
+            f"Beyond freezing a few tokens carry the weight, however long the prompt: at $ln L = {log_length:g}$ "
+            f"and $τ = {ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: "
+            "participation)."
         ),
         source="heuristic",
         box="frozen-participation",
         measured=longest.participation,
         expected=float(frozen_participation(np.asarray(ratio))),
         tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
-        reason="twice the fraction by which the typical largest of L normals is below √(2 ln L), to first order",
+        reason="twice the fraction by which the typical largest of $L$ normals is below $√(2 ln L)$, to first order",
         alternative=Alternative(
-            "no freezing: participation is e^{τ²}/L, its form for long prompts, or 1 where that is larger",
+            "no freezing: participation is $e^{τ²}/L$, its form for long prompts, or 1 where that is larger",
             float(np.exp(min((2 * ratio**2 - 1) * log_length, 0.0))),
         ),
     )

@@ -81,10 +81,10 @@ def _table(curves: Mapping[int, MeanOutputs]) -> Table:
         for decade, curve in curves.items()
     ]
     columns = {
-        "decade": Column("log₁₀ L"),
-        "tau": Column("Size of the query, τ, which is also the output of the infinite prompt"),
-        "mean": Column("Mean output τ (1 - P) along the line of Lemma 2.1, in units of τ", absolute=1e-12),
-        "ceiling": Column("Mean of the largest of L standard normals, about √(2 ln L)"),
+        "decade": Column("$log₁₀ L$"),
+        "tau": Column("Size of the query, $τ$, which is also the output of the infinite prompt"),
+        "mean": Column("Mean output $τ (1 - P)$ along the line of Lemma 2.1, in units of $τ$", absolute=1e-12),
+        "ceiling": Column("Mean of the largest of $L$ standard normals, about $√(2 ln L)$"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -95,7 +95,7 @@ def _mean_claim(deviations: MeanDeviations) -> Claim:
     return Claim(
         id="exact-finite-prompt-mean",
         statement=(
-            "The mean output of simulated prompts agrees with 1 - P times linear attention, with P from the "
+            "The mean output of simulated prompts agrees with $1 - P$ times linear attention, with $P$ from the "
             f"quadrature (measured: the largest of {comparisons} deviations over coordinates, query sizes and "
             "lengths, in standard errors)."
         ),
@@ -122,15 +122,16 @@ def _ceiling_claim(curves: Mapping[int, MeanOutputs]) -> Claim:
     return Claim(
         id="exact-finite-prompt-ceiling",
         statement=(
-            f"At L = 10^{min(curves)} and τ = {LARGEST_TAU:g} the mean output has reached its ceiling, the mean "
-            f"{shortest.ceiling:.4f} of the largest of L standard normals, minus (π²/12)f(0)/τ² for near ties."
+            f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output has reached its ceiling, "
+            f"the mean {shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for "
+            "near ties."
         ),
         source="derived here",
         box="mean-ceiling",
         measured=shortest.farthest,
         expected=shortest.ceiling - deficit,
         tolerance=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
-        reason="the order of the next term of the expansion, in which the density of scores varies at rate √(2 ln L)",
+        reason="the order of the next term of the expansion, in which the density of scores varies at rate $√(2 ln L)$",
         alternative=Alternative(
             "a mean output linear in the query, shrunk at every size by the same factor as at size 0",
             LARGEST_TAU * smallest,

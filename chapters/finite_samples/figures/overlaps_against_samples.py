@@ -77,11 +77,11 @@ def _table(curves: Trained, limits: Trained) -> Table:
     ]
     columns = {
         "head": Column("`softmax` or `linear`, at its best ridges", "name"),
-        "kind": Column("`theory`: replica; `runs`: simulated at three dimensions and extrapolated in 1/D", "name"),
+        "kind": Column("`theory`: replica; `runs`: simulated at three dimensions and extrapolated in $1/D$", "name"),
         "quantity": Column(
             "`m_k`, `q_k`, `m_v`, `q_v`: overlaps; `train_loss`: half the mean square on the prompts", "name"
         ),
-        "alpha": Column("Sample ratio α = n/D"),
+        "alpha": Column("Sample ratio $α = n/D$"),
         "value": Column("Value of the quantity", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="value"),
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
@@ -95,14 +95,15 @@ def _agreement_claim(curves: Trained, limits: Trained, compared: Sequence[float]
     return Claim(
         id=f"finite-samples-{name}",
         statement=(
-            f"Risk, four overlaps and training loss of {name} training runs, extrapolated to D → ∞, are those of the "
-            f"replica fixed point (largest of {len(same_ratio)} deviations, in combined standard errors)."
+            f"Risk, four overlaps and training loss of {name} training runs, extrapolated to $D → ∞$, are those "
+            f"of the replica fixed point (largest of {len(same_ratio)} deviations, in combined standard errors)."
         ),
         source="[D26, Result 5.1]",
         box="replica-prediction",
         measured=float(same_ratio.max()),
         expected=0.0,
         tolerance=comparison_quantile(len(same_ratio)),
+        reason=f"99.9 % quantile of the largest of {len(same_ratio)} standard normal deviations",
         relation="≤",
         alternative=Alternative("the replica fixed point of the next sample ratio", float(next_ratio.max())),
         comparisons=len(same_ratio),
@@ -117,12 +118,15 @@ def _open_claim(differences: Mapping[float, Measured]) -> Claim:
 
     return Claim.consistent(
         "finite-samples-open",
-        f"At n = {OPEN:g} D the training runs do not decide whether softmax or linear attention has the lower risk "
-        "(difference of the risks of both heads on the same prompts, extrapolated to D → ∞, in standard errors).",
+        (
+            f"At $n = {OPEN:g} D$ the training runs do not decide whether softmax or linear attention has the lower "
+            "risk (difference of the risks of both heads on the same prompts, extrapolated to $D → ∞$, in standard "
+            "errors)."
+        ),
         deviation(OPEN),
         comparisons=1,
         source="measured here",
-        alternative=Alternative(f"the same at n = {DECIDED:g} D", deviation(DECIDED)),
+        alternative=Alternative(f"the same at $n = {DECIDED:g} D$", deviation(DECIDED)),
     )
 
 
@@ -153,16 +157,18 @@ def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
         Claim(
             id="finite-samples-below-floor",
             statement=(
-                f"At n = {AT_FLOOR:g} D, where the best key ridge of softmax is the smallest one allowed, the replica "
-                f"equations predict a lower risk at {LOWERED:g} times this ridge (change in combined standard errors)."
+                f"At $n = {AT_FLOOR:g} D$, where the best key ridge of softmax is the smallest one allowed, the "
+                f"replica equations predict a lower risk at {LOWERED:g} times this ridge (change in combined "
+                "standard errors)."
             ),
             source="measured here",
             measured=change(floor.at_floor),
             expected=-comparison_quantile(1),
             tolerance=0.0,
+            reason="99.9 % quantile of one standard normal deviation",
             relation="≤",
             alternative=Alternative(
-                f"the same at n = {ABOVE_FLOOR:g} D, where the best ridge is inside the range",
+                f"the same at $n = {ABOVE_FLOOR:g} D$, where the best ridge is inside the range",
                 change(floor.above_floor),
             ),
         ),
@@ -179,8 +185,8 @@ def _key_claim(curves: Trained) -> Claim:
     return Claim(
         id="finite-samples-linear-key",
         statement=(
-            "The key of trained linear attention is at most as long as that of least squares with infinitely many "
-            "prompts, q_k = ν (1 - 1/L)² (largest q_k over all sample ratios)."
+            "The key of trained linear attention is at most as long as that of least squares with infinitely "
+            "many prompts, $q_k = ν (1 - 1/L)²$ (largest $q_k$ over all sample ratios)."
         ),
         source="derived here",
         box="least-squares-key",

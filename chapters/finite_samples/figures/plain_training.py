@@ -46,7 +46,7 @@ def numbers(plain: pd.DataFrame, quasi_newton: pd.DataFrame) -> Numbers:
     columns = {
         "method": Column("`gradient descent` on all prompts, or `SGD` on batches of them", "name"),
         "head": Column("`softmax` or `linear`", "name"),
-        "alpha": Column("Sample ratio α = n/D"),
+        "alpha": Column("Sample ratio $α = n/D$"),
         "risk": Column("Excess risk, mean over sets of prompts; the output 0 has risk 1", std_error="risk_error"),
         "risk_error": Column("Standard error of the risk, over sets of prompts", moves_with="risk"),
         "newton": Column("Excess risk of L-BFGS on the same prompts", moves_with="risk"),
@@ -74,7 +74,7 @@ def _descent_claim(pairs: pd.DataFrame) -> Claim:
         within=DIFFERENT,
         because="objectives with a larger relative difference belong to different minima",
         source="measured here",
-        alternative=Alternative(f"the same for SGD with {SGD_STEPS} steps", farthest(SGD)),
+        alternative=Alternative(f"the same for SGD with {SGD_STEPS:,} steps", farthest(SGD)),
     )
 
 
@@ -116,9 +116,9 @@ def _sgd_claims(pairs: pd.DataFrame, frame: pd.DataFrame) -> tuple[Claim, Claim]
     return (
         Claim.at_least(
             "finite-samples-plain-sgd",
-            f"After SGD with {SGD_STEPS} steps, whose size decreases to zero, the risk of linear attention is farther "
-            "above that of L-BFGS on the same prompts than the risk of softmax (mean over sample ratios, in standard "
-            f"errors over {sets} sets of prompts).",
+            f"After SGD with {SGD_STEPS:,} steps, whose size decreases to zero, the risk of linear attention is "
+            "farther above that of L-BFGS on the same prompts than the risk of softmax (mean over sample ratios, in "
+            f"standard errors over {sets} sets of prompts).",
             farther(SGD),
             student_quantile(1, sets),
             because=f"99.9 % quantile of Student's distribution for {sets} sets of prompts",
@@ -128,8 +128,8 @@ def _sgd_claims(pairs: pd.DataFrame, frame: pd.DataFrame) -> tuple[Claim, Claim]
         Claim(
             id="finite-samples-plain-advantage",
             statement=(
-                "Trained by SGD, softmax has a lower risk than linear attention from two prompts per dimension on, in "
-                "the spiked task at ν = 2 (largest ratio of the mean risks)."
+                "Trained by SGD, softmax has a lower risk than linear attention from two prompts per dimension "
+                "on, in the spiked task at $ν = 2$ (largest ratio of the mean risks)."
             ),
             source="measured here",
             measured=float(ratio[ratio.index >= 2].max()),

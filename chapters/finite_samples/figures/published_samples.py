@@ -82,14 +82,16 @@ def _table(panels: Mapping[str, Panel]) -> Table:
     columns = {
         "task": Column("Task, with prompts of three tokens", "name"),
         "kind": Column(
-            "`theory`: replica or state evolution; `trained`: from the hidden directions, D → ∞; `random start`: from "
-            f"random ones, D = {RANDOM_STARTS}; `n = ∞`: best risk of the head",
+            (
+                "`theory`: replica or state evolution; `trained`: from the hidden directions, $D → ∞$; `random "
+                f"start`: from random ones, $D = {RANDOM_STARTS}$; `n = ∞`: best risk of the head"
+            ),
             "name",
         ),
         "head": Column(
             "`softmax`, `linear`, at their best ridges; `Bayes-optimal`: the Bayes-optimal estimator", "name"
         ),
-        "alpha": Column("Sample ratio α = n/D; 0 where it is infinite"),
+        "alpha": Column("Sample ratio $α = n/D$; 0 where it is infinite"),
         "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
@@ -106,14 +108,15 @@ def _theory_claim(panels: Mapping[str, Panel], names: list[str], kind: str, task
         id=f"finite-samples-published-{kind}",
         statement=(
             f"In {tasks} of the published figure, risk, four overlaps and training loss of both trained heads, "
-            "extrapolated to D → ∞, are those of the replica fixed point (largest of "
-            f"{len(same_ratio)} deviations, in combined standard errors)."
+            f"extrapolated to $D → ∞$, are those of the replica fixed point (largest of {len(same_ratio)} "
+            "deviations, in combined standard errors)."
         ),
         source="[D26, Result 5.1]",
         box="replica-prediction",
         measured=float(same_ratio.max()),
         expected=0.0,
         tolerance=comparison_quantile(len(same_ratio)),
+        reason=f"99.9 % quantile of the largest of {len(same_ratio)} standard normal deviations",
         relation="≤",
         alternative=Alternative("the replica fixed point of the next sample ratio", float(next_ratio.max())),
         comparisons=len(same_ratio),
@@ -137,14 +140,15 @@ def _order_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
         Claim(
             id="finite-samples-published-few",
             statement=(
-                "In the two spiked tasks of the published figure linear attention has a lower risk than softmax up to "
-                f"n = {FEW:g} D prompts, each head at its best ridges (smallest difference, in combined standard "
-                "errors)."
+                "In the two spiked tasks of the published figure linear attention has a lower risk than softmax "
+                f"up to $n = {FEW:g} D$ prompts, each head at its best ridges (smallest difference, in combined "
+                "standard errors)."
             ),
             source="measured here",
             measured=min(leads[name][few].min() for name in (SPIKED_WEAK, SPIKED)),
             expected=comparison_quantile(2 * int(few.sum())),
             tolerance=0.0,
+            reason=f"99.9 % quantile of the largest of {2 * int(few.sum())} standard normal deviations",
             relation="≥",
             alternative=Alternative("the same in the max task", leads[MAX][few].min()),
         ),
@@ -159,13 +163,13 @@ def _order_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
             expected=1.0,
             tolerance=0.0,
             relation="≤",
-            alternative=Alternative("the same in the spiked task of ν = 2", ratios[SPIKED].max()),
+            alternative=Alternative("the same in the spiked task of $ν = 2$", ratios[SPIKED].max()),
         ),
         Claim(
             id="finite-samples-published-advantage",
             statement=(
-                f"From n = {MORE:g} D prompts on softmax has a lower risk than linear attention in all three tasks of "
-                "the published figure (largest ratio of the two risks)."
+                f"From $n = {MORE:g} D$ prompts on softmax has a lower risk than linear attention in all three "
+                "tasks of the published figure (largest ratio of the two risks)."
             ),
             source="[D26, abstract]",
             measured=max(ratio[more].max() for ratio in ratios.values()),
@@ -173,7 +177,7 @@ def _order_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
             tolerance=0.0,
             relation="≤",
             alternative=Alternative(
-                f"the same up to n = {FEW:g} D", max(ratio[few].max() for ratio in ratios.values())
+                f"the same up to $n = {FEW:g} D$", max(ratio[few].max() for ratio in ratios.values())
             ),
         ),
     )
@@ -246,15 +250,15 @@ def _starts_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
             expected=0.5,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative(f"the same from n = {MANY:g} D prompts on", many.apart),
+            alternative=Alternative(f"the same from $n = {MANY:g} D$ prompts on", many.apart),
             successes=softmax.differing,
             trials=softmax.seeds,
         ),
         Claim(
             id="finite-samples-published-one-minimum-again",
             statement=(
-                f"From n = {MANY:g} D prompts on, training of softmax ends at the same objective from both starts in "
-                "the three tasks of the published figure (largest fraction of seeds where not)."
+                f"From $n = {MANY:g} D$ prompts on, training of softmax ends at the same objective from both "
+                "starts in the three tasks of the published figure (largest fraction of seeds where not)."
             ),
             source="measured here",
             measured=many.apart,
@@ -278,6 +282,7 @@ def _recomputed_claims(recomputed: Recomputed) -> tuple[Claim, Claim]:
             measured=now.value,
             expected=tracked.value,
             tolerance=float(comparison_quantile(1) * error),
+            reason="99.9 % quantile of one standard normal deviation, times the standard error of the difference",
             std_error=now.std_error,
             alternative=Alternative("the fixed point of the next sample ratio", recomputed.neighbour.value),
         ),
@@ -287,7 +292,8 @@ def _recomputed_claims(recomputed: Recomputed) -> tuple[Claim, Claim]:
             source="measured here",
             measured=recomputed.run.again,
             expected=recomputed.run.tracked,
-            tolerance=1e-4,  # effect of the final gradient of L-BFGS and of rounding on another machine
+            tolerance=1e-4,
+            reason="the final gradient of L-BFGS, and rounding on another machine",
             alternative=Alternative("a run on other prompts", recomputed.run.other),
         ),
     )

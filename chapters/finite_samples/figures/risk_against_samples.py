@@ -52,8 +52,8 @@ def numbers(curves: Trained, bounds: Bounds, runs: pd.DataFrame, ridges: pd.Data
         "kind": Column(
             "`theory`: replica or state evolution; `runs`: simulated; `n = ∞`: best risk of the head", "name"
         ),
-        "alpha": Column("Sample ratio α = n/D; 0 where it is infinite"),
-        "dimension": Column("D of the runs; 0 for theory"),
+        "alpha": Column("Sample ratio $α = n/D$; 0 where it is infinite"),
+        "dimension": Column("$D$ of the runs; 0 for theory"),
         "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
@@ -91,28 +91,30 @@ def _order_claims(curves: Trained, bounds: Bounds) -> tuple[Claim, Claim, Claim]
         Claim(
             id="finite-samples-advantage",
             statement=(
-                f"From n = {MORE:g} D prompts on, softmax has a lower risk than linear attention in the spiked task of "
-                f"ν = {SNR:g}, each head at its best ridges (largest ratio of the two risks)."
+                f"From $n = {MORE:g} D$ prompts on, softmax has a lower risk than linear attention in the spiked "
+                f"task of $ν = {SNR:g}$, each head at its best ridges (largest ratio of the two risks)."
             ),
             source="[D26, abstract]",
             measured=(softmax / linear)[more].max(),
             expected=1.0,
             tolerance=0.0,
             relation="≤",
-            alternative=Alternative(f"the same up to n = {FEW:g} D", (softmax / linear)[few].max()),
+            alternative=Alternative(f"the same up to $n = {FEW:g} D$", (softmax / linear)[few].max()),
         ),
         Claim(
             id="finite-samples-linear-ahead",
             statement=(
-                f"Up to n = {FEW:g} D prompts linear attention has a lower risk than softmax in the spiked task of ν = "
-                f"{SNR:g}, each head at its best ridges (smallest difference, in combined standard errors)."
+                f"Up to $n = {FEW:g} D$ prompts linear attention has a lower risk than softmax in the spiked "
+                f"task of $ν = {SNR:g}$, each head at its best ridges (smallest difference, in combined standard "
+                "errors)."
             ),
             source="measured here",
             measured=lead[few].min(),
             expected=comparison_quantile(int(few.sum())),
             tolerance=0.0,
+            reason=f"99.9 % quantile of the largest of {int(few.sum())} standard normal deviations",
             relation="≥",
-            alternative=Alternative(f"the difference from n = {MORE:g} D on", lead[more].min()),
+            alternative=Alternative(f"the difference from $n = {MORE:g} D$ on", lead[more].min()),
         ),
     )
 
@@ -129,8 +131,8 @@ def _end_claims(bounds: Bounds) -> tuple[Claim, Claim]:
         Claim(
             id="finite-samples-right-floor",
             statement=(
-                f"The risk of each trained head tends to the best risk of its kind: from α = {FAR[0]:g} to {FAR[1]:g} "
-                "the distance falls faster than 1/√α (larger of the two factors)."
+                f"The risk of each trained head tends to the best risk of its kind: from $α = {FAR[0]:g}$ to "
+                f"{FAR[1]:,g} the distance falls faster than $1/√α$ (larger of the two factors)."
             ),
             source="[D26]",
             box="replica-prediction",
@@ -150,7 +152,8 @@ def _end_claims(bounds: Bounds) -> tuple[Claim, Claim]:
             box="bayes-optimal-estimator",
             measured=bounds.end,
             expected=end,
-            tolerance=1e-3,  # accuracy of the averages of the state evolution
+            tolerance=1e-3,
+            reason="accuracy of the averages of the state evolution",
             alternative=Alternative("the best risk of linear attention", bounds.heads["linear"]),
         ),
     )
@@ -163,7 +166,8 @@ def _rerun_claim(rerun: Rerun) -> Claim:
         source="measured here",
         measured=rerun.again,
         expected=rerun.tracked,
-        tolerance=1e-4,  # effect of the final gradient of L-BFGS and of rounding on another machine
+        tolerance=1e-4,
+        reason="the final gradient of L-BFGS, and rounding on another machine",
         alternative=Alternative("a run on other prompts", rerun.other),
     )
 

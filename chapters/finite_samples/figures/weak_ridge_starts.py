@@ -35,8 +35,8 @@ def _table(frame: pd.DataFrame) -> Table:
     columns = {
         "ridge": Column("Ridge of keys and of values"),
         "seed": Column("Seed of the prompts", "name"),
-        "objective_informed": Column("Minimised objective over D, from the hidden directions"),
-        "objective_uninformed": Column("Minimised objective over D, from random directions"),
+        "objective_informed": Column("Minimised objective over $D$, from the hidden directions"),
+        "objective_uninformed": Column("Minimised objective over $D$, from random directions"),
         "excess": Column("Relative excess of the objective from random directions"),
         "risk_informed": Column("Excess risk of the minimum from the hidden directions"),
         "risk_uninformed": Column("Excess risk of the minimum from random directions"),

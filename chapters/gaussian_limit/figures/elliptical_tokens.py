@@ -48,9 +48,9 @@ def _table(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOut
         for name, sample in outputs.items()
     ]
     columns = {
-        "law": Column("Elliptical distribution of the tokens; all have the same mean and covariance Γ", "name"),
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖; also the output of linear attention"),
-        "exact": Column("Output of the infinite prompt along VΓUz, in the unit in which Lemma 2.1 gives τ"),
+        "law": Column("Elliptical distribution of the tokens; all have the same mean and covariance $Γ$", "name"),
+        "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$; also the output of linear attention"),
+        "exact": Column("Output of the infinite prompt along $VΓUz$, in the unit in which Lemma 2.1 gives $τ$"),
         "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
         "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
     }
@@ -61,8 +61,8 @@ def _direction_claim(elliptical: Mapping[str, EllipticalOutputs], clusters: Elli
     return Claim(
         id="gaussian-limit-elliptical-direction",
         statement=(
-            "The output for elliptical tokens of mean m is Vm plus a multiple of VΓUz (measured: the largest part "
-            "across that direction, relative to the output, over all distributions and query sizes)."
+            "The output for elliptical tokens of mean $m$ is $Vm$ plus a multiple of $VΓUz$ (measured: the "
+            "largest part across that direction, relative to the output, over all distributions and query sizes)."
         ),
         source="derived here",
         box="elliptical",
@@ -91,9 +91,9 @@ def _length_claim(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, Ellipt
     return Claim(
         id="gaussian-limit-elliptical-length",
         statement=(
-            "The output for elliptical tokens has the length ψ(τ²)τ, not τ (measured: the largest deviation of the "
-            f"mean over {prompts} finite prompts, in standard errors, over {len(samples)} distributions and {tau.size} "
-            f"query sizes up to {COMPARED:g})."
+            "The output for elliptical tokens has the length $ψ(τ²)τ$, not $τ$ (measured: the largest deviation "
+            f"of the mean over {prompts} finite prompts, in standard errors, over {len(samples)} distributions "
+            f"and {tau.size} query sizes up to {COMPARED:g})."
         ),
         source="derived here",
         box="elliptical",
@@ -104,7 +104,7 @@ def _length_claim(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, Ellipt
         reason=f"99.9 % quantile of the largest of {len(samples) * tau.size} Student deviations",
         relation="≤",
         alternative=Alternative(
-            "the output is VΓUz, a readout of the covariance, for every elliptical distribution",
+            "the output is $VΓUz$, a readout of the covariance, for every elliptical distribution",
             worst(dict.fromkeys(samples, tau)),
         ),
     )

@@ -22,6 +22,7 @@ from matplotlib.lines import Line2D
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
@@ -49,16 +50,16 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         for length, sample in responses.items()
     ]
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
         "prompts": Column("Number of independent prompts", "prompts"),
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖; also the output of the infinite prompt, by Lemma 2.1"),
+        "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$; also the output of the infinite prompt, by Lemma 2.1"),
         "response": Column(
-            "Mean over prompts of the component of the output along VΓUz, in the unit in which Lemma 2.1 gives τ",
+            "Mean over prompts of the component of the output along $VΓUz$, in the unit in which Lemma 2.1 gives $τ$",
             std_error="std_error",
         ),
         "std_error": Column("Standard error of the mean response", moves_with="response"),
         "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
-        "departure": Column("√(2 ln L), the query size at which the largest score dominates [heuristic]"),
+        "departure": Column("$√(2 ln L)$, the query size at which the largest score dominates [heuristic]"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -67,8 +68,9 @@ def _lemma_claim(lemma: LemmaErrors) -> Claim:
     return Claim(
         id="gaussian-limit-lemma",
         statement=(
-            f"On {len(lemma.lemma)} random Gaussians in dimensions {', '.join(map(str, lemma.dims))}, of full rank, "
-            "singular and Dirac, the output of attention is V(m + ΓUz) (measured: the largest relative error)."
+            f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full "
+            "rank, singular and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative "
+            "error)."
         ),
         source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1",
@@ -78,7 +80,7 @@ def _lemma_claim(lemma: LemmaErrors) -> Claim:
         reason="rounding in float64, with a margin for ill-conditioned random matrices",
         relation="≤",
         alternative=Alternative(
-            "the output is that of linear attention, V(Γ + mmᵀ)Uz, also where m ≠ 0", float(np.max(lemma.linear))
+            "the output is that of linear attention, $V(Γ + mmᵀ)Uz$, also where $m ≠ 0$", float(np.max(lemma.linear))
         ),
     )
 
@@ -88,8 +90,8 @@ def _rate_claim(rate: RateErrors) -> Claim:
     return Claim(
         id="gaussian-limit-rate",
         statement=(
-            f"Prompts of {rate.length} tokens have a mean squared error of tr(fluctuation)/L around Lemma 2.1 at "
-            f"τ = {RATE_TAU} (measured: the ratio of the two)."
+            f"Prompts of {rate.length:,} tokens have a mean squared error of tr(fluctuation)$/L$ around Lemma 2.1 "
+            f"at $τ = {RATE_TAU}$ (measured: the ratio of the two)."
         ),
         source="derived here",
         box="prop-fluctuation",
@@ -99,7 +101,7 @@ def _rate_claim(rate: RateErrors) -> Claim:
         std_error=std_error,
         reason="99.9 % quantile of a normal deviation, times the standard error",
         alternative=Alternative(
-            "the error is the tilted covariance divided by the effective number of tokens, e^{τ²} tr(VΓVᵀ)/L",
+            "the error is the tilted covariance divided by the effective number of tokens, $e^{τ²} tr(VΓVᵀ)/L$",
             mean / rate.counted,
         ),
     )

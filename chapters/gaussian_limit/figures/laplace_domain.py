@@ -55,8 +55,8 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         for values in (by_tilt[tilt],)
     ]
     columns = {
-        "tilt": Column("Tilt ξ, in units of the pole 1/b", "1/b"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
+        "tilt": Column("Tilt $ξ$, in units of the pole $1/b$", "1/b"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
         "prompts": Column("Independent prompts", "prompts"),
         "mean": Column("Mean output over prompts", "b", std_error="std_error"),
         "std_error": Column("Standard error of the mean output", "b", moves_with="mean"),
@@ -64,8 +64,8 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "q25": Column("25 % quantile", "b", moves_with="mean"),
         "q75": Column("75 % quantile", "b", moves_with="mean"),
         "q95": Column("95 % quantile", "b", moves_with="mean"),
-        "limit": Column("2b²ξ/(1 - b²ξ²), below the pole", "b"),
-        "growth": Column("b ln L + const, beyond the pole, const fitted", "b", moves_with="mean"),
+        "limit": Column("$2b²ξ/(1 - b²ξ²)$, below the pole", "b"),
+        "growth": Column("$b ln L$ + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
     return Table(pd.DataFrame(rows), columns)
 
@@ -75,13 +75,13 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
     beyond, below = growth(outputs, BEYOND), growth(outputs, INSIDE)
     spread, spread_error = spread_exponent(outputs, BEYOND)
     shrinking, _ = spread_exponent(outputs, INSIDE)
-    inside = f"the outputs converge, as they do for the same prompts at {INSIDE}/b"
+    inside = f"the outputs converge, as they do for the same prompts at ${INSIDE}/b$"
     return [
         Claim(
             id="gaussian-limit-laplace-growth",
             statement=(
-                f"At ξ = {BEYOND}/b, beyond the pole, the mean output of Laplace tokens grows by b for each unit "
-                "of ln L (measured: this growth, in units of b)."
+                f"At $ξ = {BEYOND}/b$, beyond the pole, the mean output of Laplace tokens grows by $b$ for each "
+                "unit of $ln L$ (measured: this growth, in units of $b$)."
             ),
             source="heuristic",
             box="laplace-regimes",
@@ -95,8 +95,8 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
         Claim(
             id="gaussian-limit-laplace-spread",
             statement=(
-                f"At ξ = {BEYOND}/b the output stays random: its mean absolute deviation over prompts does not depend "
-                "on L (measured: its exponent in L)."
+                f"At $ξ = {BEYOND}/b$ the output stays random: its mean absolute deviation over prompts does not "
+                "depend on $L$ (measured: its exponent in $L$)."
             ),
             source="heuristic",
             box="laplace-regimes",
@@ -116,10 +116,10 @@ def _middle_claim(errors: FarErrors) -> Claim:
     return Claim(
         id="gaussian-limit-laplace-middle",
         statement=(
-            f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
-            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable "
-            f"(measured: this growth, in units of b, between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts "
-            "each)."
+            f"At $ξ = {BETWEEN}/b$ the distance of the output from its limit is of the order $L^{{b|ξ| - 1}} ln "
+            "L$: its median times $L^{1 - b|ξ|}$ grows with each unit of $ln L$ by $b$ times the median of a "
+            f"stable variable (measured: this growth, in units of $b$, between $ln L = {FAR[0]:g}$ and "
+            f"{FAR[1]:g} on {FAR_PROMPTS:,} prompts each)."
         ),
         source="derived here",
         box="laplace-regimes",
@@ -128,7 +128,7 @@ def _middle_claim(errors: FarErrors) -> Claim:
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
         reason="99.9 % quantile of a normal deviation, times the standard error",
-        alternative=Alternative("the rate has no factor ln L", 0.0),
+        alternative=Alternative("the rate has no factor $ln L$", 0.0),
     )
 
 

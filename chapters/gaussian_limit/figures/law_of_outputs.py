@@ -100,8 +100,8 @@ def _law_claim(outputs: Outputs) -> Claim:
     return Claim(
         id="gaussian-limit-output-law",
         statement=(
-            "Gaussian queries have outputs N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ) (measured: the smallest p-value of "
-            f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE])} outputs)."
+            "Gaussian queries have outputs $N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ)$ (measured: the smallest p-value "
+            f"of Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE]):,} outputs)."
         ),
         source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1-outputs",

@@ -61,13 +61,13 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         }
         frames.append(pd.DataFrame(columns))
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
-        "slope": Column("Mean response divided by τ: 1 is Lemma 2.1", std_error="slope_std_error"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
+        "slope": Column("Mean response divided by $τ$: 1 is Lemma 2.1", std_error="slope_std_error"),
         "slope_std_error": Column("Standard error of the slope", moves_with="slope"),
-        "shrinkage": Column("1 - E Σp², the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
+        "shrinkage": Column("$1 - 𝔼 Σp²$, the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
         "shrinkage_std_error": Column("Standard error of the shrinkage", moves_with="shrinkage"),
-        "exact": Column("1 - P by quadrature"),
+        "exact": Column("$1 - P$ by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
@@ -84,8 +84,8 @@ def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
     return Claim(
         id="gaussian-limit-mean-output",
         statement=(
-            "The mean response of a finite prompt is τ(1 - E Σp²) (measured: the largest deviation in standard errors, "
-            f"over all τ > 0 and all lengths with at least {ENOUGH_PROMPTS} prompts)."
+            "The mean response of a finite prompt is $τ(1 - 𝔼 Σp²)$ (measured: the largest deviation in standard "
+            f"errors, over all $τ > 0$ and all lengths with at least {ENOUGH_PROMPTS:,} prompts)."
         ),
         source="derived here",
         box="mean-output",
@@ -95,7 +95,7 @@ def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
         comparisons=comparisons,
         reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
         alternative=Alternative(
-            "the mean response is τ, without shrinkage", max(worst_deviation(gap[:, positive]) for gap in unshrunk)
+            "the mean response is $τ$, without shrinkage", max(worst_deviation(gap[:, positive]) for gap in unshrunk)
         ),
     )
 
@@ -114,9 +114,9 @@ def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
     return Claim(
         id="gaussian-limit-mean-saturates",
         statement=(
-            f"The mean output is not linear in the query (measured: the mean response at τ = {sample.taus[last]:g}, "
-            f"divided by the mean response at τ = {sample.taus[middle]:g}, for L = {length}; expected: the exact "
-            "ratio)."
+            "The mean output is not linear in the query (measured: the mean response at $τ = "
+            f"{sample.taus[last]:g}$, divided by the mean response at $τ = {sample.taus[middle]:g}$, for $L = "
+            f"{length}$; expected: the exact ratio)."
         ),
         source="derived here",
         box="mean-output",

@@ -53,12 +53,14 @@ def _table(curves: Mapping[str, TiltCurve]) -> Table:
     ]
     columns = {
         "measure": Column("Distribution of one token coordinate, of mean 0 and variance 1", "name"),
-        "tilt": Column("Tilt ξ = Uz, the score per unit of token"),
-        "log_mgf": Column("Λ(ξ), the logarithm of the moment-generating function", absolute=1e-12),
-        "exact": Column("Output Λ'(ξ) of the infinite prompt", absolute=1e-12),
+        "tilt": Column("Tilt $ξ = Uz$, the score per unit of token"),
+        "log_mgf": Column("$Λ(ξ)$, the logarithm of the moment-generating function", absolute=1e-12),
+        "exact": Column("Output $Λ'(ξ)$ of the infinite prompt", absolute=1e-12),
         "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
         "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
-        "pole": Column("Tilt at which Λ becomes infinite: 1/b for Laplace tokens of scale b; empty for the others"),
+        "pole": Column(
+            "Tilt at which $Λ$ becomes infinite: $1/b$ for Laplace tokens of scale $b$; empty for the others"
+        ),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -66,9 +68,9 @@ def _table(curves: Mapping[str, TiltCurve]) -> Table:
 def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
     """Claim that finite prompts follow each exact curve, where their outputs have a second moment."""
     formulas = {
-        "Rademacher": "s·tanh(sξ) for signs ±s",
-        "uniform": "Langevin's function a·coth(aξ) - 1/ξ for uniform tokens on [-a, a]",
-        "Laplace": f"2b²ξ/(1 - b²ξ²) for Laplace tokens of scale b, at |ξ| ≤ {INSIDE}/b",
+        "Rademacher": "$s·tanh(sξ)$ for signs $±s$",
+        "uniform": "Langevin's function $a·coth(aξ) - 1/ξ$ for uniform tokens on $[-a, a]$",
+        "Laplace": f"$2b²ξ/(1 - b²ξ²)$ for Laplace tokens of scale $b$, at $|ξ| ≤ {INSIDE}/b$",
         "mixture": "a sum of two affine experts, gated by a softmax, for a mixture of two Gaussians",
     }
     chosen = {name: np.abs(curves[name].tilts) <= INSIDE * curves[name].pole for name in formulas}

@@ -22,6 +22,7 @@ from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
@@ -56,13 +57,15 @@ def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents],
     rows += [(run.sampling, d, np.log(run.length), run.end.mean(), standard_error(run.end)) for run in runs]
     columns = {
         "kind": Column(
-            "`trained`: exact flow after infinite time; `infinite limit`: head (A*, b*) where the infinite flow ends; "
-            "`stopped`: exact flow when the descents stop; `linear attention`: the best one; `collapsed`, `plain`: "
-            "stochastic descent",
+            (
+                "`trained`: exact flow after infinite time; `infinite limit`: head $(A*, b*)$ where the infinite "
+                "flow ends; `stopped`: exact flow when the descents stop; `linear attention`: the best one; "
+                "`collapsed`, `plain`: stochastic descent"
+            ),
             "name",
         ),
-        "dimension": Column("Dimension d, with Σ = I"),
-        "log_length": Column("ln L"),
+        "dimension": Column("Dimension $d$, with $Σ = I$"),
+        "log_length": Column("$ln L$"),
         "risk": Column("Risk; for descents, mean loss of the last steps", std_error="std_error"),
         "std_error": Column("Standard error over seeds", moves_with="risk"),
     }
@@ -79,8 +82,8 @@ def _limit_claim(flows: Flows, risks: list[FinalRisk]) -> Claim:
     return Claim(
         id="icl-finite-limit",
         statement=(
-            "The flow on finite prompts ends at the least risk of all heads A = uI (measured: the largest relative "
-            f"excess at time {horizon:g}, for L = {', '.join(flow.prompt for flow in ended)})."
+            "The flow on finite prompts ends at the least risk of all heads $A = uI$ (measured: the largest "
+            f"relative excess at time {horizon:,g}, for $L = {', '.join(flow.prompt for flow in ended)}$)."
         ),
         source="measured here",
         measured=float(np.max(np.abs(excess))),
@@ -103,9 +106,9 @@ def _price_claim(risks: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-finite-price",
         statement=(
-            "The length L(ε) that an accuracy ε needs grows like 1/ε (measured: the largest distance of the exponent "
-            "at the longest prompts from 1, in dimensions "
-            f"{', '.join(str(d) for d in risks['dimension'].unique())})."
+            "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of "
+            "the exponent at the longest prompts from 1, in dimensions "
+            f"{listing(str(d) for d in risks['dimension'].unique())})."
         ),
         source="measured here",
         measured=farthest("trained"),

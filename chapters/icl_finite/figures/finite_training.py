@@ -49,9 +49,9 @@ def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
             measured = {"value": samples.mean(axis=0), "std_error": standard_error(samples), "descent": exact}
             frames.append(pd.DataFrame({**common, "quantity": quantity, "time": times, **measured}))
     columns = {
-        "prompt": Column("Number of tokens L", "name"),
+        "prompt": Column("Number of tokens $L$", "name"),
         "kind": Column("Exact flow, or stochastic descent on prompts drawn in the collapsed or the plain way", "name"),
-        "quantity": Column("Risk, half the mean square error, or gain b", "name"),
+        "quantity": Column("Risk, half the mean square error, or gain $b$", "name"),
         "time": Column("Time; for descents, step size times number of steps (risks: middle of the averaged steps)"),
         "value": Column("Exact value, or mean over seeds", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the mean over seeds", moves_with="value"),
@@ -66,9 +66,9 @@ def _loss_claim(runs: list[StochasticDescents]) -> Claim | WithheldClaim:
     claim = Claim(
         id="icl-finite-training",
         statement=(
-            f"The mean loss of stochastic descent agrees with the descent on the exact risk of the same length, at L = "
-            f"{_lengths(runs)} (measured: the largest of {comparisons} deviations of the mean over seeds, in standard "
-            "errors)."
+            "The mean loss of stochastic descent agrees with the descent on the exact risk of the same length, "
+            f"at $L = {_lengths(runs)}$ (measured: the largest of {comparisons} deviations of the mean over "
+            "seeds, in standard errors)."
         ),
         source="derived here",
         box="exact-risk-of-block-heads",
@@ -122,7 +122,7 @@ def _tolerance(runs: list[StochasticDescents], comparisons: int) -> float:
 def _reason(comparisons: int) -> str:
     return (
         f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution, and the bias of the "
-        "mean of descents with noise, which is of order d² √(step · time · seeds/batch) standard errors"
+        "mean of descents with noise, which is of order $d²$ √(step · time · seeds/batch) standard errors"
     )
 
 

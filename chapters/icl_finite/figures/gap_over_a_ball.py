@@ -37,10 +37,10 @@ def _table(suprema: list[Farthest]) -> Table:
     columns = {
         "family": Column("Family of heads, and the dimension of the covariates", "name"),
         "ball": Column("Radius of the ball, or the formula of a radius that grows with the length", "name"),
-        "radius": Column("Radius at this length: the norm of (U, v)"),
-        "log_length": Column("ln L"),
-        "gap": Column("Largest |R_L - R_∞| that the search finds in the ball"),
-        "exponent": Column("β(H) of the largest head in the ball", absolute=1e-9),
+        "radius": Column("Radius at this length: the norm of $(U, v)$"),
+        "log_length": Column("$ln L$"),
+        "gap": Column("Largest $|R_L - R_∞|$ that the search finds in the ball"),
+        "exponent": Column("$β(H)$ of the largest head in the ball", absolute=1e-9),
     }
     frame = pd.DataFrame([(*row, float(rate_exponent(row.radius))) for row in suprema], columns=list(columns))
     return Table(frame, columns)
@@ -70,7 +70,7 @@ def _corollary_claim(frame: pd.DataFrame) -> Claim:
         reason="a gap below a twentieth of its value at the shortest prompts counts as vanishing",
         relation="≤",
         alternative=Alternative(
-            "the ratio is the one of a ball that grows like √(2 ln L)",
+            "the ratio is the one of a ball that grows like $√(2 ln L)$",
             float(_ratios(frame[frame["ball"] == GROWING]).min()),
         ),
     )
@@ -90,17 +90,17 @@ def _slow_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-finite-slow-ball",
         statement=(
-            "Over all heads the supremum falls like e^{-c √ln L}: between the last two intervals of lengths its local "
-            "exponent shrinks by the same ratio (measured: the quotient of the two ratios, at the radius where it is "
-            "farthest from 1)."
+            "Over all heads the supremum falls like $e^{-c √(ln L)}$: between the last two intervals of lengths "
+            "its local exponent shrinks by the same ratio (measured: the quotient of the two ratios, at the "
+            "radius where it is farthest from 1)."
         ),
         source="heuristic",
         box="scores-that-see-labels",
         measured=ratio,
         expected=1.0,
         tolerance=0.2,
-        reason="a factor (ln L)^p changes each local exponent by p/ln L, about a tenth of it at these lengths",
-        alternative=Alternative("it falls like a power of L, whose exponent is constant", power),
+        reason="a factor $(ln L)^p$ changes each local exponent by $p/ln L$, about a tenth of it at these lengths",
+        alternative=Alternative("it falls like a power of $L$, whose exponent is constant", power),
     )
 
 

@@ -47,14 +47,16 @@ def _table(flows: RandomFlows) -> Table:
             rows.append((kind, 0, np.inf, ell, curve[column]))
     columns = {
         "kind": Column(
-            "`stopped`, `ended`: the flow stopped or at its end; `law`: C/(2L); `linear attention`: the best one; "
-            "`infinite limit`: the head (A*, b*) where the infinite flow ends",
+            (
+                "`stopped`, `ended`: the flow stopped or at its end; `law`: $C/(2L)$; `linear attention`: the best "
+                "one; `infinite limit`: the head $(A*, b*)$ where the infinite flow ends"
+            ),
             "name",
         ),
-        "start": Column("Number of the start Θ; 0 for lines without a start"),
+        "start": Column("Number of the start $Θ$; 0 for lines without a start"),
         "time": Column("Time at which the flow is stopped"),
-        "log_length": Column("ln L"),
-        "risk": Column("Exact risk on prompts of L tokens"),
+        "log_length": Column("$ln L$"),
+        "risk": Column("Exact risk on prompts of $L$ tokens"),
     }
     return Table(pd.DataFrame(rows, columns=list(columns)), columns)
 
@@ -65,16 +67,16 @@ def _theorem_claim(flows: RandomFlows) -> Claim:
     return Claim(
         id="icl-finite-theorem",
         statement=(
-            f"For a Σ that is not isotropic and {len(flows.ended)} random Θ, the flow on prompts of "
-            f"L = e^{flows.log_lengths[-1]:g} tokens ends at most ε above Bayes' risk, where L(ε) = C/(2ε) and C/(2L) "
-            "is the least risk in the valley (measured: the largest relative excess over this ε)."
+            f"For a $Σ$ that is not isotropic and {len(flows.ended)} random $Θ$, the flow on prompts of $L = "
+            f"e^{{{flows.log_lengths[-1]:g}}}$ tokens ends at most $ε$ above Bayes' risk, where $L(ε) = C/(2ε)$ "
+            "and $C/(2L)$ is the least risk in the valley (measured: the largest relative excess over this $ε$)."
         ),
         source="[BB26, Theorem 5.1]",
         box="bb26-thm-5-1",
         measured=float(np.max(flows.ended[:, -1]) / accuracy - 1),
         expected=0.0,
         tolerance=NEXT_TERM,
-        reason="bound on the next term of the expansion for ln L ≥ 13",
+        reason="bound on the next term of the expansion for $ln L ≥ 13$",
         relation="≤",
         alternative=Alternative("it ends at the head of the infinite flow", flows.at_limit[-1] / accuracy - 1),
     )
@@ -89,8 +91,8 @@ def _starts_claim(flows: RandomFlows) -> Claim:
     return Claim(
         id="icl-finite-starts",
         statement=(
-            "The risk at the end of training does not depend on the start (measured: the largest relative spread over "
-            f"{len(flows.ended)} random Θ, at {len(flows.log_lengths)} lengths)."
+            "The risk at the end of training does not depend on the start (measured: the largest relative spread "
+            f"over {len(flows.ended)} random $Θ$, at {len(flows.log_lengths)} lengths)."
         ),
         source="measured here",
         box="constant-of-the-limit",

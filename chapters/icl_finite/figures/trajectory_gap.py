@@ -50,8 +50,8 @@ def _table(flows: Flows, compared: list[Flow], gap_times: list[float]) -> Table:
     columns = {
         "shown": Column("`at`: at the times of the left panel; `along`: along the flow", "name"),
         "time": Column("Time of both flows"),
-        "log_length": Column("ln L"),
-        "gap": Column("Distance of (A, b) between the flows of L and of infinitely many tokens", absolute=1e-9),
+        "log_length": Column("$ln L$"),
+        "gap": Column("Distance of $(A, b)$ between the flows of $L$ and of infinitely many tokens", absolute=1e-9),
     }
     return Table(pd.DataFrame(rows, columns=list(columns)), columns)
 
@@ -82,8 +82,8 @@ def _gap_claim(frame: pd.DataFrame, flows: Flows) -> Claim | WithheldClaim:
     claim = Claim(
         id="icl-finite-gap",
         statement=(
-            "At a fixed time the trajectories of finite and infinite prompts differ by a multiple of 1/L (measured: "
-            f"the slope of the gap at time {at['time'].min():g}, for the longest prompts)."
+            "At a fixed time the trajectories of finite and infinite prompts differ by a multiple of $1/L$ "
+            f"(measured: the slope of the gap at time {at['time'].min():g}, for the longest prompts)."
         ),
         source="heuristic",
         box="gap-of-the-trajectories",
@@ -91,13 +91,13 @@ def _gap_claim(frame: pd.DataFrame, flows: Flows) -> Claim | WithheldClaim:
         expected=-1.0,
         tolerance=EXPONENT_TOLERANCE,
         reason="corrections to the asymptotic slope at the longest prompts",
-        alternative=Alternative("the gap falls like the fluctuations of the output of one prompt, 1/√L", -0.5),
+        alternative=Alternative("the gap falls like the fluctuations of the output of one prompt, $1/√L$", -0.5),
     )
     if fraction <= EXPONENT_TOLERANCE:
         return claim
     return claim.withheld(
-        f"by the time {at['time'].min():g} the head is so large that queries with τ² > ½ ln L, whose outputs do not "
-        f"have an error of order 1/L, contribute the fraction {fraction:.2g} of the gradient; at most "
+        f"by the time {at['time'].min():g} the head is so large that queries with $τ² > ½ ln L$, whose outputs "
+        f"do not have an error of order $1/L$, contribute the fraction {fraction:.2g} of the gradient; at most "
         f"{EXPONENT_TOLERANCE:g} is allowed"
     )
 
@@ -111,8 +111,8 @@ def _growth_claim(flows: Flows, longest: Flow) -> Claim:
     return Claim(
         id="icl-finite-growth",
         statement=(
-            "After the infinite flow has arrived the gap grows in proportion to time (measured: its local exponent "
-            f"between times {ARRIVED:g} and {MEASURED:g}, at L = {longest.prompt})."
+            "After the infinite flow has arrived the gap grows in proportion to time (measured: its local "
+            f"exponent between times {ARRIVED:g} and {MEASURED:g}, at $L = {int(longest.prompt):,}$)."
         ),
         source="heuristic",
         box="growth-of-the-gap",
@@ -121,7 +121,7 @@ def _growth_claim(flows: Flows, longest: Flow) -> Claim:
         tolerance=EXPONENT_TOLERANCE,
         reason="corrections from the arrival time, which is short compared with these times",
         alternative=Alternative(
-            "the gap grows like t e^{βt}, with β the curvature of the infinite risk where its flow ends",
+            "the gap grows like $t e^{βt}$, with $β$ the curvature of the infinite risk where its flow ends",
             1 + curvature * (end - start) / float(np.log(end / start)),
         ),
     )
@@ -136,8 +136,8 @@ def _stop_claim(flows: Flows, stopped: list[Flow]) -> Claim:
     return Claim(
         id="icl-finite-stop",
         statement=(
-            "The gap stops growing where the finite flow ends (measured: the largest relative growth between times "
-            f"{flows.infinite.times[index]:.0f} and {last:g}, for L = {names})."
+            "The gap stops growing where the finite flow ends (measured: the largest relative growth between "
+            f"times {flows.infinite.times[index]:,.0f} and {last:,g}, for $L = {names}$)."
         ),
         source="measured here",
         box="growth-of-the-gap",

@@ -76,13 +76,13 @@ def _table(flows: ByStart, d: int) -> Table:
     with np.errstate(divide="ignore"):
         frame["line"] = last + np.log(smallest / frame["imbalance"]) / np.sqrt(d)
     columns = {
-        "larger": Column("Which of b and ‖A‖ is larger at the start", "name"),
-        "imbalance": Column("|‖A‖² - b²| at the start, divided by the smaller of the two squares"),
+        "larger": Column("Which of $b$ and $‖A‖$ is larger at the start", "name"),
+        "imbalance": Column("$|‖A‖² - b²|$ at the start, divided by the smaller of the two squares"),
         "time": Column("Time of the gradient flow"),
         "risk": Column("Risk, divided by the risk of predicting 0", absolute=1e-8),
-        "gain": Column("Gain b", absolute=1e-8),
+        "gain": Column("Gain $b$", absolute=1e-8),
         "escape": Column("Time after which the risk stays below half the risk of predicting 0", absolute=1e-5),
-        "line": Column("Line of slope 1/√(tr Σ⁴) in ln 1/imbalance through the last of these times", absolute=1e-5),
+        "line": Column("Line of slope $1/√(tr Σ⁴)$ in ln(1/imbalance) through the last of these times", absolute=1e-5),
     }
     return Table(frame.replace(np.inf, np.nan), columns)
 
@@ -96,8 +96,8 @@ def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
     return Claim(
         id="icl-infinite-saddle",
         statement=(
-            "The time that a start with the wrong sign spends at the saddle grows like ln(1/imbalance), with slope "
-            "1/√(tr Σ⁴) (measured: the slope in units of this value)."
+            "The time that a start with the wrong sign spends at the saddle grows like ln(1/imbalance), with "
+            "slope $1/√(tr Σ⁴)$ (measured: the slope in units of this value)."
         ),
         source="derived here",
         box="time-at-the-saddle",
@@ -105,7 +105,9 @@ def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
         expected=1.0,
         tolerance=SMALL_IMBALANCE * np.log(1 / SMALL_IMBALANCE),
         reason="the next term: cubic terms of the flow change the time by the imbalance times its logarithm",
-        alternative=Alternative("every direction escapes separately, at the rate ‖Σ‖² of its pair (A_ii, b)", rate),
+        alternative=Alternative(
+            "every direction escapes separately, at the rate $‖Σ‖²$ of its pair $(A_{ii}, b)$", rate
+        ),
     )
 
 

@@ -29,6 +29,7 @@ from chapters.icl_infinite.block_flows import (
     solve_flows,
     toeplitz,
 )
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
 from lib.icl import Blocks, LinearRegression, balanced_start
@@ -72,10 +73,10 @@ def _table(flows: dict[str, Flow]) -> Table:
         for name, flow in flows.items()
     ]
     columns = {
-        "covariance": Column("Σ, the covariance of the covariates", "name"),
+        "covariance": Column("$Σ$, the covariance of the covariates", "name"),
         "time": Column("Time of the gradient flow"),
         "risk": Column("Risk, divided by the risk of predicting 0", absolute=1e-12),
-        "distance": Column("Distance of (A, b) to (A*, b*), divided by the norm of (A*, b*)", absolute=1e-8),
+        "distance": Column("Distance of $(A, b)$ to $(A*, b*)$, divided by the norm of $(A*, b*)$", absolute=1e-8),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -91,8 +92,9 @@ def _limit_claim(flows: dict[str, Flow]) -> Claim:
     return Claim(
         id="icl-infinite-limit",
         statement=(
-            f"The flow of the infinite-prompt risk ends at A* = tr(Σ⁻²)^(-1/4) Σ⁻¹, b* = tr(Σ⁻²)^(1/4), for Σ "
-            f"{', '.join(flows)} (measured: the largest distance at the end, relative to the size of the limit)."
+            "The flow of the infinite-prompt risk ends at $A* = tr(Σ⁻²)^{-1/4} Σ⁻¹$, $b* = tr(Σ⁻²)^{1/4}$, for "
+            f"$Σ$ {listing(flows)} (measured: the largest distance at the end, relative to the size of the "
+            "limit)."
         ),
         source="[BB26, Thm 5.1]",
         box="bb26-thm-5-1",
@@ -102,7 +104,7 @@ def _limit_claim(flows: dict[str, Flow]) -> Claim:
         reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         relation="≤",
         alternative=Alternative(
-            "it ends at another head of risk zero, A = Σ⁻¹ and b = 1",
+            "it ends at another head of risk zero, $A = Σ⁻¹$ and $b = 1$",
             max(map(distance_of_unit_gain, flows.values())),
         ),
     )
@@ -120,9 +122,8 @@ def _invariant_claim(flows: dict[str, Flow]) -> Claim:
     return Claim(
         id="icl-infinite-invariant",
         statement=(
-            "Along the flow ‖A‖² - b² does not change, within "
-            f"{INVARIANT_TOLERANCE / RTOL:g} times the tolerance of one integration step (measured: the largest "
-            "change, divided by b*²)."
+            f"Along the flow $‖A‖² - b²$ does not change, within {INVARIANT_TOLERANCE / RTOL:,g} times the "
+            "tolerance of one integration step (measured: the largest change, divided by $b*²$)."
         ),
         source="[BB26, Thm 5.1]",
         box="bb26-thm-5-1",
@@ -144,9 +145,9 @@ def _slowest_claim(flows: dict[str, Flow]) -> Claim:
     return Claim(
         id="icl-infinite-slowest-rate",
         statement=(
-            f"At the limit (A*, b*) with {name} the slowest rate of the flow is between one and two times b*²σ_min³, "
-            "because the diagonal of A and b decay together (measured: the smallest nonzero eigenvalue of the Hessian "
-            "of the risk on block heads, divided by b*²σ_min³)."
+            f"At the limit $(A*, b*)$ with {name} the slowest rate of the flow is between one and two times "
+            "$b*²σ_{min}³$, because the diagonal of $A$ and $b$ decay together (measured: the smallest nonzero "
+            "eigenvalue of the Hessian of the risk on block heads, divided by $b*²σ_{min}³$)."
         ),
         source="derived here",
         box="rates-at-the-limit",
@@ -154,7 +155,9 @@ def _slowest_claim(flows: dict[str, Flow]) -> Claim:
         expected=expected,
         tolerance=ROUNDING * expected,
         reason="bound on the rounding of an eigenvalue that is a thousandth of the largest",
-        alternative=Alternative("an entry of A between the two weakest directions decays alone, at b*²σ_min³", 1.0),
+        alternative=Alternative(
+            "an entry of $A$ between the two weakest directions decays alone, at $b*²σ_{min}³$", 1.0
+        ),
     )
 
 

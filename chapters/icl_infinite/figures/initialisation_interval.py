@@ -53,14 +53,14 @@ def _table(runs: list[ScaledStart]) -> Table:
         for run in runs
     ]
     columns = {
-        "covariance": Column("Σ, by its norm", "name"),
-        "direction": Column("Θ of the start: random, or the first axis of Σ", "name"),
-        "alpha": Column("Scale α of the start"),
-        "paper": Column("√2/(d^(1/4)‖Σ‖), the bound on α of [BB26, Thm 5.1]"),
-        "earlier": Column("√2/(d^(1/4)‖Σ‖^(1/2)), the bound on α of [ZFB24]"),
-        "sharp": Column("√(2/‖Σ‖), the bound on α below which every start is better than predicting 0"),
+        "covariance": Column("$Σ$, by its norm", "name"),
+        "direction": Column("$Θ$ of the start: random, or the first axis of $Σ$", "name"),
+        "alpha": Column("Scale $α$ of the start"),
+        "paper": Column("$√2/(d^{1/4}‖Σ‖)$, the bound on $α$ of [BB26, Thm 5.1]"),
+        "earlier": Column("$√2/(d^{1/4}‖Σ‖^{1/2})$, the bound on $α$ of [ZFB24]"),
+        "sharp": Column("$√(2/‖Σ‖)$, the bound on $α$ below which every start is better than predicting 0"),
         "start_risk": Column("Risk of the start, divided by the risk of predicting 0"),
-        "time": Column(f"Time after which (A, b) stays within {NEAR:g} of its limit, relative to its size"),
+        "time": Column(f"Time after which $(A, b)$ stays within {NEAR:g} of its limit, relative to its size"),
         "distance": Column("Distance to the limit at the end of the run, relative to its size", absolute=1e-8),
     }
     return Table(pd.DataFrame(rows), columns)
@@ -71,9 +71,9 @@ def _every_scale_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-infinite-every-alpha",
         statement=(
-            f"From {len(frame)} starts inside, at and outside the interval for α, with α up to "
-            f"{(frame['alpha'] / frame['paper']).max():.0f} times the bound, the flow ends at (A*, b*) (measured: the "
-            "largest relative distance at the end)."
+            f"From {len(frame)} starts inside, at and outside the interval for $α$, with $α$ up to "
+            f"{(frame['alpha'] / frame['paper']).max():.0f} times the bound, the flow ends at $(A*, b*)$ "
+            "(measured: the largest relative distance at the end)."
         ),
         source="derived here",
         box="infinite-flow-converges",
@@ -82,7 +82,7 @@ def _every_scale_claim(frame: pd.DataFrame) -> Claim:
         tolerance=REACHED,
         reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         relation="≤",
-        alternative=Alternative("one of the runs ends at the saddle A = 0, b = 0", 1.0),
+        alternative=Alternative("one of the runs ends at the saddle $A = 0$, $b = 0$", 1.0),
     )
 
 
@@ -97,9 +97,9 @@ def _sharp_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-infinite-sharp-interval",
         statement=(
-            "With α ≤ √(2/‖Σ‖) no start is worse than predicting 0, for any Θ, and at the end of this interval the "
-            "start along the first axis is equally bad (measured: the largest risk of such a start, divided by the "
-            "risk of predicting 0)."
+            "With $α ≤ √(2/‖Σ‖)$ no start is worse than predicting 0, for any $Θ$, and at the end of this "
+            "interval the start along the first axis is equally bad (measured: the largest risk of such a start, "
+            "divided by the risk of predicting 0)."
         ),
         source="derived here",
         box="intervals-for-the-start",
@@ -107,7 +107,9 @@ def _sharp_claim(frame: pd.DataFrame) -> Claim:
         expected=1.0,
         tolerance=ROUNDING,
         reason="rounding of sums of products of 5×5 matrices",
-        alternative=Alternative("the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] ensures the same", _worst(small, "paper")),
+        alternative=Alternative(
+            "the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] ensures the same", _worst(small, "paper")
+        ),
     )
 
 
@@ -120,9 +122,9 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-infinite-two-conditions",
         statement=(
-            "For ‖Σ‖ < d^(-1/2) the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] allows starts that are worse than "
-            "predicting 0 (measured: the risk at its end with Θ along the first axis, divided by the risk of "
-            "predicting 0)."
+            "For $‖Σ‖ < d^{-1/2}$ the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] allows starts that are worse "
+            "than predicting 0 (measured: the risk at its end with $Θ$ along the first axis, divided by the risk "
+            "of predicting 0)."
         ),
         source="derived here",
         box="intervals-for-the-start",
@@ -133,7 +135,7 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
         relation="≥",
         # at α = 0 the risk is the risk of predicting 0, so the other interval is also compared at its end
         alternative=Alternative(
-            "the condition is α < √2/(d^(1/4)‖Σ‖^(1/2)), as in [ZFB24]",
+            "the condition is $α < √2/(d^{1/4}‖Σ‖^{1/2})$, as in [ZFB24]",
             float(small.loc[small["alpha"] == small["earlier"], "start_risk"].max()),
         ),
     )

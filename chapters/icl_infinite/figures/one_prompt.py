@@ -132,9 +132,11 @@ def _table(prompt: Prompt) -> Table:
     ]
     meanings = {
         "part": Column("`prompt` for an entry of the prompt, `answer` for an output of a head", "name"),
-        "place": Column("For an entry: number of the token, the query last. For an output: prompt length L", "tokens"),
+        "place": Column(
+            "For an entry: number of the token, the query last. For an output: prompt length $L$", "tokens"
+        ),
         "entry": Column(
-            "Coordinate of the covariate, the label y (of the query: the target), or the attention", "name"
+            "Coordinate of the covariate, the label $y$ (of the query: the target), or the attention", "name"
         ),
         "value": Column("Value of the entry or output", absolute=1e-9),
     }
@@ -146,8 +148,8 @@ def _exact_claim(prompt: Prompt) -> Claim:
     return Claim(
         id="icl-infinite-fills-in",
         statement=(
-            f"On an infinite prompt the head (A*, b*) predicts the missing label exactly (measured: the largest error "
-            f"over {TASKS} tasks and queries, relative to the root mean square of labels)."
+            "On an infinite prompt the head $(A*, b*)$ predicts the missing label exactly (measured: the largest "
+            f"error over {TASKS} tasks and queries, relative to the root mean square of labels)."
         ),
         source="derived here",
         box="bb26-lemma-2-1",

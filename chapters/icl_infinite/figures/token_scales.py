@@ -60,8 +60,8 @@ def numbers(tasks: Mapping[str, Tasks]) -> Numbers:
         for name, sample in tasks.items()
     ]
     columns = {
-        "covariance": Column("Σ, by its norm", "name"),
-        "task": Column("‖w‖² of the task"),
+        "covariance": Column("$Σ$, by its norm", "name"),
+        "task": Column("$‖w‖²$ of the task"),
         "scale": Column("Largest eigenvalue of the covariance of the tokens of this task"),
     }
     return Numbers(Table(pd.concat(frames, ignore_index=True), columns), (_scale_claim(*tasks.values()),))
@@ -72,8 +72,8 @@ def _scale_claim(one: Tasks, larger: Tasks) -> Claim:
     return Claim(
         id="icl-infinite-task-scale",
         statement=(
-            "If ‖Σ‖ ≤ 1 the tokens of task w are sub-Gaussian with σ_w² = 1 + ‖w‖² (measured: the largest ratio of an "
-            f"eigenvalue of Γ_w to σ_w², over {len(one.squares)} tasks)."
+            "If $‖Σ‖ ≤ 1$ the tokens of task $w$ are sub-Gaussian with $σ_w² = 1 + ‖w‖²$ (measured: the largest "
+            f"ratio of an eigenvalue of $Γ_w$ to $σ_w²$, over {len(one.squares)} tasks)."
         ),
         source="[BB26, Lemma E.1]",
         box="bb26-lemma-e-1",
@@ -82,7 +82,7 @@ def _scale_claim(one: Tasks, larger: Tasks) -> Claim:
         tolerance=ROUNDING,
         reason="bound on the rounding of the eigenvalues of a small matrix",
         relation="≤",
-        alternative=Alternative("the same σ_w² is valid for ‖Σ‖ > 1", larger.ratio),
+        alternative=Alternative("the same $σ_w²$ is valid for $‖Σ‖ > 1$", larger.ratio),
     )
 
 

@@ -54,9 +54,11 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
     columns = {
         "law": Column("Distribution of a token", "name"),
         "kind": Column(
-            "`law`: the output (u, v) of the distribution at the query (x, y). `Gaussian`: the output of the Gaussian "
-            "distribution with the same mean and covariance. `prompt`: the output of the first tokens of the prompt. "
-            "`token`: a token (x, y), with the mean (u, v) of the tokens up to this one",
+            (
+                "`law`: the output $(u, v)$ of the distribution at the query $(x, y)$. `Gaussian`: the output of the "
+                "Gaussian distribution with the same mean and covariance. `prompt`: the output of the first tokens "
+                "of the prompt. `token`: a token $(x, y)$, with the mean $(u, v)$ of the tokens up to this one"
+            ),
             "name",
         ),
         "x": Column("First coordinate of a query or token"),
@@ -83,7 +85,8 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
         source="measured here",
         measured=max(trial.error("u", "v") for trial in trials.values()),
         expected=0.0,
-        tolerance=1e-3,  # a tenth of the smallest visible difference
+        tolerance=1e-3,
+        reason="a tenth of the smallest visible difference",
         relation="≤",
         alternative=Alternative(
             "a Gaussian distribution with the mean and covariance of the mixture", float(np.abs(affine).max())

@@ -73,21 +73,22 @@ def _risk(name, length, snr):
 def numbers(trial: Trial) -> Numbers:
     """Return the table, and the claim on its interpolation error."""
     columns = {
-        "scale": Column("√ν, where ν is the signal strength"),
-        "top": Column("√(2 ln(L - 1)), about the largest score of the other tokens"),
+        "scale": Column("$√ν$, where $ν$ is the signal strength"),
+        "top": Column("$√(2 ln(L - 1))$, about the largest score of the other tokens"),
         **{name: Column(f"ln of the excess risk: {NAMES[name]}", absolute=1e-6) for name in RISKS},
     }
     read = Claim(
         id="live-needle-read",
         statement=(
             "The laboratory interpolates four risks in its table with small errors (largest relative error at "
-            f"{trial.settings} random settings, uniform in ν ≤ {LARGEST_SNR:g} and in ln L from 2 to "
-            f"10^{LARGEST_DECADE} tokens)."
+            f"{trial.settings} random settings, uniform in $ν ≤ {LARGEST_SNR:g}$ and in $ln L$ from 2 to "
+            f"$10^{{{LARGEST_DECADE}}}$ tokens)."
         ),
         source="measured here",
         measured=trial.error(*RISKS),
         expected=0.0,
-        tolerance=5e-4,  # less than the four digits shown would need, more than what six digits of a logarithm leave
+        tolerance=5e-4,
+        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
         relation="≤",
         alternative=Alternative("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
     )

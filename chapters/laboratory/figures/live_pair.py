@@ -27,9 +27,11 @@ from companion.figures.style import WIDE, label
 LENGTHS, SIZES, PRODUCTS = 11, 17, 21
 # The last node in `product`; equal keys, at 1, are read from the same polynomial.
 NEARLY_EQUAL = 1 - 1e-3
-# The largest Chebyshev coefficients that a table of 17 x 29 x 32 nodes has beyond these nodes add up to 1e-4. An
-# interpolating polynomial can double this error, and the interpolation along the other axes again.
 INTERPOLATION = 5e-4
+BECAUSE = (
+    "the largest Chebyshev coefficients beyond the nodes add up to 10⁻⁴; an interpolating polynomial can double this "
+    "error, and the interpolation along the other axes again"
+)
 # Ratios at which the colour changes.
 LEVELS = (1.05, 1.2, 1.5, 2.0, 4.0)
 # Keys in a cut through the plane, of which every second is a pair that the claim on the best pair compares.
@@ -61,9 +63,9 @@ def solve_pair_risks(settings: int, *, seed: int) -> Trial:
 def numbers(trial: Trial) -> Numbers:
     """Return the table, and claims on its interpolation error and on the best pair."""
     columns = {
-        "log_length": Column("ln L, the logarithm of the prompt length"),
-        "size": Column("(ω₁² + ω₂²)/(0.36 (1 + q²)), q = product"),
-        "product": Column("q = 2ω₁ω₂/(ω₁² + ω₂²), -1 for opposite keys and 1 for equal keys"),
+        "log_length": Column("$ln L$, the logarithm of the prompt length"),
+        "size": Column("$(ω₁² + ω₂²)/(0.36 (1 + q²))$, $q$ = product"),
+        "product": Column("$q = 2ω₁ω₂/(ω₁² + ω₂²)$, -1 for opposite keys and 1 for equal keys"),
         "log_ratio": Column(
             "ln of the excess risk of the pair with its best values, in units of debiased gradient descent",
             absolute=1e-6,
@@ -82,6 +84,7 @@ def numbers(trial: Trial) -> Numbers:
         measured=trial.error("log_ratio"),
         expected=0.0,
         tolerance=INTERPOLATION,
+        reason=BECAUSE,
         relation="≤",
         alternative=Alternative("every second node of each axis", half.error("log_ratio")),
     )
@@ -96,6 +99,7 @@ def numbers(trial: Trial) -> Numbers:
         measured=float(np.max(opposite / plane - 1)),
         expected=0.0,
         tolerance=INTERPOLATION,
+        reason=BECAUSE,
         relation="≤",
         alternative=Alternative("keys of zero, debiased gradient descent, are best", float(np.max(1 / plane - 1))),
     )

@@ -60,24 +60,30 @@ def exactly(tau: Values, top: Values) -> Mapping[str, Values]:
 def numbers(trial: Trial) -> Numbers:
     """Return the table, and claims on its interpolation errors and on the dashed line."""
     columns = {
-        "tau": Column("Size of the query, τ"),
-        "top": Column("√(2 ln L), about the largest of L standard normals; the weights freeze at τ = top"),
-        "log_participation": Column("ln P, where P = E Σp² is the participation", absolute=1e-6),
-        "log_score_error": Column("ln Q, where Q = E(ĝ - τ)² is the mean squared error along the query", absolute=1e-6),
-        "slope": Column("Local exponent of the error, -∂ ln Q/∂ ln L", absolute=1e-6),
+        "tau": Column("Size of the query, $τ$"),
+        "top": Column("$√(2 ln L)$, about the largest of $L$ standard normals; the weights freeze at $τ$ = top"),
+        "log_participation": Column("$ln P$, where $P = 𝔼 Σp²$ is the participation", absolute=1e-6),
+        "log_score_error": Column(
+            "$ln Q$, where $Q = 𝔼(ĝ - τ)²$ is the mean squared error along the query", absolute=1e-6
+        ),
+        "slope": Column("Local exponent of the error, $-∂ ln Q/∂ ln L$", absolute=1e-6),
     }
     logs = ("log_participation", "log_score_error")
     where = (
-        f"at {trial.settings} random settings, uniform in τ ≤ {LARGEST_TAU:g} and in ln L up to L = 10^{LARGEST_DECADE}"
+        f"at {trial.settings} random settings, uniform in $τ ≤ {LARGEST_TAU:g}$ and in $ln L$ up to "
+        f"$L = 10^{{{LARGEST_DECADE}}}$"
     )
     lines = "straight lines between the same nodes"
     read = Claim(
         id="live-plane-read",
-        statement=f"The laboratory interpolates ln P and ln Q in its table with small errors (largest error {where}).",
+        statement=(
+            f"The laboratory interpolates $ln P$ and $ln Q$ in its table with small errors (largest error {where})."
+        ),
         source="measured here",
         measured=trial.error(*logs),
         expected=0.0,
-        tolerance=1e-3,  # less than the four digits shown would need, more than what six digits of a logarithm leave
+        tolerance=1e-3,
+        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
         relation="≤",
         alternative=Alternative(lines, trial.error_of_lines(*logs)),
     )
@@ -101,13 +107,14 @@ def _line_claim(grid: Grid) -> Claim:
     return Claim(
         id="live-plane-line",
         statement=(
-            "At τ = √(2 ln L) the mean output is smaller than the output of linear attention (largest ratio of the "
-            f"two at powers of ten from L = 10 to 10^{LARGEST_DECADE})."
+            "At $τ = √(2 ln L)$ the mean output is smaller than the output of linear attention (largest ratio of "
+            f"the two at powers of ten from $L = 10$ to $10^{{{LARGEST_DECADE}}}$)."
         ),
         source="measured here",
         measured=float(share_left(grid, 1.0, LARGEST_DECADE).max()),
-        expected=max(LEVELS),  # the darkest colour begins here
+        expected=max(LEVELS),
         tolerance=0.0,
+        reason="the darkest colour of the plane begins here",
         relation="≤",
         alternative=Alternative("the mean output is that of linear attention", 1.0),
     )

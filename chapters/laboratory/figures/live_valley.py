@@ -60,27 +60,28 @@ def solve_valley_risks(lengths: int, tilts: int, tested: int, heads: int, *, key
 def numbers(trial: Trial) -> Numbers:
     """Return the table, and the claim on the error of risks that are computed from it."""
     columns = {
-        "dimension": Column("Dimension d of the covariates"),
-        "log_length": Column("ln L, the logarithm of the prompt length"),
-        "tilt": Column("u, where A = uI"),
-        "noise": Column("s², the variance of the label noise"),
+        "dimension": Column("Dimension $d$ of the covariates"),
+        "log_length": Column("$ln L$, the logarithm of the prompt length"),
+        "tilt": Column("$u$, where $A = uI$"),
+        "noise": Column("$s²$, the variance of the label noise"),
         "log_shrink": Column(
-            "ln of the coefficient of bu(1 - bu) in 2(R_L - R_∞), from the smaller mean", absolute=1e-6
+            "ln of the coefficient of $bu(1 - bu)$ in $2(R_L - R_∞)$, from the smaller mean", absolute=1e-6
         ),
-        "log_spread": Column("ln of the coefficient of (bu)² in 2(R_L - R_∞), from the variance", absolute=1e-6),
-        "log_linear": Column("ln of the excess risk of the best linear head, its risk minus ½s²", absolute=1e-6),
+        "log_spread": Column("ln of the coefficient of $(bu)²$ in $2(R_L - R_∞)$, from the variance", absolute=1e-6),
+        "log_linear": Column("ln of the excess risk of the best linear head, its risk minus $½s²$", absolute=1e-6),
     }
     read = Claim(
         id="live-valley-read",
         statement=(
-            "The laboratory computes the excess risks of a head and of the best linear head from its table with small "
-            f"errors (largest relative error at {trial.settings} random heads and lengths from {SHORTEST:g} to "
-            f"10^{LARGEST_DECADE})."
+            "The laboratory computes the excess risks of a head and of the best linear head from its table with "
+            f"small errors (largest relative error at {trial.settings} random heads and lengths from "
+            f"{SHORTEST:g} to $10^{{{LARGEST_DECADE}}}$)."
         ),
         source="measured here",
         measured=_error(trial, trial.grid.read),
         expected=0.0,
-        tolerance=1e-3,  # as for the plane
+        tolerance=1e-3,
+        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
         relation="≤",
         alternative=Alternative("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )

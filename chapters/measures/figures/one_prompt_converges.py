@@ -57,13 +57,13 @@ def _table(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) ->
     columns = {
         "kind": Column("`one prompt` that grows, or `many prompts` of the same length", "name"),
         "prompt": Column("Number of the growing prompt"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
         "output": Column("First output; for many prompts, its mean", std_error="output_se"),
         "output_se": Column("Standard error of that mean", moves_with="output"),
         "spread": Column("Standard deviation between prompts", std_error="spread_se"),
         "spread_se": Column("Standard error of the spread", moves_with="spread"),
-        "limit": Column("Output of the infinite prompt, V∇Λ(Uz)"),
-        "predicted": Column("Predicted standard deviation √(fluctuation/L)"),
+        "limit": Column("Output of the infinite prompt, $V∇Λ(Uz)$"),
+        "predicted": Column("Predicted standard deviation √(fluctuation$/L$)"),
         "standardised": Column("Output minus limit, in predicted standard deviations", moves_with="output"),
         "spread_ratio": Column("Spread divided by the predicted standard deviation", moves_with="spread"),
     }
@@ -77,8 +77,8 @@ def _path_claim(theory: InfiniteOutput, grown: PrefixOutputs) -> Claim:
     return Claim(
         id="measures-one-prompt",
         statement=(
-            f"The output of each of {len(outputs)} prompts, grown to {grown.longest} tokens, is V∇Λ(Uz) up to its "
-            "predicted fluctuation (measured: the largest deviation in predicted standard deviations)."
+            f"The output of each of {len(outputs)} prompts, grown to {grown.longest:,} tokens, is $V∇Λ(Uz)$ up to "
+            "its predicted fluctuation (measured: the largest deviation in predicted standard deviations)."
         ),
         source="[BB26]",
         box="prop-one-prompt-converges",
@@ -88,7 +88,7 @@ def _path_claim(theory: InfiniteOutput, grown: PrefixOutputs) -> Claim:
         relation="≤",
         comparisons=len(outputs),
         reason=f"99.9 % quantile of the largest of {len(outputs)} standard normal deviations",
-        alternative=Alternative("the limit is V times the mean of the distribution without the tilt", wrong),
+        alternative=Alternative("the limit is $V$ times the mean of the distribution without the tilt", wrong),
     )
 
 
@@ -104,8 +104,8 @@ def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim | W
     claim = Claim(
         id="measures-fluctuation",
         statement=(
-            f"Over {len(ratios)} prompts of {many.longest} tokens, L times the mean squared error of the output is the "
-            "predicted fluctuation (measured: the ratio of the two)."
+            f"Over {len(ratios):,} prompts of {many.longest:,} tokens, $L$ times the mean squared error of the "
+            "output is the predicted fluctuation (measured: the ratio of the two)."
         ),
         source="derived here",
         box="prop-fluctuation",
@@ -113,7 +113,9 @@ def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim | W
         expected=1.0,
         tolerance=comparison_quantile(1) * error + 2 * correction,
         std_error=error,
-        reason="99.9 % quantile of a normal deviation, times the standard error, and twice the correction of order 1/L",
+        reason=(
+            "99.9 % quantile of a normal deviation, times the standard error, and twice the correction of order $1/L$"
+        ),
         alternative=Alternative(
             "the variance is the tilted covariance divided by the effective number of tokens",
             ratio * theory.variance / theory.counted,
@@ -122,7 +124,7 @@ def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim | W
     if correction <= LARGEST_CORRECTION:
         return claim
     return claim.withheld(
-        f"prompts of {many.longest} tokens are too short for the limit: its correction of order 1/L is "
+        f"prompts of {many.longest:,} tokens are too short for the limit: its correction of order $1/L$ is "
         f"{correction:.0%}, more than {LARGEST_CORRECTION:.0%}"
     )
 

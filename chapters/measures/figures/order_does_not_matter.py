@@ -79,7 +79,7 @@ def _claims(moves: Moves) -> list[Claim]:
         Claim(
             id="measures-one-more",
             statement=(
-                "Repeating a token of softmax weight p moves the output T by p/(1 + p) · (Vz - T) "
+                "Repeating a token of softmax weight $p$ moves the output $T$ by $p/(1 + p) · (Vz - T)$ "
                 "(measured: the largest deviation relative to the output)."
             ),
             source="derived here",

@@ -54,13 +54,15 @@ def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) ->
             pd.DataFrame({"tau": tau, "kind": "bound", "length": dense, "error": bound}),
         ]
     columns = {
-        "tau": Column("Size of the query, τ: the standard deviation of a score"),
+        "tau": Column("Size of the query, $τ$: the standard deviation of a score"),
         "kind": Column(
-            "`prompts`: simulated; `exact`: by quadrature; `bound`: c₁ ln L / L^c₂, c₂ the slope fitted to the exact "
-            "values at L ≥ 2, c₁ the smallest constant that bounds them",
+            (
+                "`prompts`: simulated; `exact`: by quadrature; `bound`: $c₁ ln L / L^{c₂}$, $c₂$ the slope fitted to "
+                "the exact values at $L ≥ 2$, $c₁$ the smallest constant that bounds them"
+            ),
             "name",
         ),
-        "length": Column("Tokens in the prompt, L", "tokens"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
         "error": Column("Mean squared error of the output around its limit", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
@@ -76,9 +78,9 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
     return Claim(
         id="measures-single-token",
         statement=(
-            "A prompt of one standard normal token has a mean squared error of 1 + τ² (measured: the ratio of the two, "
-            f"at the one of {len(taus)} query sizes with the largest deviation). At L = 1 the bound c₁σ⁶ ln L / "
-            "L^(c₂/σ²) is 0."
+            "A prompt of one standard normal token has a mean squared error of $1 + τ²$ (measured: the ratio of "
+            f"the two, at the one of {len(taus)} query sizes with the largest deviation). At $L = 1$ the bound "
+            "$c₁σ⁶ ln L / L^{c₂/σ²}$ is 0."
         ),
         source="[BB26, Prop. 3.1]",
         box="bb26-prop-3-1",
@@ -87,7 +89,7 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
         tolerance=comparison_quantile(len(taus)) * std_errors[worst],
         std_error=float(std_errors[worst]),
         reason=f"99.9 % quantile of the largest of {len(taus)} normal deviations, times the standard error",
-        alternative=Alternative("the bound also holds for one token, where ln L is 0", float(np.log(1.0))),
+        alternative=Alternative("the bound also holds for one token, where $ln L$ is 0", float(np.log(1.0))),
     )
 
 
@@ -105,8 +107,8 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
     claim = Claim(
         id="measures-short-prompts",
         statement=(
-            f"At {len(right)} pairs of a query size and a length L ≥ 2, the simulated mean squared error agrees with "
-            "the exact one (measured: the largest deviation in standard errors)."
+            f"At {len(right)} pairs of a query size and a length $L ≥ 2$, the simulated mean squared error "
+            "agrees with the exact one (measured: the largest deviation in standard errors)."
         ),
         source="derived here",
         box="short-prompt-error",
@@ -116,14 +118,14 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
         relation="≤",
         comparisons=len(right),
         reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
-        alternative=Alternative("short prompts have the error of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
+        alternative=Alternative("short prompts have the error of long ones, $(1 + τ²)e^{τ²}/L$", float(max(wrong))),
     )
     if decides:
         return claim
     return claim.withheld(
-        f"at these lengths and at τ ≤ {max(taus):g} the exact error and that of long prompts, (1 + τ²)e^{{τ²}}/L, "
-        f"differ by less than {2 * tolerance:.2g} standard errors of {len(errors)} prompts, so that the simulation "
-        "cannot tell them apart"
+        f"at these lengths and at $τ ≤ {max(taus):g}$ the exact error and that of long prompts, $(1 + "
+        f"τ²)e^{{τ²}}/L$, differ by less than {2 * tolerance:.2g} standard errors of {len(errors)} prompts, so "
+        "that the simulation cannot tell them apart"
     )
 
 

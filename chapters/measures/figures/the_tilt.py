@@ -58,8 +58,10 @@ def _table(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted]) -> Table
         ]
     columns = {
         "kind": Column(
-            "Kind of the point (x, y): a grid point, a token, the mean, the tilted mean or the weighted mean of the "
-            "prompt; for `tilt`, (x, y) is ξ itself",
+            (
+                "Kind of the point $(x, y)$: a grid point, a token, the mean, the tilted mean or the weighted mean "
+                "of the prompt; for `tilt`, $(x, y)$ is $ξ$ itself"
+            ),
             "name",
         ),
         "law": Column("Distribution of the tokens", "name"),
@@ -83,9 +85,9 @@ def _law_claim(tilted: Mapping[str, Tilted]) -> Claim:
     return Claim(
         id="measures-tilted-law",
         statement=(
-            "The tilted Gaussian is N(m + Γξ, Γ), and the tilted mixture is the mixture of the tilted components with "
-            "weights proportional to π_k e^{Λ_k(ξ)} (measured: the largest error of a log-density on the grid of the "
-            "figure)."
+            "The tilted Gaussian is $N(m + Γξ, Γ)$, and the tilted mixture is the mixture of the tilted "
+            "components with weights proportional to $π_k e^{Λ_k(ξ)}$ (measured: the largest error of a "
+            "log-density on the grid of the figure)."
         ),
         source="derived here",
         box="tilted-gaussians",
@@ -105,8 +107,8 @@ def _mean_claim(tilted: Mapping[str, Tilted], averages: Mapping[str, Average]) -
     return Claim(
         id="measures-tilted-mean",
         statement=(
-            f"The mean of {averages['mixture'].tokens} tokens weighted by e^⟨ξ,z⟩ is ∇Λ(ξ), for the Gaussian and for "
-            "the mixture (measured: the largest deviation of a coordinate in standard errors)."
+            f"The mean of {averages['mixture'].tokens:,} tokens weighted by $e^{{⟨ξ,z⟩}}$ is $∇Λ(ξ)$, for the Gaussian "
+            "and for the mixture (measured: the largest deviation of a coordinate in standard errors)."
         ),
         source="derived here",
         box="tilted-moments",

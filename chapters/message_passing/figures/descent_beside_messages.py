@@ -56,7 +56,7 @@ def numbers(
         "setting": Column("Prompt length, signal strength, and noise", "name"),
         "kind": Column("`evolution`: theory; `message passing` or `gradient descent`: simulated", "name"),
         "start": Column("`uninformed`: no information; `informed`: at or close to the truth", "name"),
-        "alpha": Column("Sample ratio α = n/D"),
+        "alpha": Column("Sample ratio $α = n/D$"),
         "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
         "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
@@ -101,8 +101,9 @@ def _way_claim(pairs: pd.DataFrame, ends: Mapping[float, Ends]) -> Claim:
     return Claim(
         id="message-passing-beside-descent-way",
         statement=(
-            f"In long prompts with a weak signal, beyond the hard phase (α = {last:g}), gradient descent improves "
-            "little on the output 0: its improvement as a fraction of that of the informed end of the state evolution."
+            f"In long prompts with a weak signal, beyond the hard phase ($α = {last:g}$), gradient descent "
+            "improves little on the output 0: its improvement as a fraction of that of the informed end of the "
+            "state evolution."
         ),
         source="measured here",
         box="hard-phase",
@@ -133,6 +134,7 @@ def _start_claim(pairs: pd.DataFrame) -> Claim:
         measured=largest("risk"),
         expected=0.0,
         tolerance=DIFFERENT,
+        reason="risks that differ by more belong to different ends",
         relation="≤",
         alternative=Alternative("the differences were those of message passing", largest("risk_messages")),
     )
@@ -148,8 +150,9 @@ def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-beside-descent-bottom",
         statement=(
-            f"In the easy setting ({EASY.name}) with at least {MANY:g} prompts per dimension, gradient descent "
-            "from random vectors ends at the same risk as L-BFGS from the hidden directions: the largest of "
+            f"In the easy setting ($L = {EASY.length}$, $ν = {EASY.snr:g}$) with at least {MANY:g} prompts per "
+            "dimension, gradient descent from random vectors ends at the same risk as L-BFGS from the hidden "
+            "directions: the largest of "
             f"{int(many.sum())} differences."
         ),
         source="measured here",

@@ -38,7 +38,7 @@ def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.Da
     columns = {
         "kind": Column("`evolution`: theory; `runs`: simulated", "name"),
         "start": Column("`uninformed`: no information; `informed`: close to the truth", "name"),
-        "alpha": Column("Sample ratio α = n/D"),
+        "alpha": Column("Sample ratio $α = n/D$"),
         "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
         "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
@@ -67,6 +67,7 @@ def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Cla
         measured=gap.value,
         expected=DIFFERENT,
         tolerance=0.0,
+        reason="risks that differ by more belong to different ends",
         std_error=gap.std_error,
         relation="≥",
         alternative=Alternative("the noise were that of the settings above", hidden(noisy).value),

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, sequence
 
@@ -31,9 +32,9 @@ def numbers(phases: pd.DataFrame) -> Numbers:
     frame[["lowest", "highest"]] = frame[["lowest", "highest"]].fillna(0.0)
     frame["reaches"] = frame["highest"] >= phases["alpha"].max()
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "noise_std": Column("Standard deviation Δ of the label noise"),
-        "snr": Column("Signal strength ν"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "noise_std": Column("Standard deviation $Δ$ of the label noise"),
+        "snr": Column("Signal strength $ν$"),
         "lowest": Column("Lowest sample ratio of the grid at which the phase is hard, half a step less; 0: none"),
         "highest": Column("Highest such sample ratio, half a step more; 0: none"),
         "two": Column("Sample ratios of the grid at which the evolution has two ends", "ratios"),
@@ -53,28 +54,28 @@ def _noise_claim(frame: pd.DataFrame, phases: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-not-hard",
         statement=(
-            f"At noise Δ = {largest:g} no hard phase is found: the number of points, out of {count} of the grid, at "
-            "which the state evolution has two ends."
+            f"At noise $Δ = {largest:g}$ no hard phase is found: the number of points, out of {count:,} of the "
+            "grid, at which the state evolution has two ends."
         ),
         source="measured here",
         box="hard-phase",
         measured=by_noise[largest],
         expected=0.0,
         tolerance=0.0,
-        alternative=Alternative(f"the noise were Δ = {smallest:g}", by_noise[smallest]),
+        alternative=Alternative(f"the noise were $Δ = {smallest:g}$", by_noise[smallest]),
     )
 
 
 def _some_noise_claim(phases: pd.DataFrame) -> Claim:
     hard = phases[is_hard(phases)]
     most = hard["noise_std"].max()
-    lengths = ", ".join(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
+    lengths = listing(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
     none = phases.loc[phases["noise_std"] > most, "noise_std"].min()
     return Claim(
         id="message-passing-hard-noise",
         statement=(
-            f"A hard phase exists at noise Δ = {most:g} too, in prompts of {lengths} tokens: the number of points of "
-            "the grid with this noise at which the phase is hard."
+            f"A hard phase exists at noise $Δ = {most:g}$ too, in prompts of {lengths} tokens: the number of "
+            "points of the grid with this noise at which the phase is hard."
         ),
         source="measured here",
         box="hard-phase",
@@ -82,7 +83,7 @@ def _some_noise_claim(phases: pd.DataFrame) -> Claim:
         expected=1.0,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative(f"the noise were Δ = {none:g}", (hard["noise_std"] == none).sum()),
+        alternative=Alternative(f"the noise were $Δ = {none:g}$", (hard["noise_std"] == none).sum()),
     )
 
 
@@ -100,8 +101,8 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
         Claim(
             id="message-passing-hard-hints",
             statement=(
-                f"In longer prompts stronger signals still have a hard phase (Δ = {noise:g}): the smallest growth of "
-                "the largest such ν from one length to the next is more than a step of the grid."
+                f"In longer prompts stronger signals still have a hard phase ($Δ = {noise:g}$): the smallest "
+                "growth of the largest such $ν$ from one length to the next is more than a step of the grid."
             ),
             source="measured here",
             box="hard-phase",
@@ -109,13 +110,13 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
             expected=1.0,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative(f"the noise were Δ = {none:g}", growth(none)),
+            alternative=Alternative(f"the noise were $Δ = {none:g}$", growth(none)),
         ),
         Claim(
             id="message-passing-hard-width",
             statement=(
-                f"In the longest prompts the hard phase ends at more than twice the sample ratio at which it begins "
-                f"(Δ = {noise:g}, at the hint where it is widest): the ratio."
+                "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
+                f"begins ($Δ = {noise:g}$, at the hint where it is widest): the ratio."
             ),
             source="measured here",
             box="hard-phase",

@@ -61,11 +61,11 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
         for kind, head, setting, alpha, risk in rows
     )
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "snr": Column("Signal strength ν"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "snr": Column("Signal strength $ν$"),
         "kind": Column("`evolution` and `replica`: theory; `message passing` and `training`: simulated", "name"),
         "head": Column("`softmax` or `linear`, at best ridges; `Bayes-optimal`: the best estimator", "name"),
-        "alpha": Column("Sample ratio α = n/D"),
+        "alpha": Column("Sample ratio $α = n/D$"),
         "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
     }
@@ -95,14 +95,16 @@ def _optimum_claim(best, limits, softmax) -> Claim:
     return Claim(
         id="message-passing-optimum",
         statement=(
-            f"In {len(limits) // 2} settings and from both starts, message passing extrapolated to D → ∞ ends at the "
-            "Bayes-optimal risk of the state evolution: the largest deviation, in combined standard errors."
+            f"In {len(limits) // 2} settings and from both starts, message passing extrapolated to $D → ∞$ ends "
+            "at the Bayes-optimal risk of the state evolution: the largest deviation, in combined standard "
+            "errors."
         ),
         source="derived here",
         box="passes-of-the-evolution",
         measured=worst(best),
         expected=0.0,
         tolerance=comparison_quantile(len(limits)),
+        reason=f"99.9 % quantile of the largest of {len(limits)} standard normal deviations",
         relation="≤",
         alternative=Alternative("it ended where softmax trained at its best ridges does", worst(softmax)),
     )
@@ -124,13 +126,14 @@ def _size_claim(best, passed: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-finite-size",
         statement=(
-            f"At D = {largest} alone the finite dimension has no visible effect: the largest of {count} deviations of "
-            "mean risks from the state evolution, in combined standard errors."
+            f"At $D = {largest:,}$ alone the finite dimension has no visible effect: the largest of {count} "
+            "deviations of mean risks from the state evolution, in combined standard errors."
         ),
         source="measured here",
         measured=worst(1),
         expected=0.0,
         tolerance=comparison_quantile(count),
+        reason=f"99.9 % quantile of the largest of {count} standard normal deviations",
         relation="≤",
         alternative=Alternative("the prompts were twice as many", worst(2)),
     )

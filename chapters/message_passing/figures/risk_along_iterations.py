@@ -71,6 +71,10 @@ def _evolution_claim(shown: Shown, evolution) -> Claim:
         measured=worst({start: np.asarray([each.value for each in mine]) for start, mine in found.items()}),
         expected=0.0,
         tolerance=student_quantile(count, len(shown.by_start["informed"].risk)) * largest,
+        reason=(
+            f"99.9 % quantile of the largest of {count} deviations with Student's distribution, times the largest "
+            "standard error"
+        ),
         std_error=largest,
         relation="≤",
         alternative=Alternative(
@@ -119,6 +123,7 @@ def _start_claim(shown: Shown) -> Claim | WithheldClaim:
         measured=apart(-1),
         expected=ONE_END,
         tolerance=0.0,
+        reason="the largest difference between two runs at one end",
         relation="≤",
         alternative=Alternative("the runs stopped after two iterations", apart(1)),
     )
@@ -142,14 +147,15 @@ def _claimed_claim(shown: Shown) -> Claim:
     return Claim(
         id="message-passing-knows",
         statement=(
-            "The variances of the algorithm predict its overlaps with the truth: the larger of the mean differences "
-            "between actual and predicted overlaps with k* and v*, in standard errors."
+            "The variances of the algorithm predict its overlaps with the truth: the larger of the mean "
+            "differences between actual and predicted overlaps with $k*$ and $v*$, in standard errors."
         ),
         source="[D26]",
         box="posterior-by-messages",
         measured=worst(-1),
         expected=0.0,
         tolerance=student_quantile(2, len(run.risk)),
+        reason="99.9 % quantile of the larger of two deviations with Student's distribution",
         relation="≤",
         alternative=Alternative("the overlaps were those after one iteration", worst(0)),
     )

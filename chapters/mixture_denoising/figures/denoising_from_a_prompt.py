@@ -40,11 +40,11 @@ def numbers(errors: dict[str, pd.DataFrame]) -> Numbers:
         for length, values in errors[name].items()
     ]
     columns = {
-        "size": Column("Size H of the tilt, relative to that of the exact denoiser"),
-        "length": Column("Prompt length L", "tokens"),
+        "size": Column("Size $H$ of the tilt, relative to that of the exact denoiser"),
+        "length": Column("Prompt length $L$", "tokens"),
         "error": Column("Mean square distance to the output of the infinite prompt", std_error="std_error"),
         "std_error": Column("Standard error of the mean square distance", std_error="std_error"),
-        "limit": Column("Exact limit for large L, mean over the same tasks", moves_with="error"),
+        "limit": Column("Exact limit for large $L$, mean over the same tasks", moves_with="error"),
     }
     return Numbers(Table(pd.DataFrame(rows), columns), (_slow_claim(errors), _limit_claim(errors)))
 
@@ -53,14 +53,16 @@ def _slow_claim(errors: dict[str, pd.DataFrame]) -> Claim:
     (slow, std_error), (quarter, _) = exponent(errors["denoiser"]), exponent(errors["quarter"])
     return Claim.at_least(
         "mixture-denoising-exponent",
-        "The square error of the exact denoiser on a finite prompt falls more slowly than 1/L (exponent over all "
-        "lengths).",
+        (
+            "The square error of the exact denoiser on a finite prompt falls more slowly than $1/L$ (exponent over "
+            "all lengths)."
+        ),
         slow,
         -HALFWAY,
-        because="halfway between 1 and the exponent of one Gaussian component at H = 1, the inverse golden ratio",
+        because="halfway between 1 and the exponent of one Gaussian component at $H = 1$, the inverse golden ratio",
         source="measured here",
         std_error=std_error,
-        alternative=Alternative("it falls like 1/L, as at a quarter of the scores", quarter),
+        alternative=Alternative("it falls like $1/L$, as at a quarter of the scores", quarter),
     )
 
 
@@ -71,12 +73,14 @@ def _limit_claim(errors: dict[str, pd.DataFrame]) -> Claim:
     std_error = float(ratio.sem())
     return Claim.equal(
         "mixture-denoising-limit",
-        f"At a quarter of the scores, L times the square error at L = {longest} is the limit from the "
-        "log-moment-generating function (mean over tasks of their ratio).",
+        (
+            f"At a quarter of the scores, $L$ times the square error at $L = {longest:,}$ is the limit from the "
+            "log-moment-generating function (mean over tasks of their ratio)."
+        ),
         float(ratio.mean()),
         1.0,
         within=comparison_quantile(1) * std_error,
-        because="99.9 % quantile of one standard normal deviation; the correction of order 1/L is far smaller",
+        because="99.9 % quantile of one standard normal deviation; the correction of order $1/L$ is far smaller",
         source="derived here",
         box="prop-fluctuation",
         std_error=std_error,

@@ -37,7 +37,7 @@ def numbers(levels: list[NoiseLevel], intercepts: dict[str, float]) -> Numbers:
     for name in names:
         frame[name] /= frame["bayes_risk"]
     columns = {
-        "noise_std": Column("Standard deviation ξ of the noise in each coordinate"),
+        "noise_std": Column("Standard deviation $ξ$ of the noise in each coordinate"),
         "bayes_risk": Column("Bayes risk, the least mean square error of denoising"),
         "two_heads": Column("Excess over the Bayes risk of two softmax heads, relative", absolute=ROUNDING),
         "one_head": Column("Excess of the best single softmax head, relative", absolute=1e-6),

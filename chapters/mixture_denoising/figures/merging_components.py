@@ -32,12 +32,12 @@ def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, flo
     """Return the positions of iterates and the distances to the root, and the claims."""
     frame = pd.concat([ends, convergence], ignore_index=True)
     columns = {
-        "separation": Column("Half the distance of the means in standard deviations of the noise, λ"),
+        "separation": Column("Half the distance of the means in standard deviations of the noise, $λ$"),
         "start": Column("Number of the random start"),
         "steps": Column("Number of steps", "steps"),
-        "position": Column("Coordinate |u| of the iterate", absolute=1e-9),
-        "root": Column("Largest root of u = tanh(λ² u)"),
-        "distance": Column("Distance | |u| - root | from the mean of a component", absolute=1e-9),
+        "position": Column("Coordinate $|u|$ of the iterate", absolute=1e-9),
+        "root": Column("Largest root of $u = tanh(λ² u)$"),
+        "distance": Column("Distance of $|u|$ from the root, the mean of a component", absolute=1e-9),
     }
     return Numbers(
         Table(frame.reindex(columns=list(columns)), columns),
@@ -49,8 +49,11 @@ def _ends_claim(ends: pd.DataFrame) -> Claim:
     last = ends[(ends["steps"] == STEPS) & ~ends["separation"].between(*SLOW)]
     return Claim.at_most(
         "mixture-denoising-threshold",
-        f"From {STARTS} random starts at each of {last['separation'].nunique()} distances λ, the iterated denoiser "
-        f"ends at c ± u δ with the largest root of u = tanh(λ² u) (largest deviation after {STEPS} steps).",
+        (
+            f"From {STARTS} random starts at each of {last['separation'].nunique()} distances $λ$, the iterated "
+            f"denoiser ends at $c ± u δ$ with the largest root of $u = tanh(λ² u)$ (largest deviation after {STEPS:,} "
+            "steps)."
+        ),
         float((last["position"] - last["root"]).abs().max()),
         CONVERGED,
         because="the iterates have converged up to rounding",
@@ -63,15 +66,17 @@ def _ends_claim(ends: pd.DataFrame) -> Claim:
 def _rate_claim(convergence: pd.DataFrame) -> Claim:
     return Claim.equal(
         "mixture-denoising-critical",
-        f"At λ = 1 the distance to the midpoint falls like the power -1/2 of the number of steps (exponent between "
-        f"{WINDOW[0]} and {WINDOW[1]} steps).",
+        (
+            "At $λ = 1$ the distance to the midpoint falls like the power -1/2 of the number of steps (exponent "
+            f"between {WINDOW[0]} and {WINDOW[1]:,} steps)."
+        ),
         _exponent(convergence, 1.0),
         -0.5,
         within=NEXT_TERM,
-        because=f"the next term of the expansion is of relative order ln(n)/n, here at n = {WINDOW[0]}",
+        because=f"the next term of the expansion is of relative order $ln(n)/n$, here at $n = {WINDOW[0]}$",
         source="derived here",
         box="merging-rates",
-        alternative=Alternative("the convergence is exponential, as at λ = 0.998", _exponent(convergence, 0.998)),
+        alternative=Alternative("the convergence is exponential, as at $λ = 0.998$", _exponent(convergence, 0.998)),
     )
 
 
@@ -85,15 +90,17 @@ def _exponent(convergence: pd.DataFrame, separation: float) -> float:
 def _variance_claim(slopes: dict[str, float]) -> Claim:
     return Claim.equal(
         "mixture-denoising-variance",
-        "If tokens vary within a component, the components merge at the distance 2√(γ² + ξ²) of their means (slope of "
-        "the denoiser at the midpoint there).",
+        (
+            "If tokens vary within a component, the components merge at the distance $2√(γ² + ξ²)$ of their means "
+            "(slope of the denoiser at the midpoint there)."
+        ),
         slopes["both"],
         1.0,
         within=1e-12,
         because="rounding of a derivative in double precision",
         source="derived here",
         box="merging-rates",
-        alternative=Alternative("they merge at 2ξ", slopes["noise only"]),
+        alternative=Alternative("they merge at $2ξ$", slopes["noise only"]),
     )
 
 

@@ -92,14 +92,16 @@ def _exponential_claim(paths: pd.DataFrame, predictions: pd.DataFrame) -> Claim:
         slow.append(abs(_rate(path) / predicted - 1))
     return Claim.at_most(
         "mixture-discrimination-exponential",
-        "Near minimisers with r = 0 the distance falls exponentially; the rate is the least positive eigenvalue of the "
-        "Hessian at the end (largest relative difference).",
+        (
+            "Near minimisers with $r = 0$ the distance falls exponentially; the rate is the least positive "
+            "eigenvalue of the Hessian at the end (largest relative difference)."
+        ),
         max(deviations),
         NONLINEAR,
         because="nonlinear terms are of the relative order of the distance, below 10⁻³, with a constant of at most 20",
         source="[GBB26, Thm 3.5]",
         box="gbb26-thm-3-5",
-        alternative=Alternative("the same holds near minimisers with s = 0", min(slow)),
+        alternative=Alternative("the same holds near minimisers with $s = 0$", min(slow)),
     )
 
 
@@ -114,7 +116,10 @@ def _algebraic_claim(paths: pd.DataFrame) -> Claim:
     ((_, plateau),) = _runs(paths, CONSTANT, PUBLISHED_SIZE)
     return Claim.equal(
         "mixture-discrimination-algebraic",
-        "Near minimisers with s = 0 the distance falls like the power -1/2 of time (mean exponent in the last decade).",
+        (
+            "Near minimisers with $s = 0$ the distance falls like the power -1/2 of time (mean exponent in the last "
+            "decade)."
+        ),
         float(np.mean(exponents)),
         -0.5,
         within=0.5 * INITIAL_PART,
@@ -155,28 +160,33 @@ def _plateau_claim(paths: pd.DataFrame) -> Claim:
 
     return Claim.at_most(
         "mixture-discrimination-plateau",
-        "From the published distance 10⁻⁶ to a minimiser with s = 0, the distance is constant from time 10³ to 10⁹ "
-        "(relative decrease).",
+        (
+            "From the published distance 10⁻⁶ to a minimiser with $s = 0$, the distance is constant from time 10³ to "
+            "10⁹ (relative decrease)."
+        ),
         change(CONSTANT),
         ONE_PER_CENT,
         because="one per cent, as stated; the normal form predicts a millionth",
         source="derived here",
         box="flat-quartic",
-        alternative=Alternative("it falls, as near a minimiser with r = 0", change(GATELESS)),
+        alternative=Alternative("it falls, as near a minimiser with $r = 0$", change(GATELESS)),
     )
 
 
 def _invariant_claim(invariant: InvariantFlow) -> Claim:
     return Claim.equal(
         "mixture-discrimination-invariant-rate",
-        "From a start as in Theorem 3.6, the distance of w to w* falls with the rate λ_min(G Hess L) at the end.",
+        (
+            "From a start as in Theorem 3.6, the distance of $w$ to $w*$ falls with the rate $λ_{min}(G Hess L)$ at "
+            "the end."
+        ),
         _rate(invariant.path),
         invariant.rate,
         within=NONLINEAR * invariant.rate,
         because="nonlinear terms are of the relative order of the distance, below 10⁻³, with a constant of at most 20",
         source="[GBB26, Thm 3.6]",
         box="invariant-rate",
-        alternative=Alternative("the rate is that of the bound of G at the start", invariant.bound),
+        alternative=Alternative("the rate is that of the bound of $G$ at the start", invariant.bound),
     )
 
 
@@ -184,7 +194,7 @@ def _balance_claim(paths: pd.DataFrame, invariant: InvariantFlow) -> Claim:
     ((_, path), *_) = _runs(paths, CONSTANT, LARGE_SIZE)
     return Claim.at_most(
         "mixture-discrimination-balance",
-        "From this start the difference of the square norms of U₁₁ and v₂₁ is conserved (largest change).",
+        "From this start the difference of the square norms of $U₁₁$ and $v₂₁$ is conserved (largest change).",
         float(invariant.path["balance"].abs().max()),
         SOLVER,
         because="the relative tolerance 10⁻⁹ of a step, over about a hundred steps",

@@ -33,7 +33,7 @@ COLOURS = ListedColormap(mpl.colormaps["cividis"](np.linspace(0, 0.72, 256)))
 def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
     """Return the weights over the plane, and the claims on infinite and finite prompts."""
     columns = {
-        "factor": Column("Factor t of the scores"),
+        "factor": Column("Factor $t$ of the scores"),
         "x": Column("First coordinate of the query"),
         "y": Column("Second coordinate of the query"),
         "weight": Column("Weight of the class with mean (1, 0)"),
@@ -46,8 +46,10 @@ def _posterior_claim(gates: pd.DataFrame) -> Claim:
     differences = (gates["weight"] - gates["posterior"]).abs().groupby(gates["factor"]).max()
     return Claim.at_most(
         "mixture-discrimination-gate",
-        "If the scores are ⟨token, Γ⁻¹ query⟩, the weight of a class on the infinite prompt is its posterior "
-        "probability, for means of one norm (largest difference over queries in the plane).",
+        (
+            "If the scores are ⟨token, $Γ⁻¹$ query⟩, the weight of a class on the infinite prompt is its posterior "
+            "probability, for means of one norm (largest difference over queries in the plane)."
+        ),
         float(differences[1.0]),
         ROUNDING,
         because="rounding in double precision",
@@ -63,8 +65,10 @@ def _prompts_claim(prompts: pd.DataFrame) -> Claim:
 
     return Claim.consistent(
         "mixture-discrimination-finite-prompts",
-        f"On finite prompts, L times the mean square error of the output agrees with its limit for long prompts, at "
-        f"{len(QUERIES)} queries and half the scores.",
+        (
+            "On finite prompts, $L$ times the mean square error of the output agrees with its limit for long "
+            f"prompts, at {len(QUERIES)} queries and half the scores."
+        ),
         deviation("limit"),
         comparisons=len(prompts),
         source="derived here",

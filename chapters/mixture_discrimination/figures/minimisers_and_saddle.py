@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
@@ -50,9 +51,9 @@ def numbers(
         ]
     )
     columns = {
-        "height": Column("Height r of the gate"),
-        "gate_slope": Column("Slope of the gate along w*"),
-        "excess": Column("Least excess risk over w and b", "nat", absolute=1e-14),
+        "height": Column("Height $r$ of the gate"),
+        "gate_slope": Column("Slope of the gate along $w*$"),
+        "excess": Column("Least excess risk over $w$ and $b$", "nat", absolute=1e-14),
         "point": Column("Kind of critical point", "name"),
         "number": Column("Number of the eigenvalue"),
         "eigenvalue": Column("Eigenvalue of the Hessian of the risk", absolute=1e-9),
@@ -75,8 +76,10 @@ def _cross_claim(cross: pd.DataFrame) -> Claim:
     on_axes = (cross["height"] == 0) | (cross["gate_slope"] == 0)
     return Claim.at_least(
         "mixture-discrimination-cross",
-        "A gate with r ≠ 0 and s ≠ 0 has more than the Bayes risk, whatever the affine part (least excess in nats over "
-        "a square of r and s).",
+        (
+            "A gate with $r ≠ 0$ and $s ≠ 0$ has more than the Bayes risk, whatever the affine part (least excess in "
+            "nats over a square of $r$ and $s$)."
+        ),
         float(cross.loc[~on_axes, "excess"].min()),
         ROUNDING,
         because="rounding of sums in double precision",
@@ -91,8 +94,12 @@ def _flat_claim(flat: pd.DataFrame) -> Claim:
     as_predicted = flat["flat"] - flat["tangent"] == extra
     return Claim.equal(
         "mixture-discrimination-flat-directions",
-        "Flat directions of the risk at random minimisers are the directions along the set of minimisers if r = 0, and "
-        "d more if s = 0, in dimensions " + ", ".join(str(d) for d in sorted(set(flat["dimension"]))) + ".",
+        (
+            "Flat directions of the risk at random minimisers are the directions along the set of minimisers if $r = "
+            "0$, and $d$ more if $s = 0$, in dimensions "
+        )
+        + listing(str(d) for d in sorted(set(flat["dimension"])))
+        + ".",
         float(as_predicted.mean()),
         1.0,
         within=0.0,
@@ -109,14 +116,16 @@ def _flat_claim(flat: pd.DataFrame) -> Claim:
 def _saddle_claim(saddle: CriticalPoint, changed: CriticalPoint) -> Claim:
     return Claim.at_most(
         "mixture-discrimination-saddle",
-        "A head with v₂₁ = 0, the best gate of this kind and a suitable U₁₁ is a critical point of the risk (norm of "
-        "the gradient).",
+        (
+            "A head with $v₂₁ = 0$, the best gate of this kind and a suitable $U₁₁$ is a critical point of the risk "
+            "(norm of the gradient)."
+        ),
         saddle.gradient,
         SEARCH,
         because="the search ends where changes of the risk are rounding errors, at gradients of about 10⁻⁸",
         source="derived here",
         box="explicit-saddle",
-        alternative=Alternative("U₁₁ = 0 would do as well", changed.gradient),
+        alternative=Alternative("$U₁₁ = 0$ would do as well", changed.gradient),
     )
 
 
@@ -136,8 +145,10 @@ def _direction_claim(saddle: CriticalPoint, *minimisers: CriticalPoint) -> Claim
 def _second_variation_claim(second: dict[str, float]) -> Claim:
     return Claim.at_most(
         "mixture-discrimination-second-variation",
-        "The second derivative of the score along a direction has the cross term 2 δr σ'(s₀ + ⟨s, x⟩) ⟨δs, x⟩ (largest "
-        "relative difference from automatic differentiation).",
+        (
+            "The second derivative of the score along a direction has the cross term $2 δr σ'(s₀ + ⟨s, x⟩) ⟨δs, x⟩$ "
+            "(largest relative difference from automatic differentiation)."
+        ),
         second["two"],
         ROUNDING,
         because="rounding in double precision",
@@ -150,15 +161,17 @@ def _second_variation_claim(second: dict[str, float]) -> Claim:
 def _sequence_claim(sequence: dict[str, float]) -> Claim:
     return Claim.equal(
         "mixture-discrimination-diverging",
-        "Along heads with r = R, s = w*/R and matching w and b, the excess risk falls like R⁻² for unequal weights "
-        "(exponent between R = 100 and 1000).",
+        (
+            "Along heads with $r = R$, $s = w*/R$ and matching $w$ and $b$, the excess risk falls like $R⁻²$ for "
+            "unequal weights (exponent between $R = 100$ and 1,000)."
+        ),
         sequence["unequal"],
         -2.0,
         within=SEQUENCE,
-        because="corrections are of relative order 1/R, with a constant of at most ten, over one decade",
+        because="corrections are of relative order $1/R$, with a constant of at most ten, over one decade",
         source="[GBB26, Prop. 3.4]",
         box="gbb26-prop-3-4",
-        alternative=Alternative("it falls like R⁻⁴, as for equal weights", sequence["equal"]),
+        alternative=Alternative("it falls like $R⁻⁴$, as for equal weights", sequence["equal"]),
     )
 
 

@@ -43,7 +43,7 @@ def _start_claim(training: pd.DataFrame) -> Claim:
     every, value = STARTS
     return Claim.at_most(
         "mixture-discrimination-starts",
-        f"After {EARLY_STEPS} steps, each run from a start with a random value only has less than a tenth of the "
+        f"After {EARLY_STEPS:,} steps, each run from a start with a random value only has less than a tenth of the "
         "excess of each run from random entries (largest over smallest).",
         float(largest[value] / smallest[every]),
         TENTH,
@@ -58,8 +58,10 @@ def _overlap_claim(overlaps: np.ndarray) -> Claim:
     expected = 1 / OPPOSITE_DIMENSION
     return Claim.consistent(
         "mixture-discrimination-overlap",
-        f"At starts with a random value only, the mean square overlap of the value with the class mean is 1/d, over "
-        f"{len(overlaps)} starts: the hypothesis of Theorem 3.6, overlap zero, does not hold.",
+        (
+            "At starts with a random value only, the mean square overlap of the value with the class mean is $1/d$, "
+            f"over {len(overlaps):,} starts: the hypothesis of Theorem 3.6, overlap zero, does not hold."
+        ),
         float(abs(overlaps.mean() - expected) / std_error),
         comparisons=1,
         source="[GBB26, Prop. B.35]",

@@ -62,15 +62,18 @@ def _threshold_claim(thresholds: Thresholds) -> Claim:
     return Claim(
         id="needle-threshold",
         statement=(
-            "The signal strength at which the risk of softmax is one half in the spiked model grows like 2 ln L (slope "
-            f"in 2 ln L from L = 10^{SHORT_DECADE} to 10^{LONG_DECADE})."
+            "The signal strength at which the risk of softmax is one half in the spiked model grows like $2 ln L$ "
+            f"(slope in $2 ln L$ from $L = 10^{{{SHORT_DECADE}}}$ to $10^{{{LONG_DECADE}}}$)."
         ),
         source="derived here",
         box="tallest-straw",
         measured=float((softmax[LONG_DECADE] - softmax[SHORT_DECADE]) / np.ptp(two_log_lengths)),
         expected=1.0,
-        # the theorem is a limit; at finite length the score of the relevant token fluctuates by √ν, at ν = 2 ln L
         tolerance=float(np.ptp(np.sqrt(two_log_lengths)) / np.ptp(two_log_lengths)),
+        reason=(
+            "the theorem is a limit; at finite length the score of the relevant token fluctuates by $√ν$, at "
+            "$ν = 2 ln L$"
+        ),
         alternative=Alternative(
             "linear attention instead of softmax",
             float((linear[LONG_DECADE] - linear[SHORT_DECADE]) / np.ptp(two_log_lengths)),
@@ -85,17 +88,19 @@ def _elementwise_claim(thresholds: Thresholds) -> Claim:
     return Claim(
         id="needle-elementwise-threshold",
         statement=(
-            "In the spiked model the best element-wise activation has risk one half at ν = 2 ln(L - 1), at every "
+            "In the spiked model the best element-wise activation has risk one half at $ν = 2 ln(L - 1)$, at every "
             "length (largest relative distance of the strength found by bisection)."
         ),
         source="derived here",
         box="elementwise-threshold",
         measured=float(np.max(np.abs(solved / threshold - 1.0))),
         expected=0.0,
-        tolerance=1e-6,  # quadrature and bisection are accurate to 1e-9
+        tolerance=1e-6,
+        reason="quadrature and bisection are accurate to 10⁻⁹",
         relation="≤",
         alternative=Alternative(
-            "2 ln L instead of 2 ln(L - 1)", float(np.max(np.abs(solved / (2.0 * np.log(thresholds.lengths)) - 1.0)))
+            "$2 ln L$ instead of $2 ln(L - 1)$",
+            float(np.max(np.abs(solved / (2.0 * np.log(thresholds.lengths)) - 1.0))),
         ),
     )
 
@@ -105,16 +110,17 @@ def _linear_claim(linear: LinearRisks) -> Claim:
     return Claim(
         id="needle-linear",
         statement=(
-            "Linear attention has risk one half in the spiked model at a signal strength of about L (risk at "
-            f"ν = L(2 - L/(L-1)) for L = {linear.length:g}, by quadrature)."
+            "Linear attention has risk one half in the spiked model at a signal strength of about $L$ (risk at "
+            f"$ν = L(2 - L/(L - 1))$ for $L = {linear.length:g}$, by quadrature)."
         ),
         source="derived here",
         box="linear-threshold",
         measured=linear.risk,
         expected=HALF,
         tolerance=1e-8,
+        reason="the documented error of the quadrature, with a reserve",
         alternative=Alternative(
-            "a signal strength of 2 ln L, which is enough for softmax", linear.at_softmax_threshold
+            "a signal strength of $2 ln L$, which is enough for softmax", linear.at_softmax_threshold
         ),
     )
 

@@ -64,16 +64,16 @@ def _freezing_claim(weights: FrozenWeights) -> Claim:
         id="needle-freezing",
         statement=(
             "Softmax weights without a relevant token are frozen beyond the threshold: their participation is near "
-            "1 - √(2 ln L/ν), the value of the random-energy model (participation at "
-            f"ν = {weights.excess:g}·2 ln L, L = 10^{weights.decades[1]})."
+            "$1 - √(2 ln L/ν)$, the value of the random-energy model (participation at "
+            f"$ν = {weights.excess:g}·2 ln L$, $L = 10^{{{weights.decades[1]}}}$)."
         ),
         source="heuristic",
         box="hay-freezes",
         measured=float(longer),
         expected=weights.frozen,
-        # corrections fall at least like 1/√(ln L), so that the error at the longer length is at most this
         tolerance=float(abs(longer - shorter) / shrinks),
-        alternative=Alternative("no freezing: e^ν/L, the formula for long prompts, which is at most 1", 1.0),
+        reason="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
+        alternative=Alternative("no freezing: $e^ν/L$, the formula for long prompts, which is at most 1", 1.0),
     )
 
 
@@ -91,15 +91,15 @@ def _sharpening_claim(curves: Mapping[int, Transition]) -> Claim:
     return Claim(
         id="needle-sharpening",
         statement=(
-            "The Bayes risk as a function of ν/(2 ln L) approaches a step on long prompts (width over which it falls "
-            f"from 0.8 to 0.2 at L = 10^{LONG_DECADE}, over that for the shortest prompt)."
+            "The Bayes risk as a function of $ν/(2 ln L)$ approaches a step on long prompts (width over which it falls "
+            f"from 0.8 to 0.2 at $L = 10^{{{LONG_DECADE}}}$, over that for the shortest prompt)."
         ),
         source="heuristic",
         box="tallest-straw",
         measured=width(curves[LONG_DECADE]) / width(curves[shortest]),
-        # the heuristic gives (shortest/longest)^½ in decades; the bound has half that power
         expected=(shortest / LONG_DECADE) ** 0.25,
         tolerance=0.0,
+        reason="the heuristic gives the square root of the ratio of $ln L$; the bound has half that power",
         relation="≤",
         alternative=Alternative(
             "the same for linear attention, in units of its threshold",

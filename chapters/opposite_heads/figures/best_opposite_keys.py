@@ -43,7 +43,7 @@ def _limit_claim(frame: pd.DataFrame) -> Claim:
     remainder = abs(before["scaled_key"] - before["limit"]) * (before["length"] / last["length"]) ** 0.5
     return Claim.equal(
         "opposite-heads-best-key",
-        f"At L = {last['length']:.0f} the best key of the pair, times √L, is the limit of long prompts.",
+        f"At $L = {last['length']:,.0f}$ the best key of the pair, times $√L$, is the limit of long prompts.",
         last["scaled_key"],
         last["limit"],
         within=remainder + SOLVER_ERROR * last["limit"],
@@ -60,7 +60,7 @@ def _positive_claim(frame: pd.DataFrame) -> Claim:
     limit = frame["limit"].iloc[0]
     return Claim.at_least(
         "opposite-heads-positive-keys",
-        f"At {len(frame)} prompt lengths the best key, times √L, is not below its limit (measured: the smallest).",
+        f"At {len(frame)} prompt lengths the best key, times $√L$, is not below its limit (measured: the smallest).",
         frame["scaled_key"].min(),
         limit,
         within=SOLVER_ERROR * limit,

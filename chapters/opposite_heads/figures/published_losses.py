@@ -62,8 +62,8 @@ def _level_claim(printed: pd.DataFrame) -> Claim:
     heads = rows.dropna(subset=["approximate"])
     return Claim.at_most(
         "opposite-heads-published-levels",
-        f"At L = {TRAINED_LENGTH} the printed losses of one head, of the pair and of debiased gradient descent are the "
-        "exact mean square errors (measured: the largest relative deviation).",
+        f"At $L = {TRAINED_LENGTH}$ the printed losses of one head, of the pair and of debiased gradient descent are "
+        "the exact mean square errors (measured: the largest relative deviation).",
         float(np.max(np.abs(rows["loss"] / rows["exact"] - 1))),
         LARGEST_DEVIATION,
         because=SAMPLING,
@@ -116,7 +116,7 @@ def _slope_claim(printed: pd.DataFrame) -> Claim:
     return Claim.equal(
         "opposite-heads-published-trend",
         "The relative deviation of the printed losses of the pair has no trend in the prompt length (measured: its "
-        "slope in ln L).",
+        "slope in $ln L$).",
         slope,
         0.0,
         within=SLOPE_ERRORS * error,

@@ -54,15 +54,15 @@ def _curvature_claim(curvature: Curvature) -> Claim:
     """Claim that the error falls from zero keys on, at the rate of the formula for this length."""
     return Claim.equal(
         "opposite-heads-curvature",
-        f"At L = {curvature.length} the error of the pair falls from zero keys on: the coefficient of ω², times L², is "
-        "that of the formula.",
+        f"At $L = {curvature.length:,}$ the error of the pair falls from zero keys on: the coefficient of $ω²$, times "
+        "$L²$, is that of the formula.",
         curvature.measured,
         curvature.predicted,
         within=curvature.uncertainty,
         because="the amount by which the extrapolation to zero keys changed the value at the smaller key",
         source="derived here",
         box="opposite-keys-curvature",
-        alternative=Alternative("the form for long prompts, without the factors of finite L", curvature.long_prompts),
+        alternative=Alternative("the form for long prompts, without the factors of finite $L$", curvature.long_prompts),
     )
 
 

@@ -56,15 +56,15 @@ def _factor_claim(errors: RescaledErrors) -> Claim:
     """Claim that the best factor of the longest prompts is that of the valley."""
     return Claim.equal(
         "preconditioned-training-best-factor",
-        f"In {errors.dimension} dimensions and at ln L = {errors.log_lengths[-1]:g}, the best factor c² is that of the "
-        "limit of long prompts (measured: the best c²).",
+        f"In {errors.dimension} dimensions and at $ln L = {errors.log_lengths[-1]:g}$, the best factor $c²$ is that of "
+        "the limit of long prompts (measured: the best $c²$).",
         errors.best[-1],
         errors.best_of_limit,
         within=SEARCH_ERROR,
         because="a search knows a minimum to the root of the accuracy 10⁻¹¹ of the error, with a reserve of three",
         source="derived here",
         box="rescaled-heads",
-        alternative=Alternative("the best factor is 1/d, as in high dimension", 1 / errors.dimension),
+        alternative=Alternative("the best factor is $1/d$, as in high dimension", 1 / errors.dimension),
     )
 
 
@@ -72,12 +72,12 @@ def _price_claim(errors: RescaledErrors) -> Claim:
     """Claim that the best rescaled head costs the price of one head against linear attention."""
     return Claim.equal(
         "preconditioned-training-price",
-        f"In {errors.dimension} dimensions and at ln L = {errors.log_lengths[-1]:g}, the best rescaled head has the "
+        f"In {errors.dimension} dimensions and at $ln L = {errors.log_lengths[-1]:g}$, the best rescaled head has the "
         "error of linear attention times the price of one head (measured: the ratio).",
         errors.least[-1],
         price_of_one_head(errors.dimension),
         within=1e-9,
-        because="the relative accuracy of P and Q, with a reserve for the length",
+        because="the relative accuracy of $P$ and $Q$, with a reserve for the length",
         source="derived here",
         box="rescaled-heads",
         alternative=Alternative("rescaling makes the head as good as linear attention", 1.0),

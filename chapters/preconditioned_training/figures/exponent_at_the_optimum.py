@@ -61,12 +61,12 @@ def _balanced_claim(optima: Sequence[Optimum], golden: float) -> Claim:
 
     return Claim.equal(
         "preconditioned-training-golden",
-        f"At {len(optima)} condition numbers the error of the balanced optimum falls like L to the power minus the "
-        f"inverse golden ratio (measured: the largest distance of the local slope at ln L = {READ_AT:g}).",
+        f"At {len(optima)} condition numbers the error of the balanced optimum falls like $L$ to the power minus the "
+        f"inverse golden ratio (measured: the largest distance of the local slope at $ln L = {READ_AT:g}$).",
         worst(golden),
         0.0,
         within=2 * max(each.multiplicity for each in optima) / (2 * READ_AT),
-        because="twice the next term of the heuristic, m/(2 ln L) for an m-fold largest singular value",
+        because="twice the next term of the heuristic, $m/(2 ln L)$ for an $m$-fold largest singular value",
         source="heuristic",
         box="average-exponent",
         comparisons=len(optima),
@@ -79,13 +79,13 @@ def _rescaled_claim(optima: Sequence[Optimum]) -> Claim:
     scaled = [float(each.rescaled_scaled[each.log_lengths == READ_AT][0]) for each in optima]
     return Claim.equal(
         "preconditioned-training-rescaled",
-        f"At {len(optima)} condition numbers, with c² = {optima[0].factor:g}, L times the error tends to the mean of "
-        f"the fluctuation (measured: the largest relative difference at ln L = {READ_AT:g}).",
+        f"At {len(optima)} condition numbers, with $c² = {optima[0].factor:g}$, $L$ times the error tends to the mean "
+        f"of the fluctuation (measured: the largest relative difference at $ln L = {READ_AT:g}$).",
         max(abs(value - 1) for value in scaled),
         0.0,
         within=1e-9,
-        because="the relative accuracy of P and Q; large queries add only L to the power -(√(1 + 4/H²) - 3)/2, which "
-        "is below e⁻⁴⁰",
+        because="the relative accuracy of $P$ and $Q$; large queries add only $L$ to the power $-(√(1 + 4/H²) - 3)/2$, "
+        "which is below $e^{-40}$",
         source="derived here",
         box="rescaled-heads",
         comparisons=len(optima),

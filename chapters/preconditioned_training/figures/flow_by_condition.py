@@ -62,8 +62,8 @@ def _closed_form_claim(learning: Sequence[Learning]) -> Claim:
     return Claim.at_most(
         "preconditioned-training-closed-forms",
         f"{len(learning)} flows of full matrices, with condition numbers up to "
-        f"{max(each.condition for each in learning):g}, follow their closed forms (measured: the largest difference of "
-        "the error of the learnt matrix).",
+        f"{max(each.condition for each in learning):,g}, follow their closed forms (measured: the largest difference "
+        "of the error of the learnt matrix).",
         worst(lambda each: each.times),
         INTEGRATION_ERROR,
         because="the relative error of a step of the integration times a thousand, more than the number of steps",
@@ -89,7 +89,7 @@ def _power_claim(learning: Sequence[Learning], flow: str) -> Claim:
     return Claim.equal(
         f"preconditioned-training-{flow}-power",
         f"The time after which the {flow} flow has halved its error, in units of one over the fastest rate, grows with "
-        f"the power {expected:g} of the condition number (measured: the power between {small:g} and {large:g}).",
+        f"the power {expected:g} of the condition number (measured: the power between {small:,g} and {large:,g}).",
         power,
         expected,
         within=1e-4,

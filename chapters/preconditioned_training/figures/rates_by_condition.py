@@ -68,7 +68,7 @@ def _head_claim(rates: Rates) -> Claim:
     ratios = np.stack([rates.ratios[flow] / _expected(flow, rates.conditions) for flow in HEAD_POWERS])
     return Claim.equal(
         "preconditioned-training-head-rates",
-        f"At {len(rates.conditions)} condition numbers up to {rates.conditions[-1]:g}, the fastest over the slowest "
+        f"At {len(rates.conditions)} condition numbers up to {rates.conditions[-1]:,g}, the fastest over the slowest "
         "rate of a head is the square of the condition number for the plain flow and its square root for the "
         "preconditioned one (measured: the largest relative difference).",
         float(np.abs(ratios - 1).max()),
@@ -93,8 +93,8 @@ def _block_claim(rates: Rates) -> Claim:
     *_, weaker, strongest = BLOCK_POWERS
     return Claim.equal(
         "preconditioned-training-block-rates",
-        f"With the gradient Σ⁻²∇Σ⁻¹ the fastest over the slowest rate of blocks is two at {len(rates.conditions)} "
-        f"condition numbers up to {rates.conditions[-1]:g} (measured: the largest difference).",
+        f"With the gradient $Σ⁻²∇Σ⁻¹$ the fastest over the slowest rate of blocks is two at {len(rates.conditions)} "
+        f"condition numbers up to {rates.conditions[-1]:,g} (measured: the largest difference).",
         worst(strongest),
         0.0,
         within=ROUNDING,

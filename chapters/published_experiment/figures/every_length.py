@@ -25,6 +25,7 @@ from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_f
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
+from chapters.style import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 from lib.statistics import comparison_quantile
@@ -99,8 +100,8 @@ def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
         statement=(
             f"{len(settled)} of {len(ends)} tracked runs of the published protocol end aligned and at rest: their mean "
             f"square fell by less than {SETTLED:.1%} in the last {1 - BEFORE:.0%} of the steps. Under both covariances "
-            f"and for both heads, with {ends['length'].min()} to {ends['length'].max()} tokens, they are at the exact "
-            "optimum (measured: the largest relative distance of mean squares)."
+            f"and for both heads, with {ends['length'].min():,} to {ends['length'].max():,} tokens, they are at the "
+            "exact optimum (measured: the largest relative distance of mean squares)."
         ),
         source="measured here",
         measured=float(np.max(np.abs(settled["risk"] / settled["best"] - 1))),
@@ -263,7 +264,7 @@ def _wrong_claim(activation: str, law: str, ends: pd.DataFrame) -> Claim:
     """Claim that some but not all starts of one head on short prompts end swapped."""
     short = ends[(ends["activation"] == activation) & (ends["law"] == law) & (ends["length"] <= MANY)]
     swapped = int(np.sum(short["way"] == WRONG))
-    counts = ", ".join(
+    counts = listing(
         f"{(runs['way'] == WRONG).sum()} of {len(runs)} at {length}" for length, runs in short.groupby("length")
     )
     under = "the corrected covariances" if law == "corrected" else "the covariances of the published code"

@@ -147,7 +147,7 @@ def _gain_claim(gain: Measured) -> Claim:
     return Claim.at_least(
         "real-heads-even-average",
         (
-            "At L = 512, most of the even part of a head in the linear regime is the plain average of the prompt's "
+            "At $L = 512$, most of the even part of a head in the linear regime is the plain average of the prompt's "
             "values (measured: the part of its mean square that disappears if the plain average is subtracted, mean "
             "over heads)."
         ),
@@ -199,8 +199,8 @@ def _rank_claim(ranks: Measured) -> Claim:
     return Claim.at_most(
         "real-heads-even-ranks",
         (
-            "At L = 512 heads of smaller spread τ̂/√(2 ln L) have a larger part of their even part in the plain average "
-            "(measured: the rank correlation of the two over all heads)."
+            "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger part of their even part in the plain "
+            "average (measured: the rank correlation of the two over all heads)."
         ),
         ranks.value,
         -0.5,

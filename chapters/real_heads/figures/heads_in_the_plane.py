@@ -170,17 +170,17 @@ def _linear_claim(regimes: Regimes) -> Claim:
     return Claim.at_least(
         "real-heads-linear",
         (
-            f"At L = 512 at least a third of the {regimes.heads} heads are in the linear regime: the spread of their "
-            "scores is below half of √(2 ln L) (measured: their number)."
+            f"At $L = 512$ at least a third of the {regimes.heads} heads are in the linear regime: the spread of their "
+            "scores is below half of $√(2 ln L)$ (measured: their number)."
         ),
         count.value,
         24.0,
-        because="a third of the heads; without the factor 1/√32 of the network hardly any head would be linear",
+        because="a third of the heads; without the factor $1/√32$ of the network hardly any head would be linear",
         source="measured here",
         std_error=count.std_error,
         successes=int(count.value),
         trials=regimes.heads,
-        alternative=Alternative("the same heads without the factor 1/√32 of the network", count.alternative),
+        alternative=Alternative("the same heads without the factor $1/√32$ of the network", count.alternative),
     )
 
 
@@ -190,17 +190,17 @@ def _frozen_claim(regimes: Regimes) -> Claim:
     return Claim.at_most(
         "real-heads-frozen",
         (
-            f"At L = 512 at most a third of the {regimes.heads} heads are frozen: the spread of their scores is "
-            "√(2 ln L) or more (measured: their number)."
+            f"At $L = 512$ at most a third of the {regimes.heads} heads are frozen: the spread of their scores is "
+            "$√(2 ln L)$ or more (measured: their number)."
         ),
         count.value,
         24.0,
-        because="a third of the heads; without the factor 1/√32 of the network nearly all heads would be frozen",
+        because="a third of the heads; without the factor $1/√32$ of the network nearly all heads would be frozen",
         source="measured here",
         std_error=count.std_error,
         successes=int(count.value),
         trials=regimes.heads,
-        alternative=Alternative("the same heads without the factor 1/√32 of the network", count.alternative),
+        alternative=Alternative("the same heads without the factor $1/√32$ of the network", count.alternative),
     )
 
 
@@ -212,9 +212,9 @@ def _near_claims(participations: Participations) -> list[Claim]:
         Claim.at_most(
             f"real-heads-near-{name}",
             (
-                f"At L = {length}, the length with the {name} heads near the curve, at most half of the {heads} heads "
-                f"have a participation within a factor {NEAR:g} of Gaussian scores of their mean spread (measured: "
-                "their number)."
+                f"At $L = {length}$, the length with the {name} heads near the curve, at most half of the {heads} "
+                f"heads have a participation within a factor {NEAR:g} of Gaussian scores of their mean spread "
+                "(measured: their number)."
             ),
             count.value,
             heads / 2,
@@ -248,8 +248,8 @@ def _control_claim(participations: Participations) -> Claim:
         0.0,
         within=student_quantile(comparisons, participations.drawn),
         because=(
-            f"99.9 % quantile of the largest of {comparisons} deviations of Student's t distribution, for standard "
-            f"errors from at least {participations.drawn} prompts"
+            f"99.9 % quantile of the largest of {comparisons} deviations of Student's $t$ distribution, for standard "
+            f"errors from at least {participations.drawn:,} prompts"
         ),
         source="derived here",
         box="two-integrals",

@@ -66,7 +66,8 @@ def _order_claim(replacement: Replacement) -> Claim:
         "real-heads-order",
         (
             f"Replacing the {replacement.linear} heads of the linear regime by the Gaussian prediction changes the "
-            "embedding less than replacing as many heads of the largest spread (measured: the ratio of 1 - cosine)."
+            "embedding less than replacing as many heads of the largest spread (measured: the ratio of "
+            r"$1 - \mathrm{cosine}$)."
         ),
         replacement.order_ratio,
         0.75,
@@ -121,18 +122,18 @@ def _alone_claim(replacement: Replacement) -> Claim:
         "real-heads-alone",
         (
             "The spread of a head does not show how much the head matters: the rank correlation over heads of the "
-            "spread with 1 - cosine, if one head alone is replaced by the Gaussian prediction, is as small as by "
-            "chance."
+            r"spread with $1 - \mathrm{cosine}$, if one head alone is replaced by the Gaussian prediction, is as small "
+            "as by chance."
         ),
         replacement.alone_ranks,
         0.0,
         within=comparison_quantile(1) / (len(replacement.alone) - 1) ** 0.5,
         because=(
-            "99.9 % quantile of one standard normal deviation, times 1/√(n - 1), the standard error of a rank "
-            "correlation of n independent pairs"
+            "99.9 % quantile of one standard normal deviation, times $1/√(n - 1)$, the standard error of a rank "
+            "correlation of $n$ independent pairs"
         ),
         source="measured here",
-        alternative=Alternative("1 - cosine over its value for the mean value", replacement.relative_ranks),
+        alternative=Alternative(r"$1 - \mathrm{cosine}$ over its value for the mean value", replacement.relative_ranks),
     )
 
 
@@ -142,14 +143,14 @@ def _relative_claim(replacement: Replacement) -> Claim:
         "real-heads-relative",
         (
             "The more linear a head is, the smaller is the change of the embedding by the Gaussian prediction relative "
-            "to that by the mean value (measured: the rank correlation over heads of R² at 128 tokens with the ratio "
-            "of 1 - cosine)."
+            "to that by the mean value (measured: the rank correlation over heads of $R²$ at 128 tokens with the ratio "
+            r"of $1 - \mathrm{cosine}$)."
         ),
         replacement.share_ranks,
         -0.5,
-        because="a clear rank correlation; with 1 - cosine itself it is weaker",
+        because=r"a clear rank correlation; with $1 - \mathrm{cosine}$ itself it is weaker",
         source="measured here",
-        alternative=Alternative("1 - cosine itself in place of the ratio", replacement.share_change_ranks),
+        alternative=Alternative(r"$1 - \mathrm{cosine}$ itself in place of the ratio", replacement.share_change_ranks),
     )
 
 

@@ -120,8 +120,8 @@ def _rank_claim(shares: Shares) -> Claim:
     return Claim.at_most(
         "real-heads-ranks",
         (
-            "At L = 512 heads of smaller spread τ̂/√(2 ln L) have a larger explained share R² (measured: the rank "
-            "correlation of the two over all heads)."
+            "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger explained share $R²$ (measured: the "
+            "rank correlation of the two over all heads)."
         ),
         shares.ranks.value,
         -0.5,
@@ -137,8 +137,8 @@ def _growth_claim(shares: Shares) -> Claim:
     return Claim.at_least(
         "real-heads-growth",
         (
-            "Heads in the linear regime become more linear on longer prompts (measured: the mean change of R² from the "
-            "shortest prompts to L = 512)."
+            "Heads in the linear regime become more linear on longer prompts (measured: the mean change of $R²$ from "
+            "the shortest prompts to $L = 512$)."
         ),
         shares.growth.value,
         comparison_quantile(1) * shares.growth.std_error,

@@ -90,15 +90,15 @@ def _control_claim(slopes: Slopes, control: Control) -> Claim:
         "real-heads-control-slope",
         (
             "On Gaussian tokens with the mean and covariance of its keys and values, the slope of every head is "
-            f"1 - P at the spread of each query (measured: the largest of {comparisons} deviations, in standard "
+            f"$1 - P$ at the spread of each query (measured: the largest of {comparisons} deviations, in standard "
             "errors)."
         ),
         float(np.max(np.abs(slopes.deviations))),
         0.0,
         within=student_quantile(comparisons, control.prompts),
         because=(
-            f"99.9 % quantile of the largest of {comparisons} deviations of Student's t distribution, for standard "
-            f"errors from {control.prompts} prompts"
+            f"99.9 % quantile of the largest of {comparisons} deviations of Student's $t$ distribution, for standard "
+            f"errors from {control.prompts:,} prompts"
         ),
         source="derived here",
         box="mean-output",
@@ -114,7 +114,7 @@ def _shortfall_claim(slopes: Slopes) -> Claim:
         "real-heads-shortfall",
         (
             "On the text, slopes are smaller than on Gaussian tokens of the same spread (measured: the mean over heads "
-            "of 1 - P minus the slope)."
+            "of $1 - P$ minus the slope)."
         ),
         shortfall.value,
         comparison_quantile(1) * shortfall.std_error,

@@ -143,8 +143,8 @@ def _distribution_claim(part: Measured) -> Claim:
         "real-heads-law",
         (
             "Heads of the linear regime are less linear on the text than on Gaussian tokens, mostly because of the "
-            "distribution of the tokens and not their dependence (measured: the part of the loss of R² that occurs on "
-            "tokens of the text drawn independently)."
+            "distribution of the tokens and not their dependence (measured: the part of the loss of $R²$ that occurs "
+            "on tokens of the text drawn independently)."
         ),
         part.value,
         0.5,
@@ -160,7 +160,7 @@ def _gain_claim(gain: Measured) -> Claim:
     return Claim.at_least(
         "real-heads-first-place",
         (
-            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of R² in the "
+            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of $R²$ in the "
             "linear regime if the token at this position is left out)."
         ),
         gain.value,

@@ -77,8 +77,8 @@ def _family_claim(searches: list[LineSearch]) -> Claim:
     return Claim(
         id="risk-and-parameters-all-heads",
         statement=(
-            f"For d = 1, no search over all heads (U, V) from {starts} random starts ends at a smaller risk than the "
-            f"best head A = uI (largest relative gain over {len(least)} lengths)."
+            f"For $d = 1$, no search over all heads $(U, V)$ from {starts} random starts ends at a smaller risk than "
+            f"the best head $A = uI$ (largest relative gain over {len(least)} lengths)."
         ),
         source="measured here",
         box="price-of-any-bounded-head",
@@ -100,8 +100,8 @@ def _bayes_claim(noisy: list[NoisyBest]) -> Claim:
     return Claim(
         id="risk-and-parameters-not-bayes",
         statement=(
-            f"With noisy labels, the excess risk of the best head A = uI at L = {power(NOISY_LENGTH)} is the minimum "
-            "of its limit over the valley, not that of ridge regression (largest relative difference over "
+            f"With noisy labels, the excess risk of the best head $A = uI$ at $L = {power(NOISY_LENGTH)}$ is the "
+            "minimum of its limit over the valley, not that of ridge regression (largest relative difference over "
             f"{len(noisy)} variances of the noise)."
         ),
         source="derived here",
@@ -110,7 +110,7 @@ def _bayes_claim(noisy: list[NoisyBest]) -> Claim:
         expected=0.0,
         tolerance=SEARCH_ERROR,
         relation="≤",
-        reason="corrections to the limit are of order 1/L",
+        reason="corrections to the limit are of order $1/L$",
         alternative=Alternative(
             "one softmax head has the risk of ridge regression, the Bayes predictor",
             float(np.max(np.abs([ridge_excess(at.noise) for at in noisy] / limits - 1))),
@@ -125,8 +125,8 @@ def _bound_claim() -> Claim:
     return Claim(
         id="risk-and-parameters-above-e",
         statement=(
-            "The price of one head is above (1 + 2/(d + 1))^{(d + 3)/2}, and this is above e (least ratio of the price "
-            f"to the larger of the two, for d from 1 to {dimensions[-1]})."
+            "The price of one head is above $(1 + 2/(d + 1))^{(d + 3)/2}$, and this is above $e$ (least ratio of the "
+            f"price to the larger of the two, for $d$ from 1 to {dimensions[-1]})."
         ),
         source="derived here",
         box="price-of-any-bounded-head",

@@ -56,15 +56,15 @@ def _follow_claim(shortest: Drift, longest: Drift) -> Claim:
     return Claim(
         id="risk-and-parameters-follows",
         statement=(
-            f"Up to time {INFINITE_FLOW_TIME:g}, when the infinite flow is almost at its limit, the flow at L = "
-            f"{power(longest.length)} stays close to it (largest distance in u and in bu)."
+            f"Up to time {INFINITE_FLOW_TIME:g}, when the infinite flow is almost at its limit, the flow at "
+            f"$L = {power(longest.length)}$ stays close to it (largest distance in $u$ and in $bu$)."
         ),
         source="measured here",
         measured=longest.early_distance,
         expected=0.0,
         tolerance=0.02,
         relation="≤",
-        reason="small against the values of u and bu, which are of order 1; the distance is of order 1/L",
+        reason="small against the values of $u$ and $bu$, which are of order 1; the distance is of order $1/L$",
         alternative=Alternative(
             f"the flow of the shortest prompts, of {power(shortest.length)} tokens", shortest.early_distance
         ),
@@ -77,8 +77,8 @@ def _end_claim(flows: list[Drift]) -> Claim:
     return Claim(
         id="risk-and-parameters-end",
         statement=(
-            "Every flow ends at the head of least risk for its length, not at the limit of the infinite flow "
-            f"(largest relative distance in u over {len(flows)} lengths)."
+            "Every flow ends at the head of least risk for its length, not at the limit of the infinite flow (largest "
+            f"relative distance in $u$ over {len(flows)} lengths)."
         ),
         source="measured here",
         measured=max(abs(flow.tilt[-1] / flow.best_tilt - 1) for flow in flows),
@@ -86,7 +86,7 @@ def _end_claim(flows: list[Drift]) -> Claim:
         tolerance=1e-4,
         relation="≤",
         reason="accuracy of the integrator and of the search, far below the distance to the infinite flow's limit",
-        alternative=Alternative("the flows stay at the limit of the infinite flow, u = d^{-1/4}", at_infinite_limit),
+        alternative=Alternative("the flows stay at the limit of the infinite flow, $u = d^{-1/4}$", at_infinite_limit),
     )
 
 
@@ -103,16 +103,16 @@ def _duration_claim(flow: Drift) -> Claim | WithheldClaim:
     claim = Claim(
         id="risk-and-parameters-duration",
         statement=(
-            f"At L = {power(flow.length)} the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final u "
-            "takes as long as the flow of the limiting risk along the curve bu = 1 (time divided by L)."
+            f"At $L = {power(flow.length)}$ the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ "
+            "takes as long as the flow of the limiting risk along the curve $bu = 1$ (time divided by $L$)."
         ),
         source="derived here",
         box="time-of-the-drift",
         measured=flow.late / flow.length,
         expected=expected,
         tolerance=0.02 * expected,
-        reason="2 %: corrections of order 1/L and the distance of the flow from the curve are smaller",
-        alternative=Alternative("the time grows like √L", expected / flow.length**0.5),
+        reason="2 %: corrections of order $1/L$ and the distance of the flow from the curve are smaller",
+        alternative=Alternative("the time grows like $√L$", expected / flow.length**0.5),
     )
     return _if_long(claim, flow)
 
@@ -123,16 +123,16 @@ def _risk_claim(flow: Drift) -> Claim | WithheldClaim:
     claim = Claim(
         id="risk-and-parameters-risk",
         statement=(
-            "The risk vanishes like 1/L although the parameters do not converge to the limit of the infinite flow: at "
-            f"L = {power(flow.length)} the final mean square error times L is the least value of its limit over the "
-            "valley."
+            "The risk vanishes like $1/L$ although the parameters do not converge to the limit of the infinite flow: "
+            f"at $L = {power(flow.length)}$ the final mean square error times $L$ is the least value of its limit over "
+            "the valley."
         ),
         source="derived here",
         box="floor-of-the-valley",
         measured=flow.risk[-1] * flow.length,
         expected=expected,
         tolerance=0.002 * expected,
-        reason="0.2 %: the next term of the risk is smaller by a factor of order 1/L",
+        reason="0.2 %: the next term of the risk is smaller by a factor of order $1/L$",
         alternative=Alternative(
             "the risk of the same prompts at the limit of the infinite flow", flow.risk_at_limit * flow.length
         ),

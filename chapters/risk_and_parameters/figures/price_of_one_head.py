@@ -66,9 +66,9 @@ def _price_claim(longest: list[BestHead]) -> Claim:
     return Claim(
         id="risk-and-parameters-price",
         statement=(
-            f"At L = {power(LONG)} the best softmax head A = uI, searched from three starts in each of "
-            f"{len({head.dimension for head in longest})} dimensions, has the risk of the best linear head times "
-            "the price in closed form (largest relative difference)."
+            f"At $L = {power(LONG)}$ the best softmax head $A = uI$, searched from three starts in each of "
+            f"{len({head.dimension for head in longest})} dimensions, has the risk of the best linear head times the "
+            "price in closed form (largest relative difference)."
         ),
         source="derived here",
         box="price-of-one-head",
@@ -76,7 +76,7 @@ def _price_claim(longest: list[BestHead]) -> Claim:
         expected=0.0,
         tolerance=NEXT_TERM,
         relation="≤",
-        reason="corrections to the limit are of order 1/L with a factor that grows with the dimension",
+        reason="corrections to the limit are of order $1/L$ with a factor that grows with the dimension",
         alternative=Alternative("one softmax head has the risk of the best linear head", worst([1.0] * len(longest))),
     )
 
@@ -92,8 +92,8 @@ def _tilt_claim(longest: list[BestHead]) -> Claim:
     return Claim(
         id="risk-and-parameters-best-head",
         statement=(
-            f"At L = {power(LONG)} the best softmax heads A = uI have the u that minimises the limit of the risk over "
-            "the valley, and b = 1/u (largest relative difference)."
+            f"At $L = {power(LONG)}$ the best softmax heads $A = uI$ have the $u$ that minimises the limit of the risk "
+            "over the valley, and $b = 1/u$ (largest relative difference)."
         ),
         source="derived here",
         box="floor-of-the-valley",
@@ -101,7 +101,7 @@ def _tilt_claim(longest: list[BestHead]) -> Claim:
         expected=0.0,
         tolerance=NEXT_TERM,
         relation="≤",
-        reason="corrections to the limit are of order 1/L with a factor that grows with the dimension",
+        reason="corrections to the limit are of order $1/L$ with a factor that grows with the dimension",
         alternative=Alternative("the limit of the infinite flow has the least risk", worst(1 / at_limit, at_limit)),
     )
 
@@ -112,16 +112,16 @@ def _large_dimension_claim() -> Claim:
     return Claim(
         id="risk-and-parameters-price-e",
         statement=(
-            "As the dimension grows, the price of one head on long prompts tends to e (value at d = "
-            f"{power(dimension)})."
+            "As the dimension grows, the price of one head on long prompts tends to $e$ (value at "
+            f"$d = {power(dimension)}$)."
         ),
         source="derived here",
         box="price-in-large-dimensions",
         measured=price(dimension),
         expected=np.e,
         tolerance=NEXT_TERM,
-        reason="the next term in 1/d is of order 10⁻⁵ at this dimension",
-        alternative=Alternative("the price does not change beyond d = 20", price(20)),
+        reason="the next term in $1/d$ is of order 10⁻⁵ at this dimension",
+        alternative=Alternative("the price does not change beyond $d = 20$", price(20)),
     )
 
 
@@ -137,7 +137,7 @@ def _never_claim(heads: list[BestHead]) -> Claim:
         statement=(
             f"At {len({head.length for head in heads})} prompt lengths from {min(head.length for head in heads)} to "
             f"{power(LONG)} and in {len({head.dimension for head in heads})} dimensions, the price of one softmax head "
-            "A = uI is above its value for a single token, (d + 2)/(d + 1) (least ratio of the two)."
+            "$A = uI$ is above its value for a single token, $(d + 2)/(d + 1)$ (least ratio of the two)."
         ),
         source="measured here",
         box="price-of-one-head",

@@ -80,7 +80,7 @@ def _one_head_claim(points: pd.DataFrame) -> Claim:
 
     return Claim.consistent(
         "risk-and-parameters-one-head",
-        f"Simulation and exact risk of one head agree at values of u up to {MILD_TILT:g} (largest deviation in "
+        f"Simulation and exact risk of one head agree at values of $u$ up to {MILD_TILT:g} (largest deviation in "
         "standard errors).",
         worst("one_exact"),
         comparisons=len(mild),
@@ -99,8 +99,8 @@ def _simulated_pair_claim(points: pd.DataFrame) -> Claim:
 
     return Claim.consistent(
         "risk-and-parameters-two-heads-simulated",
-        f"Simulation and exact risk of two opposite heads agree at values of u up to {MILD_TILT:g} (largest deviation "
-        "in standard errors).",
+        f"Simulation and exact risk of two opposite heads agree at values of $u$ up to {MILD_TILT:g} (largest "
+        "deviation in standard errors).",
         worst("two_exact"),
         comparisons=len(mild),
         source="measured here",
@@ -114,8 +114,8 @@ def _two_heads_claim(points: pd.DataFrame, length: int) -> Claim:
     return Claim(
         id="risk-and-parameters-two-heads",
         statement=(
-            f"At u = {smallest['tilt']:g} and L = {length} two opposite heads have the risk of the best linear head "
-            "(ratio of the two exact risks)."
+            f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads have the risk of the best linear "
+            "head (ratio of the two exact risks)."
         ),
         source="derived here",
         box="two-opposite-heads",
@@ -138,8 +138,9 @@ def _limit_claim(curve: pd.DataFrame, length: int) -> Claim:
     return Claim(
         id="risk-and-parameters-opposite-law",
         statement=(
-            f"Up to u = {small['tilt'].max():g} the exact risk of two heads at L = {length} agrees with its limit for "
-            "long prompts, which accounts for the correlation of their fluctuations (largest relative difference)."
+            f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its "
+            "limit for long prompts, which accounts for the correlation of their fluctuations (largest relative "
+            "difference)."
         ),
         source="derived here",
         box="two-opposite-heads",

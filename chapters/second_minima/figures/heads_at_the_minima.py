@@ -81,7 +81,7 @@ def _left_out_claim(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns
         id="published-experiment-left-out",
         statement=(
             "At the second minimum the aligned part of the head leaves out the direction in which the head is swapped: "
-            "the part of U along the first principal axis, over the norm of the block of covariates, is not above 0 "
+            "the part of $U$ along the first principal axis, over the norm of the block of covariates, is not above 0 "
             "(measured: the larger of the two heads)."
         ),
         source="measured here",

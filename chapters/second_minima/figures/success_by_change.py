@@ -115,7 +115,7 @@ def _race_claim(at_zero: Float[np.ndarray, " m"]) -> Claim:
         expected=float(np.linalg.norm(cov @ cov) / np.linalg.norm(cov @ cov, 2)),
         tolerance=1e-6,
         reason="error of central differences of a gradient with a cubic term",
-        alternative=Alternative("all covariates are alike, and the ratio is √d", (WIDTH - 1) ** 0.5),
+        alternative=Alternative("all covariates are alike, and the ratio is $√d$", (WIDTH - 1) ** 0.5),
     )
 
 

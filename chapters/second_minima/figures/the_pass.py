@@ -163,7 +163,7 @@ def _ends_claim(ways: Ways, landscapes: Landscapes) -> Claim:
         id="published-experiment-pass-ends",
         statement=(
             "Steepest descent from the passes ends at the second minimum on one side and at the optimum on the other "
-            "(measured: the largest distance from them, in the entries of U and v)."
+            "(measured: the largest distance from them, in the entries of $U$ and $v$)."
         ),
         source="measured here",
         measured=max(off),

@@ -99,7 +99,7 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
 
 def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str], float]) -> Claim:
     """Claim that the second minimum has positive curvature; 0 is measured where none was found."""
-    exception = ", up to the scaling of U against v" if FLAT[activation] else ""
+    exception = ", up to the scaling of $U$ against $v$" if FLAT[activation] else ""
     return Claim(
         id=f"published-experiment-second-minimum-{activation}",
         statement=(

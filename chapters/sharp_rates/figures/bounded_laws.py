@@ -66,18 +66,18 @@ def _queries_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-bounded-queries",
         statement=(
-            f"With Gaussian tokens and bounded queries the local slope of the error at ln L = {READ_AT:g} is 1, for "
-            f"H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])} (measured: the largest distance)."
+            f"With Gaussian tokens and bounded queries the local slope of the error at $ln L = {READ_AT:g}$ is 1, for "
+            f"$H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])}$ (measured: the largest distance)."
         ),
         source="derived here",
         box="bounded",
         measured=float(np.max(np.abs(read["slope"] - 1))),
         expected=0.0,
         tolerance=1e-6,
-        reason="the next term of the error, smaller by about e^{3τ²}/L, is negligible here; the rest is quadrature",
+        reason="the next term of the error, smaller by about $e^{3τ²}/L$, is negligible here; the rest is quadrature",
         relation="≤",
         alternative=Alternative(
-            "the slope is β(H), as for Gaussian queries", float(np.max(np.abs(read["gaussian"] - 1)))
+            "the slope is $β(H)$, as for Gaussian queries", float(np.max(np.abs(read["gaussian"] - 1)))
         ),
     )
 
@@ -89,8 +89,8 @@ def _tokens_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-bounded-tokens",
         statement=(
-            "With tokens ±1 and Gaussian queries the local slope of the error between the two longest prompts is 1, "
-            f"for H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])} (measured: the largest "
+            "With tokens $±1$ and Gaussian queries the local slope of the error between the two longest prompts is 1, "
+            f"for $H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])}$ (measured: the largest "
             "distance)."
         ),
         source="derived here",
@@ -98,10 +98,10 @@ def _tokens_claim(frame: pd.DataFrame) -> Claim:
         measured=float(np.max(np.abs(read["slope"] - 1))),
         expected=0.0,
         tolerance=float(10 * np.exp(-read["log_length"].max())),
-        reason="10/L: the next term is smaller by 1/L times moments of derivatives of tanh, which are below ten",
+        reason="$10/L$: the next term is smaller by $1/L$ times moments of derivatives of tanh, which are below ten",
         relation="≤",
         alternative=Alternative(
-            "the slope is β(H), as for Gaussian tokens", float(np.max(np.abs(read["gaussian"] - 1)))
+            "the slope is $β(H)$, as for Gaussian tokens", float(np.max(np.abs(read["gaussian"] - 1)))
         ),
     )
 

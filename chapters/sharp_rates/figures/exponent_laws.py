@@ -83,16 +83,16 @@ def _golden_claim(slopes: SlopesByNorm) -> Claim:
     return Claim(
         id="sharp-rates-golden",
         statement=(
-            "At H = 1 the error falls like L to the power minus the inverse golden ratio, 0.618… (measured: the local "
-            f"slope at ln L = {READ_AT:g})."
+            "At $H = 1$ the error falls like $L$ to the power minus the inverse golden ratio, 0.618… (measured: the "
+            f"local slope at $ln L = {READ_AT:g}$)."
         ),
         source="heuristic",
         box="average-exponent",
         measured=slopes.at_one,
         expected=(np.sqrt(5) - 1) / 2,
         tolerance=2 * NEXT_TERM,
-        reason="twice the next term of the heuristic, 1/(2 ln L)",
-        alternative=Alternative("the exponent is the one of output moments, 1/(1 + H²)", 0.5),
+        reason="twice the next term of the heuristic, $1/(2 ln L)$",
+        alternative=Alternative("the exponent is the one of output moments, $1/(1 + H²)$", 0.5),
     )
 
 
@@ -103,19 +103,19 @@ def _constant_claim(slopes: SlopesByNorm) -> Claim:
     return Claim(
         id="sharp-rates-one-constant",
         statement=(
-            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not larger than the exponent of the error, for U = I, "
-            f"d = 1, Gaussian tokens and queries, and {len(slope)} scales σ ≥ 1 (measured: the smallest difference "
-            f"between local slope and c₂/σ² at ln L = {READ_AT:g})."
+            "With $c₂ = β(1)$ the exponent $c₂/σ²$ of Prop. 3.1 is not larger than the exponent of the error, for "
+            f"$U = I$, $d = 1$, Gaussian tokens and queries, and {len(slope)} scales $σ ≥ 1$ (measured: the smallest "
+            f"difference between local slope and $c₂/σ²$ at $ln L = {READ_AT:g}$)."
         ),
         source="heuristic",
         box="admissible-constant",
         measured=float(np.min(slope - exponent(1.0) / squared)),
         expected=0.0,
         tolerance=2 * NEXT_TERM,
-        reason="twice the next term of the heuristic, 1/(2 ln L)",
+        reason="twice the next term of the heuristic, $1/(2 ln L)$",
         relation="≥",
         alternative=Alternative(
-            "the constant is c₂ = 1, which is sharp for large σ", float(np.min(slope - 1 / squared))
+            "the constant is $c₂ = 1$, which is sharp for large $σ$", float(np.min(slope - 1 / squared))
         ),
     )
 

@@ -86,15 +86,15 @@ def _slope_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-slopes",
         statement=(
-            f"At ln L = {READ_AT:g} the local slopes of the query-averaged error are β(H), for H² = "
-            f"{', '.join(f'{squared:g}' for squared in SQUARED_NORMS)} (measured: the largest distance)."
+            f"At $ln L = {READ_AT:g}$ the local slopes of the query-averaged error are $β(H)$, for "
+            f"$H² = {', '.join(f'{squared:g}' for squared in SQUARED_NORMS)}$ (measured: the largest distance)."
         ),
         source="heuristic",
         box="average-exponent",
         measured=worst(read["exponent"]),
         expected=0.0,
         tolerance=2 * NEXT_TERM,
-        reason="twice the next term of the heuristic, 1/(2 ln L)",
+        reason="twice the next term of the heuristic, $1/(2 ln L)$",
         relation="≤",
         alternative=Alternative("the exponent is 1 for every head, as in the delta method", worst(1.0)),
     )

@@ -99,16 +99,16 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-operator-norm",
         statement=(
-            f"The operator norm decides the exponent: at ln L = {READ_AT:g} the slopes of {len(read)} spectra, in one "
-            "to eight dimensions, are β - m/(2 ln L), with β for the largest singular value and its multiplicity m "
-            "(measured: the largest distance)."
+            f"The operator norm decides the exponent: at $ln L = {READ_AT:g}$ the slopes of {len(read)} spectra, in "
+            "one to eight dimensions, are $β - m/(2 ln L)$, with $β$ for the largest singular value and its "
+            "multiplicity $m$ (measured: the largest distance)."
         ),
         source="heuristic",
         box="multiple-singular-values",
         measured=worst(read["predicted"]),
         expected=0.0,
         tolerance=(8 * NEXT_TERM) ** 2,
-        reason="the order after m/(2 ln L), its square, at the largest multiplicity",
+        reason="the order after $m/(2 ln L)$, its square, at the largest multiplicity",
         relation="≤",
         alternative=Alternative("the Frobenius norm decides the exponent", worst(read["frobenius"] - correction)),
     )

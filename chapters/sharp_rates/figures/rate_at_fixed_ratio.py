@@ -93,8 +93,8 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-fixed-ratio",
         statement=(
-            "For a query that grows with the prompt, τ = a√(2 ln L), the error falls with exponent r(a) (measured: "
-            f"the largest distance of the local exponents at ln L = {READ_AT:g}, over {len(read)} ratios a up to "
+            "For a query that grows with the prompt, $τ = a√(2 ln L)$, the error falls with exponent $r(a)$ (measured: "
+            f"the largest distance of the local exponents at $ln L = {READ_AT:g}$, over {len(read)} ratios $a$ up to "
             f"{read['ratio'].max():.2g})."
         ),
         source="heuristic",
@@ -102,9 +102,10 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
         measured=worst(read["exponent"]),
         expected=0.0,
         tolerance=2 / READ_AT,
-        reason="2/ln L: factors that are powers of ln L change the local exponent by multiples of 1/ln L, up to two",
+        reason="$2/ln L$: factors that are powers of $ln L$ change the local exponent by multiples of $1/ln L$, up to "
+        "two",
         relation="≤",
-        alternative=Alternative("no freezing: the exponent is 1 - 2a² at every a", worst(annealed)),
+        alternative=Alternative("no freezing: the exponent is $1 - 2a²$ at every $a$", worst(annealed)),
     )
 
 

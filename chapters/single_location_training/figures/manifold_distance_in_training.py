@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
+from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import WIDE, ink, label
@@ -64,14 +65,15 @@ def _invariance_claim(runs: Runs) -> Claim:
     return Claim(
         id="single-location-training-manifold",
         statement=(
-            f"Descent that starts with zero cross overlaps keeps them at zero ({FLAT}; measured: the largest distance "
-            "from the manifold)."
+            f"Descent that starts with zero cross overlaps keeps them at zero ({in_sentence(FLAT)}; measured: the "
+            "largest distance from the manifold)."
         ),
         source="[M24]",
         box="invariant-manifold",
         measured=float(inside.max()),
         expected=0.0,
         tolerance=1e-6,
+        reason="rounding errors of the descent",
         alternative=Alternative("the starts were anywhere on the spheres", float(outside.max())),
     )
 
@@ -82,8 +84,8 @@ def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
     claim = Claim(
         id="single-location-training-exchange",
         statement=(
-            f"From random starts anywhere, more than a tenth of the runs of erf attention ({FLAT}) end with the roles "
-            "exchanged, k along v* and v along k* (measured: the fraction of runs)."
+            f"From random starts anywhere, more than a tenth of the runs of erf attention ({in_sentence(FLAT)}) end "
+            "with the roles exchanged, $k$ along $v*$ and $v$ along $k*$ (measured: the fraction of runs)."
         ),
         source="heuristic",
         box="where-and-what",

@@ -31,6 +31,7 @@ from chapters.single_location_training.descents import (
     band,
     described,
 )
+from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
@@ -77,8 +78,8 @@ def _claims(runs: Runs, test: SimulatedRisks) -> tuple[Claim | WithheldClaim, ..
     floor = Claim(
         id="single-location-training-floor",
         statement=(
-            f"The risk of sharp erf attention ({STEEP}) stays large, because it gives weight to all other tokens "
-            f"(measured: its median final risk divided by that of {FLAT})."
+            f"The risk of sharp erf attention ({in_sentence(STEEP)}) stays large, because it gives weight to all other "
+            f"tokens (measured: its median final risk divided by that of {in_sentence(FLAT)})."
         ),
         source="heuristic",
         box="price-of-sharpness",
@@ -92,8 +93,8 @@ def _claims(runs: Runs, test: SimulatedRisks) -> tuple[Claim | WithheldClaim, ..
         Claim(
             id="single-location-training-risk",
             statement=(
-                f"Random heads with nonzero cross overlaps have on simulated prompts the risks that their overlaps "
-                f"predict (measured: the largest deviation of {heads} heads, each on {prompts} prompts, in standard "
+                "Random heads with nonzero cross overlaps have on simulated prompts the risks that their overlaps "
+                f"predict (measured: the largest deviation of {heads} heads, each on {prompts:,} prompts, in standard "
                 "errors)."
             ),
             source="derived here",
@@ -101,10 +102,11 @@ def _claims(runs: Runs, test: SimulatedRisks) -> tuple[Claim | WithheldClaim, ..
             measured=float(test.deviations(test.predicted).max()),
             expected=0.0,
             tolerance=comparison_quantile(heads),
+            reason=f"99.9 % quantile of the largest of {heads} standard normal deviations",
             comparisons=heads,
             relation="≤",
             alternative=Alternative(
-                "the overlaps of the value vector with k* and v* are exchanged",
+                "the overlaps of the value vector with $k*$ and $v*$ are exchanged",
                 float(test.deviations(test.flipped).max()),
             ),
         ),
@@ -121,8 +123,9 @@ def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str |
     claim = Claim(
         id=f"single-location-training-{activation}",
         statement=(
-            f"From random starts {start}, training turns k towards k* and v towards v* ({name}), both to overlaps of "
-            f"at least {LEARNED:g}, which are angles below {angle:.0f}° (measured: the fraction of runs)."
+            f"From random starts {start}, training turns $k$ towards $k*$ and $v$ towards $v*$ ({in_sentence(name)}), "
+            f"both to overlaps of at least {LEARNED:g}, which are angles below {angle:.0f}° (measured: the fraction of "
+            "runs)."
         ),
         source=source,
         box=box,
@@ -146,15 +149,15 @@ def _angle_claim(runs: Runs, short: str, name: str, start: str) -> Claim | Withh
     claim = Claim(
         id=f"single-location-training-angle-{short}",
         statement=(
-            f"From random starts {start}, training ends with the key more than 10° from k* ({name}; measured: the "
-            "median angle at the end, in degrees)."
+            f"From random starts {start}, training ends with the key more than 10° from $k*$ ({in_sentence(name)}; "
+            "measured: the median angle at the end, in degrees)."
         ),
         source="measured here",
         measured=key,
         expected=10.0,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("the key ends as near to k* as the value to v*", value),
+        alternative=Alternative("the key ends as near to $k*$ as the value to $v*$", value),
     )
     return described(claim, runs, name, per_dimension=STILL_FAR if name == FLAT else np.inf)
 
@@ -164,9 +167,9 @@ def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
     return Claim(
         id="single-location-training-angle-price",
         statement=(
-            f"The angle of the key at the end of training, {angle_risks.angle:.0f}° ({FLAT}), raises the risk by less "
-            "than a tenth of the least risk (measured: the risk with this key and the exact value, divided by the "
-            "least risk)."
+            f"The angle of the key at the end of training, {angle_risks.angle:.0f}° ({in_sentence(FLAT)}), raises the "
+            "risk by less than a tenth of the least risk (measured: the risk with this key and the exact value, "
+            "divided by the least risk)."
         ),
         source="derived here",
         box="overlaps-decide-the-risk",

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from chapters.single_location_training.descents import LEARNED
+from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.published_settings import FALLING, FLAT, ON, PROMPTS, SHARP, Again
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
@@ -98,7 +99,7 @@ def _angle_claims(ends: pd.DataFrame) -> tuple[Claim, ...]:
     return (
         _claim(
             "on-manifold",
-            f"At the published settings ({ON}) {found}",
+            f"At the published settings ({in_sentence(ON)}) {found}",
             "≤",
             15.0,
             source="[M24]",
@@ -107,30 +108,30 @@ def _angle_claims(ends: pd.DataFrame) -> tuple[Claim, ...]:
         ),
         _claim(
             "prompts",
-            f"By stochastic gradient descent with the published schedule ({PROMPTS}) {found}",
+            f"By stochastic gradient descent with the published schedule ({in_sentence(PROMPTS)}) {found}",
             "≤",
             10.0,
             measured=largest(PROMPTS),
-            alternative=Alternative("λ is 0.1, in descent on the risk", largest(FLAT)),
+            alternative=Alternative("$λ$ is 0.1, in descent on the risk", largest(FLAT)),
         ),
         _claim(
             "falling",
-            f"With the published schedule the key ends near its direction ({FALLING}; measured: its median angle, in "
-            "degrees).",
+            f"With the published schedule the key ends near its direction ({in_sentence(FALLING)}; measured: its "
+            "median angle, in degrees).",
             "≤",
             2.0,
             measured=median(FALLING),
-            alternative=Alternative("λ is always 0.1", median(FLAT)),
+            alternative=Alternative("$λ$ is always 0.1", median(FLAT)),
         ),
         _claim(
             "sharp",
             "At a fixed large sharpness the key is far from its direction when the published training ends "
-            f"({SHARP}; measured: its median angle, in degrees).",
+            f"({in_sentence(SHARP)}; measured: its median angle, in degrees).",
             "≥",
             60.0,
             box="price-of-sharpness",
             measured=median(SHARP),
-            alternative=Alternative("λ decreases", median(FALLING)),
+            alternative=Alternative("$λ$ decreases", median(FALLING)),
         ),
     )
 
@@ -149,7 +150,7 @@ def _exchange_claims(ends: pd.DataFrame) -> tuple[Claim, Claim]:
     return (
         _claim(
             "exchange",
-            "From starts anywhere on the spheres, fewer runs end with exchanged roles if λ decreases from 1 than if "
+            "From starts anywhere on the spheres, fewer runs end with exchanged roles if $λ$ decreases from 1 than if "
             "it is always 0.1 (measured: the fraction of runs).",
             "≤",
             0.2,
@@ -157,17 +158,17 @@ def _exchange_claims(ends: pd.DataFrame) -> tuple[Claim, Claim]:
             measured=fraction(FALLING),
             successes=exchanged(FALLING),
             trials=len(_of(ends, FALLING)),
-            alternative=Alternative("λ is always 0.1", fraction(FLAT)),
+            alternative=Alternative("$λ$ is always 0.1", fraction(FLAT)),
         ),
         _claim(
             "exchanged-risk",
-            "At the last λ of the published schedule, the end with exchanged roles has no larger risk than the end "
+            "At the last $λ$ of the published schedule, the end with exchanged roles has no larger risk than the end "
             "with both directions found (measured: the quotient of the two).",
             "≤",
             1.0,
             box="where-and-what",
             measured=ratio(FALLING),
-            alternative=Alternative("λ is always 0.1", ratio(FLAT)),
+            alternative=Alternative("$λ$ is always 0.1", ratio(FLAT)),
         ),
     )
 
@@ -179,7 +180,8 @@ def _again_claim(again: Again) -> Claim:
         source="measured here",
         measured=again.same,
         expected=0.0,
-        tolerance=1e-3,  # the fifth digit of the tracked table, and rounding on another machine
+        tolerance=1e-3,
+        reason="the fifth digit of the tracked table, and rounding on another machine",
         relation="≤",
         alternative=Alternative("the run has another start", again.other),
     )

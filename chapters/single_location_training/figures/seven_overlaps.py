@@ -131,6 +131,7 @@ def _risk_claim(frame: pd.DataFrame) -> Claim:
         measured=worst("risk"),
         expected=0.0,
         tolerance=comparison_quantile(len(frame)),
+        reason=f"99.9 % quantile of the largest of {len(frame)} standard normal deviations",
         comparisons=len(frame),
         relation="≤",
         alternative=Alternative("the risk does not depend on the cross overlaps", worst("without_cross")),
@@ -152,6 +153,7 @@ def _kept_claim(walk: Walk) -> Claim:
         measured=farthest(walk.on_manifold),
         expected=0.0,
         tolerance=1e-12,
+        reason="rounding errors of the descent",
         alternative=Alternative("the descent starts off the manifold", farthest(walk.path.overlaps)),
     )
 

@@ -29,10 +29,10 @@ from chapters.softmax_advantage.activation_risks import (
     ActivationRisks,
     SoftplusLeads,
 )
-from chapters.softmax_advantage.crossings import ACCURACY, LENGTHS, LONG_LENGTH, Crossings
+from chapters.softmax_advantage.crossings import ACCURACY, BECAUSE_ACCURATE, LENGTHS, LONG_LENGTH, Crossings
 from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, SlopeRisks
-from chapters.softmax_advantage.style import DISTINCT, TITLES, dot
+from chapters.softmax_advantage.style import BECAUSE_DISTINCT, DISTINCT, TITLES, dot
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
@@ -99,6 +99,7 @@ def _activation_claims(activations: Mapping[str, ActivationRisks]) -> tuple[Clai
             measured=min(excess[name] for name in ACTIVATIONS if name != "softmax"),
             expected=DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≥",
             alternative=Alternative("an activation with the risk of softmax", excess["softmax"]),
         ),
@@ -113,6 +114,7 @@ def _activation_claims(activations: Mapping[str, ActivationRisks]) -> tuple[Clai
             measured=max(model.shifted[lowest] - model.bayes for model in activations.values()),
             expected=0.0,
             tolerance=DISTINCT,
+            reason=BECAUSE_DISTINCT,
             relation="≤",
             alternative=Alternative("softplus without a bias, at its best slope", excess["softplus"]),
         ),
@@ -139,28 +141,30 @@ def _lead_claims(leads: SoftplusLeads) -> tuple[Claim, Claim]:
             id="softmax-advantage-half-or-none",
             statement=(
                 "On short prompts with weak signals in the spiked model, softplus without bias has a lower risk than "
-                f"all element-wise weights (larger difference of the risks at (L, ν) = {SHORT[0]} and {SHORT[1]})."
+                f"all element-wise weights (larger difference of the risks at $(L, ν) = {SHORT[0]}$ and ${SHORT[1]}$)."
             ),
             source="derived here",
             box="one-half-of-softmax",
             measured=float(leads.short.max()),
             expected=-DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≤",
-            alternative=Alternative(f"the difference on a longer prompt, (L, ν) = {LONG}", leads.long),
+            alternative=Alternative(f"the difference on a longer prompt, $(L, ν) = {LONG}$", leads.long),
         ),
         Claim(
             id="softmax-advantage-half-strong",
             statement=(
                 "At strong signals in the spiked model the best element-wise weights have a lower risk than softplus "
-                "without bias on short prompts too (smallest difference of the risks at (L, ν) = "
-                f"{', '.join(map(str, STRONG))})."
+                "without bias on short prompts too (smallest difference of the risks at "
+                f"$(L, ν) = {', '.join(map(str, STRONG))}$)."
             ),
             source="derived here",
             box="one-half-of-softmax",
             measured=float(leads.strong.min()),
             expected=DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≥",
             alternative=Alternative("the difference at weak signals", float(leads.short.max())),
         ),
@@ -187,8 +191,9 @@ def _crossing_claims(crossings: Crossings) -> tuple[Claim, ...]:
                 measured=float(softplus),
                 expected=float(lattice),
                 tolerance=ACCURACY,
+                reason=BECAUSE_ACCURATE,
                 alternative=Alternative(
-                    "softplus at the slope √ν of the posterior instead of its best slope", float(posterior)
+                    "softplus at the slope $√ν$ of the posterior instead of its best slope", float(posterior)
                 ),
             )
             for length, softplus, lattice, posterior in zip(
@@ -222,12 +227,12 @@ def _crossing_claims(crossings: Crossings) -> tuple[Claim, ...]:
             0.0,
             within=0.01,
             because=(
-                "the kernels of slope c and of the limit differ within 1/c of zero, so that risks at the best slope c, "
-                "about 12, differ by order 1/c²"
+                "the kernels of slope $c$ and of the limit differ within $1/c$ of zero, so that risks at the best "
+                "slope $c$, about 12, differ by order $1/c²$"
             ),
             source="derived here",
             box="one-half-of-softmax",
-            alternative=Alternative("softplus at the slope √ν of the posterior", farthest(crossings.posterior_slope)),
+            alternative=Alternative("softplus at the slope $√ν$ of the posterior", farthest(crossings.posterior_slope)),
         ),
     )
 
@@ -236,15 +241,16 @@ def _slope_claim(slopes: SlopeRisks) -> Claim:
     return Claim(
         id="softmax-advantage-bayes",
         statement=(
-            f"Softmax with k = √ν k* attains the Bayes risk at L = {GENERIC_LENGTH} and ν = {GENERIC_SNR:g} in the "
-            "spiked model (its risk, from the quadrature for normalised activations, minus the Bayes risk)."
+            f"Softmax with $k = √ν k*$ attains the Bayes risk at $L = {GENERIC_LENGTH}$ and $ν = {GENERIC_SNR:g}$ in "
+            "the spiked model (its risk, from the quadrature for normalised activations, minus the Bayes risk)."
         ),
         source="[D26, Prop. 4.2]",
         box="d26-bayes",
         measured=slopes.posterior - slopes.bayes,
         expected=0.0,
         tolerance=1e-9,
-        alternative=Alternative(f"another slope, {STEEP:g} instead of √ν", slopes.steep - slopes.bayes),
+        reason="the documented error of the quadrature",
+        alternative=Alternative(f"another slope, {STEEP:g} instead of $√ν$", slopes.steep - slopes.bayes),
     )
 
 
@@ -252,15 +258,16 @@ def _cosine_claim(cosine: Products) -> Claim:
     return Claim(
         id="softmax-advantage-cosine",
         statement=(
-            "The risk of a head with the best v is 1 - E|p|² cos²θ, where θ is the angle between its weights s and the "
-            f"posterior p with the scalar product E s·p over all prompts (cos²θ of erf weights at L = {COSINE_LENGTH} "
-            f"from {len(cosine.together)} simulated prompts)."
+            r"The risk of a head with the best $v$ is $1 - \mathbb{E}|p|² cos²θ$, where $θ$ is the angle between its "
+            r"weights $s$ and the posterior $p$ with the scalar product $\mathbb{E} s·p$ over all prompts ($cos²θ$ of "
+            f"erf weights at $L = {COSINE_LENGTH}$ from {len(cosine.together):,} simulated prompts)."
         ),
         source="derived here",
         box="risk-is-an-angle",
         measured=cosine.cosine_squared,
         expected=(1.0 - cosine.risk) / (1.0 - cosine.bayes),
         tolerance=comparison_quantile(1) * cosine.std_error,
+        reason="99.9 % quantile of one standard normal deviation, times the standard error",
         std_error=cosine.std_error,
         alternative=Alternative(
             "the mean over prompts of the squared cosine within a prompt", cosine.cosine_squared_within

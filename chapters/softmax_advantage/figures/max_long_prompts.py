@@ -94,56 +94,60 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
         Claim(
             id="softmax-advantage-max-linear",
             statement=(
-                "Corollary 4.3: in the max model the risk of linear attention tends to 1 on long prompts, even at ν = "
-                f"∞ (risk at L = 10^{decade}, at most (1 + 2 ln L)/L below 1)."
+                "Corollary 4.3: in the max model the risk of linear attention tends to 1 on long prompts, even at "
+                f"$ν = ∞$ (risk at $L = 10^{{{decade}}}$, at most $(1 + 2 ln L)/L$ below 1)."
             ),
             source="[D26, Cor. 4.3]",
             box="cor-4-3-as-quoted",
             measured=prompts.linear[decade],
             expected=1.0,
-            # the mean of the largest of L normals is at most √(2 ln L)
             tolerance=(1 + 2 * decade * np.log(10.0)) / 10.0**decade,
+            reason="the mean of the largest of $L$ normals is at most $√(2 ln L)$",
             alternative=Alternative("the infimum of the risks of softmax at the same length", certain),
         ),
         Claim(
             id="softmax-advantage-max-fixed",
             statement=(
-                "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed ν tends to 1 on "
-                f"long prompts (Bayes risk at ν = {snr:g}, ln L = {MIDDLE:g})."
+                "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed $ν$ tends to 1 "
+                f"on long prompts (Bayes risk at $ν = {snr:g}$, $ln L = {MIDDLE:g}$)."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
             measured=float(prompts.fixed[snr][middle]),
             expected=1.0,
-            # twice the leading term for L → ∞, which is larger than the distance from 1 at this length
             tolerance=2 * np.exp(snr**2 - MIDDLE),
-            alternative=Alternative("the risk tends to 0, the infimum at ν = ∞", certain),
+            reason="twice the leading term for $L → ∞$, which is larger than the distance from 1 at this length",
+            alternative=Alternative("the risk tends to 0, the infimum at $ν = ∞$", certain),
         ),
         Claim(
             id="softmax-advantage-max-every-fixed",
             statement=(
-                "In the max model the risk of softmax at any fixed finite ν tends to 1 on long prompts (smallest Bayes "
-                f"risk at ν = {', '.join(f'{strength:g}' for strength in FIXED)} and ln L = {LONGEST:g})."
+                "In the max model the risk of softmax at any fixed finite $ν$ tends to 1 on long prompts (smallest "
+                f"Bayes risk at $ν = {', '.join(f'{strength:g}' for strength in FIXED)}$ and $ln L = {LONGEST:g}$)."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
             measured=min(float(risks[-1]) for risks in prompts.fixed.values()),
             expected=1.0,
-            tolerance=1e-9,  # error of a quadrature; e^(ν²)/L, the leading term, is smaller
-            alternative=Alternative("the risk tends to 0, the infimum at ν = ∞", certain),
+            tolerance=1e-9,
+            reason="error of a quadrature; $e^{ν²}/L$, the leading term, is smaller",
+            alternative=Alternative("the risk tends to 0, the infimum at $ν = ∞$", certain),
         ),
         Claim(
             id="softmax-advantage-max-growing",
             statement=(
-                f"At ν = {GROWING:g}·√(2 ln L) the Bayes risk of the max model tends to √(2 ln L)/ν, between 0 and 1 "
-                f"(risk at ln L = {LONGEST:g})."
+                f"At $ν = {GROWING:g}·√(2 ln L)$ the Bayes risk of the max model tends to $√(2 ln L)/ν$, between 0 and "
+                f"1 (risk at $ln L = {LONGEST:g}$)."
             ),
             source="heuristic",
             box="cor-4-3-as-quoted",
             measured=float(prompts.growing[-1]),
             expected=1 / GROWING,
-            # corrections fall at least like 1/√(ln L), so that the error is at most this multiple of the change
             tolerance=float(abs(prompts.growing[-1] - prompts.growing[long])) / (2**0.5 - 1),
+            reason=(
+                "corrections fall at least like $1/√(ln L)$, so that the error is at most $1/(√2 - 1)$ times the "
+                f"change from $ln L = {LONG:g}$ on"
+            ),
             alternative=Alternative(
                 "a signal strength that does not grow",
                 float(prompts.fixed[min(FIXED)][-1]),

@@ -125,14 +125,15 @@ def _bayes_claim(prompts: Prompts) -> Claim:
     return Claim(
         id="softmax-advantage-one-prompt",
         statement=(
-            f"The mean square error of the best softmax head on {PROMPTS} prompts of {LENGTH} tokens in {DIMENSION} "
-            f"dimensions, in the spiked model at ν = {SNR:g}, is the Bayes risk."
+            f"The mean square error of the best softmax head on {PROMPTS:,} prompts of {LENGTH} tokens in {DIMENSION} "
+            f"dimensions, in the spiked model at $ν = {SNR:g}$, is the Bayes risk."
         ),
         source="derived here",
         box="d26-bayes",
         measured=float(errors["softmax"].mean()),
         expected=prompts.bayes,
         tolerance=comparison_quantile(1) * std_error,
+        reason="99.9 % quantile of one standard normal deviation, times the standard error",
         std_error=std_error,
         alternative=Alternative(
             "the error of the best linear head on the same prompts", float(errors["linear"].mean())
@@ -145,8 +146,8 @@ def _found_claim(prompts: Prompts) -> Claim:
     return Claim(
         id="softmax-advantage-one-prompt-found",
         statement=(
-            f"On most prompts of {LENGTH} tokens in the spiked model at ν = {SNR:g}, the relevant token has more than "
-            "half of the weight of the best softmax head (fraction of the prompts)."
+            f"On most prompts of {LENGTH} tokens in the spiked model at $ν = {SNR:g}$, the relevant token has more "
+            "than half of the weight of the best softmax head (fraction of the prompts)."
         ),
         source="derived here",
         box="d26-bayes",

@@ -116,14 +116,16 @@ def _integrals_claim(integrals: TwoIntegrals) -> Claim:
     return Claim(
         id="softmax-advantage-two-integrals",
         statement=(
-            "The mean posterior probability of the tokens that are not relevant, 1 - E p_ε, equals 1 - E Σp², both "
-            "computed by separate integrals (largest difference, from two tokens to a hundred million)."
+            r"The mean posterior probability of the tokens that are not relevant, $1 - \mathbb{E} p_ε$, equals "
+            r"$1 - \mathbb{E} Σp²$, both computed by separate integrals (largest difference, from two tokens to a "
+            "hundred million)."
         ),
         source="[D26, Prop. 4.2]",
         box="d26-bayes",
         measured=float(np.max(np.abs(integrals.first - integrals.second))),
         expected=0.0,
         tolerance=1e-9,
+        reason="the documented error of the two quadratures, with a reserve",
         relation="≤",
         alternative=Alternative(
             "one of the two integrals has one token more",
@@ -145,6 +147,7 @@ def _half_claim(half: HalfStrength) -> Claim:
         measured=float(np.max(np.abs(half.elementwise / half.bayes_of_half - 1.0))),
         expected=0.0,
         tolerance=1e-8,
+        reason="the documented error of the two quadratures, with a reserve",
         relation="≤",
         alternative=Alternative(
             "the Bayes risk at the full signal strength",

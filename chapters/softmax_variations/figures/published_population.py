@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_variations.fixed_heads import pooled, score_marginals
 from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.other_signals import OtherSignals
-from chapters.softmax_variations.style import DISTINCT
+from chapters.softmax_variations.style import BECAUSE_DISTINCT, DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
@@ -135,7 +135,8 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             box="d26-bayes",
             measured=float((frame["softmax"] / frame["bayes"] - 1.0).abs().max()),
             expected=0.0,
-            tolerance=1e-6,  # the risk is quadratic near its minimum, and slopes are accurate to a few thousandths
+            tolerance=1e-6,
+            reason="the risk is quadratic near its minimum, and slopes are accurate to a few thousandths",
             relation="≤",
             alternative=Alternative(
                 "softplus, which is normalised too", float((frame["softplus"] / frame["bayes"] - 1.0).abs().max())
@@ -152,6 +153,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             measured=float(with_signal[others].sub(with_signal["bayes"], axis=0).min(axis=None)),
             expected=DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≥",
             alternative=Alternative(
                 "the same for softmax", float((with_signal["softmax"] - with_signal["bayes"]).min())
@@ -167,8 +169,9 @@ def _length_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="softmax-advantage-published-length",
         statement=(
-            "Without a signal, the risk of weights that are not normalised exceeds the Bayes risk by E[1/L] - 1/E[L], "
-            "because they can only be 1/E[L] (erf head, prompts of one, two or three tokens)."
+            "Without a signal, the risk of weights that are not normalised exceeds the Bayes risk by "
+            r"$\mathbb{E}[1/L] - 1/\mathbb{E}[L]$, because they can only be $1/\mathbb{E}[L]$ (erf head, prompts of "
+            "one, two or three tokens)."
         ),
         source="[D26, Cor. 4.4]",
         box="one-head-many-lengths",
@@ -192,6 +195,7 @@ def _signals_claim(signals: OtherSignals) -> Claim:
         measured=float(np.max(np.abs(signals.shared / signals.shared_bayes - 1.0))),
         expected=0.0,
         tolerance=1e-6,
+        reason="the documented error of the search for the slope, with a reserve",
         relation="≤",
         alternative=Alternative(
             "the same where the relevant token is the one whose score is near zero",

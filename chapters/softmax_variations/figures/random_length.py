@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_variations.fixed_heads import MEAN_LENGTH, FixedHead
-from chapters.softmax_variations.style import DISTINCT, TITLES
+from chapters.softmax_variations.style import BECAUSE_DISTINCT, DISTINCT, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import MARKERS, WIDE, label
 
@@ -72,7 +72,8 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             box="one-head-many-lengths",
             measured=float(changes[~soft & spiked].max()),
             expected=0.0,
-            tolerance=1e-9,  # error of a quadrature
+            tolerance=1e-9,
+            reason="error of a quadrature",
             relation="≤",
             alternative=Alternative("the same in the max model", float(changes[~soft & ~spiked].max())),
         ),
@@ -87,6 +88,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             measured=float(np.abs(risk - bayes)[soft].max()),
             expected=0.0,
             tolerance=1e-9,
+            reason="error of a quadrature",
             relation="≤",
             alternative=Alternative(
                 "the Bayes risk of the mean length instead", float(np.abs(risk - fixed)[soft].max())
@@ -103,6 +105,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             measured=float(price[~soft & random].min()),
             expected=DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≥",
             alternative=Alternative("the same for softmax", float(price[soft & random].min())),
         ),
@@ -117,6 +120,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             measured=float((risk - np.asarray(unchanged))[~soft & ~spiked & widest].min()),
             expected=DISTINCT,
             tolerance=0.0,
+            reason=BECAUSE_DISTINCT,
             relation="≥",
             alternative=Alternative(
                 "the same for softmax", float((risk - np.asarray(unchanged))[soft & ~spiked & widest].min())

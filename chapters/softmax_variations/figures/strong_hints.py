@@ -29,6 +29,11 @@ from chapters.softmax_variations.strong_signals import (
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
+# The reason for tolerances from two pairs of signals.
+BECAUSE_HALVED = (
+    "risks are their limit formulas times $1 + O(1/ν)$, so that from the weaker pair of signals to the stronger one "
+    "the error at least halves: twice the change of the reading bounds it, to leading order"
+)
 # The limit formulas, as the picture shows them.
 FORMULAS = {
     "softmax": r"$(L-1)\frac{1}{2}\sqrt{\pi/\nu}\,e^{-\nu/4}$",
@@ -74,11 +79,7 @@ def _table(frame: pd.DataFrame) -> Table:
 
 
 def _claims(frame: pd.DataFrame) -> list[Claim]:
-    """Claim exponents, a power, and the factor of hardmax, at L = 2, between the two strongest of three signals.
-
-    Risks are their limit formulas times 1 + O(1/ν). So from the weaker pair of signals to the stronger pair the error
-    at least halves, and twice the difference of the two readings bounds the error of the second, to leading order.
-    """
+    """Claim exponents, a power, and the factor of hardmax, at L = 2, between the two strongest of three signals."""
     short = frame[frame["length"] == 2].pivot(index="snr", columns="activation", values="risk")
     at = [short.loc[short.index[np.argmin(np.abs(short.index - snr))]] for snr in (WEAKER, STRONG, STRONGEST)]
 
@@ -97,17 +98,18 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
     def power(head):
         return twice(lambda a, b: np.log2(b[head] / a[head]))
 
-    between = f"between ν = {STRONG:g} and {STRONGEST:g} at L = 2"
-    names = {"softmax": ("of softmax, the Bayes risk,", "1/4", 0.25), "sigmoid": ("of the best sigmoid", "1/8", 0.125)}
+    between = f"between $ν = {STRONG:g}$ and ${STRONGEST:g}$ at $L = 2$"
+    names = {"softmax": ("of softmax, the Bayes risk,", "ν/4", 0.25), "sigmoid": ("of the best sigmoid", "ν/8", 0.125)}
     exponential = [
         Claim(
             id=f"softmax-advantage-{name}-exponent",
-            statement=f"The risk {whose} falls like e^(-ν·{fraction})/√ν in the spiked model (exponent {between}).",
+            statement=f"The risk {whose} falls like $e^{{-{fraction}}}/√ν$ in the spiked model (exponent {between}).",
             source="[D26, Cor. 4.3]" if name == "softmax" else "derived here",
             box="laws-at-strong-hints",
             measured=exponent(name)[0],
             expected=expected,
             tolerance=exponent(name)[1],
+            reason=BECAUSE_HALVED,
             alternative=Alternative(f"the exponent of {other}", exponent(other)[0]),
         )
         for (name, (whose, fraction, expected)), other in zip(names.items(), ("sigmoid", "softmax"), strict=True)
@@ -117,27 +119,29 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
         Claim(
             id="softmax-advantage-linear-power",
             statement=(
-                f"The risk of linear attention falls like 1/ν in the spiked model (log-log slope {between}, which "
-                "tends to -1)."
+                f"The risk of linear attention falls like $1/ν$ in the spiked model (log-log slope {between}, which "
+                "tends to $-1$)."
             ),
             source="[D26, Cor. 4.3]",
             box="laws-at-strong-hints",
             measured=power("linear")[0],
             expected=-1.0,
             tolerance=power("linear")[1],
+            reason=BECAUSE_HALVED,
             alternative=Alternative("the slope of softmax, which falls exponentially", power("softmax")[0]),
         ),
         Claim(
             id="softmax-advantage-hardmax-price",
             statement=(
-                "The risk of hardmax is 4/π times the Bayes risk at strong signals in the spiked model (ratio "
-                f"extrapolated in 1/ν {between})."
+                "The risk of hardmax is $4/π$ times the Bayes risk at strong signals in the spiked model (ratio "
+                f"extrapolated in $1/ν$ {between})."
             ),
             source="derived here",
             box="laws-at-strong-hints",
             measured=price("hardmax")[0],
             expected=4 / np.pi,
             tolerance=price("hardmax")[1],
+            reason=BECAUSE_HALVED,
             alternative=Alternative("the same for softmax", price("softmax")[0]),
         ),
     ]
@@ -149,22 +153,23 @@ def _constant_claim(linear: StrongLinear) -> Claim:
     return Claim(
         id="softmax-advantage-linear-constant",
         statement=(
-            f"The risk of linear attention in the spiked model tends to L/ν (ν times the risk at L = {length}, "
-            "extrapolated in 1/ν from two strong signals)."
+            f"The risk of linear attention in the spiked model tends to $L/ν$ ($ν$ times the risk at $L = {length}$, "
+            "extrapolated in $1/ν$ from two strong signals)."
         ),
         source="[D26, Cor. 4.3]",
         box="cor-4-3-as-quoted",
         measured=2 * twice - once,
         expected=length,
-        tolerance=abs(twice - once),  # the change by the extrapolation
-        alternative=Alternative("the constant L/(L - 1) that a public review quotes", length / (length - 1)),
+        tolerance=abs(twice - once),
+        reason="the change by the extrapolation",
+        alternative=Alternative("the constant $L/(L - 1)$ that a public review quotes", length / (length - 1)),
     )
 
 
 def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
     """Claim Corollary 4.3 in the spiked model, with its constants, at every length of the table."""
     lengths = constants.lengths
-    span = f"{len(lengths)} lengths from L = {lengths.min()} to {lengths.max()}"
+    span = f"{len(lengths)} lengths from $L = {lengths.min()}$ to ${lengths.max()}$"
 
     def worst(readings, limits):
         """Return the largest relative error of the second readings, and twice their change from the first."""
@@ -177,35 +182,39 @@ def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
         Claim(
             id="softmax-advantage-corollary-4-3-linear",
             statement=(
-                "Corollary 4.3 with its constant: the risk of linear attention in the spiked model tends to L/ν at "
-                f"each of {span} (largest relative distance, extrapolated in 1/ν)."
+                "Corollary 4.3 with its constant: the risk of linear attention in the spiked model tends to $L/ν$ at "
+                f"each of {span} (largest relative distance, extrapolated in $1/ν$)."
             ),
             source="[D26, Cor. 4.3]",
             box="cor-4-3-as-quoted",
             measured=linear,
             expected=0.0,
             tolerance=linear_error,
+            reason=BECAUSE_HALVED,
             relation="≤",
             alternative=Alternative(
-                "the constant L/(L - 1) that a public review quotes",
+                "the constant $L/(L - 1)$ that a public review quotes",
                 worst(constants.linear, lengths / (lengths - 1))[0],
             ),
         ),
         Claim(
             id="softmax-advantage-corollary-4-3-softmax",
             statement=(
-                "Corollary 4.3 with its constant: the risk of softmax in the spiked model tends to ½(L-1)√(π/ν) "
-                f"e^(-ν/4) at each of {span} (largest relative distance, extrapolated in 1/ν)."
+                "Corollary 4.3 with its constant: the risk of softmax in the spiked model tends to "
+                f"$½(L - 1)√(π/ν) e^{{-ν/4}}$ at each of {span} (largest relative distance, extrapolated in $1/ν$)."
             ),
             source="[D26, Cor. 4.3]",
             box="laws-at-strong-hints",
             measured=softmax,
             expected=0.0,
-            # the remainder of the expansion of the risk in 1/ν after the extrapolation, and third tokens
             tolerance=largest_softmax_error(lengths),
+            reason=(
+                "the remainder of the expansion of the risk in $1/ν$ after the extrapolation, and third tokens that "
+                "are as close as the first two"
+            ),
             relation="≤",
             alternative=Alternative(
-                "the constant of hardmax, 4/π times as large", worst(constants.softmax, 2 * (lengths - 1) / np.pi)[0]
+                "the constant of hardmax, $4/π$ times as large", worst(constants.softmax, 2 * (lengths - 1) / np.pi)[0]
             ),
         ),
     )

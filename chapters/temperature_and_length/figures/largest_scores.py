@@ -142,7 +142,7 @@ def _sum_claim(parts: Sequence[Parts]) -> Claim:
         "temperature-parts",
         (
             f"The parts of the mean participation by score add up to the mean participation, for {len(parts)} sizes of "
-            f"the scores at ln L = {LOG_LENGTH:g} (measured: the largest relative deviation)."
+            f"the scores at $ln L = {LOG_LENGTH:g}$ (measured: the largest relative deviation)."
         ),
         abs(worst.sum / worst.whole - 1),
         0.0,
@@ -151,7 +151,7 @@ def _sum_claim(parts: Sequence[Parts]) -> Claim:
         source="derived here",
         box="rare-prompts",
         alternative=Alternative(
-            f"weights that can exceed 1, with the mean e^{{τ²}}/L, at c = {largest.ratio:g}",
+            f"weights that can exceed 1, with the mean $e^{{τ²}}/L$, at $c = {largest.ratio:g}$",
             float(abs(np.expm1(without))),
         ),
     )
@@ -163,16 +163,17 @@ def _cap_claim(parts: Sequence[Parts]) -> Claim:
     return Claim.equal(
         "temperature-cap",
         (
-            f"At c = {largest.ratio:g} the mean participation comes from tokens whose score just suffices to dominate "
-            f"their prompt: at ln L = {LOG_LENGTH:g} the score with the largest part, over √(2 ln L), is (1 + c²)/2c."
+            f"At $c = {largest.ratio:g}$ the mean participation comes from tokens whose score just suffices to "
+            f"dominate their prompt: at $ln L = {LOG_LENGTH:g}$ the score with the largest part, over $√(2 ln L)$, is "
+            "$(1 + c²)/2c$."
         ),
         largest.top,
         capped(largest.ratio),
         within=5 / (2 * largest.ratio * LOG_LENGTH),
-        because="the maximum is rounded over five factors of e in the weight; one is 1/(2c ln L) in the score",
+        because="the maximum is rounded over five factors of $e$ in the weight; one is $1/(2c ln L)$ in the score",
         source="heuristic",
         box="rare-prompts",
-        alternative=Alternative("weights can exceed 1, and the maximum is at 2c", 2 * largest.ratio),
+        alternative=Alternative("weights can exceed 1, and the maximum is at $2c$", 2 * largest.ratio),
     )
 
 

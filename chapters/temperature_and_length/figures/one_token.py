@@ -67,15 +67,15 @@ def _bounded_claim(frame: pd.DataFrame) -> Claim:
     return Claim.at_least(
         "temperature-needle-bounded",
         (
-            "With scores times ln L a relevant token far enough above bounded other scores gets nearly all the weight "
-            f"(measured: its mean weight at ln L = {log_length:g})."
+            "With scores times $ln L$ a relevant token far enough above bounded other scores gets nearly all the "
+            f"weight (measured: its mean weight at $ln L = {log_length:g}$)."
         ),
         weight,
         0.99,
-        because="the limit is 1; with √(ln L) it is 0",
+        because="the limit is 1; with $√(ln L)$ it is 0",
         source="derived here",
         box="bounded-needle",
-        alternative=Alternative("scores times √(ln L)", _last(frame, UNIFORM, ROOT)[1]),
+        alternative=Alternative("scores times $√(ln L)$", _last(frame, UNIFORM, ROOT)[1]),
     )
 
 
@@ -86,7 +86,7 @@ def _normal_claim(frame: pd.DataFrame) -> Claim:
         "temperature-needle-normal",
         (
             "Among normal scores a token of fixed score loses nearly all its weight on long prompts, even with scores "
-            f"times ln L (measured: its mean weight at ln L = {log_length:g})."
+            f"times $ln L$ (measured: its mean weight at $ln L = {log_length:g}$)."
         ),
         weight,
         0.01,

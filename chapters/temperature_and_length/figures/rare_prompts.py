@@ -81,9 +81,9 @@ def _carried_claim(carried: Sequence[Contributions], small: Contributions) -> Cl
     return Claim.at_most(
         "temperature-rare",
         (
-            f"At c = {longest.ratio:g} and ln L = {longest.log_length:g}, the {100 * RARE:g} % of the prompts with the "
-            "largest scores carry nearly all of the mean participation (measured: the part of the mean in all other "
-            "prompts)."
+            f"At $c = {longest.ratio:g}$ and $ln L = {longest.log_length:g}$, the {100 * RARE:g} % of the prompts with "
+            "the largest scores carry nearly all of the mean participation (measured: the part of the mean in all "
+            "other prompts)."
         ),
         longest.of_other_prompts,
         0.01,
@@ -91,7 +91,7 @@ def _carried_claim(carried: Sequence[Contributions], small: Contributions) -> Cl
         source="derived here",
         box="rare-prompts",
         alternative=Alternative(
-            f"scores of size c = {small.ratio:g}, where mean and typical participation agree", small.of_other_prompts
+            f"scores of size $c = {small.ratio:g}$, where mean and typical participation agree", small.of_other_prompts
         ),
     )
 
@@ -103,20 +103,20 @@ def _slope_claim(average: str, normal: Curves) -> Claim:
     step = float(np.diff(log_lengths)[0])
     slopes = {name: float(-np.diff(np.log(getattr(curve, name)[-2:]))[0]) / step for name in COLOURS}
     formula, exponent = {
-        "mean": ("(1 - c²)²/4c²", float(mean_exponent(ratio))),
-        "typical": ("2(1 - c)²", float(typical_exponent(ratio))),
+        "mean": ("$(1 - c²)²/4c²$", float(mean_exponent(ratio))),
+        "typical": ("$2(1 - c)²$", float(typical_exponent(ratio))),
     }[average]
     other = next(name for name in COLOURS if name != average)
     return Claim.equal(
         f"temperature-{average}-exponent",
         (
-            f"At c = {ratio:.2g} the {average} participation falls like the power {formula} of 1/L (measured: the "
-            f"slope between ln L = {log_lengths[0]:.4g} and {log_lengths[1]:.4g})."
+            f"At $c = {ratio:.2g}$ the {average} participation falls like the power {formula} of $1/L$ (measured: the "
+            f"slope between $ln L = {log_lengths[0]:.4g}$ and ${log_lengths[1]:.4g}$)."
         ),
         float(slopes[average]),
         exponent,
         within=float(1 / log_lengths[0]),
-        because="the next factor is a power of ln L of order at most 1, which changes the slope by at most 1/ln L",
+        because="the next factor is a power of $ln L$ of order at most 1, which changes the slope by at most $1/ln L$",
         source="heuristic",
         box="rare-prompts",
         alternative=Alternative(f"the slope of the {other} participation", float(slopes[other])),

@@ -111,14 +111,14 @@ def _simulated_claim(simulated: Sequence[Comparison]) -> Claim:
         0.0,
         within=student_quantile(len(simulated), fewest),
         because=(
-            f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's t distribution, for standard "
-            f"errors from at least {fewest} prompts"
+            f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's $t$ distribution, for "
+            f"standard errors from at least {fewest:,} prompts"
         ),
         source="derived here",
         box="typical-participation",
         comparisons=len(simulated),
         alternative=Alternative(
-            "the limit for long prompts, e^{τ²}/L or 1 if that is larger than 1",
+            "the limit for long prompts, $e^{τ²}/L$ or 1 if that is larger than 1",
             worst(lambda case: np.exp(min(case.tau**2 - case.log_length, 0.0))),
         ),
     )
@@ -135,14 +135,14 @@ def _root_claim(normal: Curves) -> Claim:
     return Claim.equal(
         "temperature-root-logarithm",
         (
-            f"For normal scores times √(ln L), at c = {curve.ratios[-1]:.2g}, the mean participation is its limiting "
-            "power of the length times (ln L)^(-1/2) (measured: the exponent of ln L, from the exact values at ln L = "
-            f"{log_lengths[0]:.4g} and {log_lengths[1]:.4g})."
+            f"For normal scores times $√(ln L)$, at $c = {curve.ratios[-1]:.2g}$, the mean participation is its "
+            "limiting power of the length times $(ln L)^{-1/2}$ (measured: the exponent of $ln L$, from the exact "
+            f"values at $ln L = {log_lengths[0]:.4g}$ and ${log_lengths[1]:.4g}$)."
         ),
         float(np.diff(remainder)[0] / step),
         -0.5,
         within=2 * float(next_term),
-        because="twice what the next term of the expansion, of relative order 1/ln L, adds to the exponent",
+        because="twice what the next term of the expansion, of relative order $1/ln L$, adds to the exponent",
         source="heuristic",
         box="three-scalings",
         alternative=Alternative("a constant times a power of the length", 0.0),
@@ -157,13 +157,13 @@ def _frozen_claim(normal: Curves, uniform: Curves) -> Claim:
     return Claim.equal(
         "temperature-frozen",
         (
-            f"Normal scores times ln L freeze: at ln L = {log_length:.4g}, where c = {ratio:.3g}, the mean "
-            "participation is close to its limit 1 - 1/c."
+            f"Normal scores times $ln L$ freeze: at $ln L = {log_length:.4g}$, where $c = {ratio:.3g}$, the mean "
+            "participation is close to its limit $1 - 1/c$."
         ),
         float(end.mean[-1]),
         float(frozen(ratio)),
         within=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
-        because="twice the relative distance of the largest of L standard normals from √(2 ln L)",
+        because="twice the relative distance of the largest of $L$ standard normals from $√(2 ln L)$",
         source="heuristic",
         box="three-scalings",
         alternative=Alternative("uniform scores of the same standard deviation and scaling", float(np.exp(other))),
@@ -182,14 +182,14 @@ def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
     return Claim.at_most(
         "temperature-bounded",
         (
-            "Uniform scores on [-a, a] with a proportional to ln L do not freeze: from ln L = "
-            f"{curve.log_lengths[beyond][0]:.4g} on, their mean participation is a coth(a)/L (measured: the largest "
-            "relative deviation)."
+            "Uniform scores on $[-a, a]$ with $a$ proportional to $ln L$ do not freeze: from "
+            f"$ln L = {curve.log_lengths[beyond][0]:.4g}$ on, their mean participation is "
+            r"$a \operatorname{coth}(a)/L$ (measured: the largest relative deviation)."
         ),
         float(np.max(np.abs(curve.mean[beyond] / limit - 1))),
         0.0,
         within=1e-9,
-        because="corrections are of relative order a/L, which is negligible here; the rest is quadrature error",
+        because="corrections are of relative order $a/L$, which is negligible here; the rest is quadrature error",
         source="derived here",
         box="bounded-scores",
         alternative=Alternative(

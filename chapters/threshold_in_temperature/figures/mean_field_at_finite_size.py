@@ -85,8 +85,8 @@ def _gap_claim(size: Size, curves: Curves) -> Claim:
     gap = np.abs(curves.weight - curves.limit_weight)
     return Claim.at_least(
         "threshold-in-temperature-gap",
-        f"At d = {size.dimension} and L = {size.length} the exact mean weight of the relevant token differs from the "
-        "mean-field limit by more than a quarter at some overlap (measured: the largest difference).",
+        f"At $d = {size.dimension:,}$ and $L = {size.length:,}$ the exact mean weight of the relevant token differs "
+        "from the mean-field limit by more than a quarter at some overlap (measured: the largest difference).",
         float(gap.max()),
         0.25,
         because="a quarter of the whole range is what the text calls far",

@@ -61,12 +61,12 @@ def _cold_claim(phases: TwoPhases) -> Claim:
     return Claim.equal(
         "threshold-in-temperature-cold",
         f"At {COLD:g} times the freezing temperature the signal strength at which the relevant token has the mean "
-        f"weight ½ grows like 2 ln L (slope in 2 ln L from L = {power_of_ten(phases.decades[0])} to "
-        f"{power_of_ten(phases.decades[1])}).",
+        f"weight ½ grows like $2 ln L$ (slope in $2 ln L$ from $L = {power_of_ten(phases.decades[0])}$ to "
+        f"${power_of_ten(phases.decades[1])}$).",
         float(np.ptp(2.0 * lengths * phases.cold)) / grown,
         1.0,
         within=2.0 * float(np.ptp(np.log(lengths))) / grown,
-        because="twice the change of ln ln L, by which the squared largest of L normal scores is below 2 ln L",
+        because="twice the change of $ln ln L$, by which the squared largest of $L$ normal scores is below $2 ln L$",
         source="[Do25]",
         box="limit-in-temperature",
         alternative=Alternative(
@@ -85,7 +85,7 @@ def _hot_claim(phases: TwoPhases) -> Claim:
     return Claim.equal(
         "threshold-in-temperature-hot",
         f"At {HOT:g} times the freezing temperature the signal strength at which the relevant token has the mean "
-        f"weight ½, in units of 2 ln L, is that of the limit (L = {power_of_ten(decade)}).",
+        f"weight ½, in units of $2 ln L$, is that of the limit ($L = {power_of_ten(decade)}$).",
         phases.hot,
         psi**2,
         within=2.0 * psi * float(correction),

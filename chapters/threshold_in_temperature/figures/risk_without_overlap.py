@@ -45,12 +45,12 @@ def _claim(others: OtherTokens) -> Claim:
     return Claim.equal(
         "threshold-in-temperature-others",
         "Below freezing the other tokens add their participation to the risk of a head that has not found the relevant "
-        f"token (E Σp² over the other tokens at {others.temperature:.3g} times the freezing temperature and ln L = "
-        f"{others.log_lengths[1]:g}).",
+        rf"token ($\mathbb{{E}} Σp²$ over the other tokens at {others.temperature:.3g} times the freezing temperature "
+        f"and $ln L = {others.log_lengths[1]:g}$).",
         float(longer),
         others.limit,
         within=float(abs(longer - shorter) / shrinks),
-        because="corrections fall at least like 1/√(ln L), so that the error at the longer length is at most this",
+        because="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
         source="heuristic",
         box="risk-in-temperature",
         alternative=Alternative("the mean-field formula of the risk, without a term for the other tokens", 0.0),

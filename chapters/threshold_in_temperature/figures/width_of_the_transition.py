@@ -54,12 +54,12 @@ def _claim(curve: Widths, variance: float) -> Claim:
     return Claim.equal(
         f"threshold-in-temperature-width-{name}",
         f"At {curve.temperature:g} times the freezing temperature the transition is as wide as the distribution of the "
-        f"relevant token's score (distance between the amplitudes √ν with the mean weights {LOW:g} and {HIGH:g}, "
-        f"L = {power_of_ten(decade)}).",
+        f"relevant token's score (distance between the amplitudes $√ν$ with the mean weights {LOW:g} and {HIGH:g}, "
+        f"$L = {power_of_ten(decade)}$).",
         float(curve.exact[-1]),
         curve.limit,
         within=curve.limit * relative_correction(decade, curve.temperature, variance),
-        because="the first-order effect of the other fluctuations, which add to the variance and fall like 1/ln L",
+        because="the first-order effect of the other fluctuations, which add to the variance and fall like $1/ln L$",
         source="derived here",
         box="step-in-temperature",
         alternative=Alternative("the width of the mean-field formula", float(curve.mean_field[-1])),

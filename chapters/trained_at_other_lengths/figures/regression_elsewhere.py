@@ -98,8 +98,8 @@ def _factor_claim(risks: Risks) -> Claim:
     return Claim.equal(
         "temperature-best-factor",
         (
-            f"The best factor on the scores of a regression head trained on {risks.trained} tokens tends to 1/(bu) for "
-            f"long prompts (measured: the best factor at {risks.used[-1]:,} tokens)."
+            f"The best factor on the scores of a regression head trained on {risks.trained:,} tokens tends to $1/(bu)$ "
+            f"for long prompts (measured: the best factor at {risks.used[-1]:,} tokens)."
         ),
         float(risks.factor[-1]),
         risks.infinite_factor,
@@ -110,7 +110,7 @@ def _factor_claim(risks: Risks) -> Claim:
         ),
         source="derived here",
         box="best-factor",
-        alternative=Alternative("√(ln L'/ln L)", float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))),
+        alternative=Alternative("$√(ln L'/ln L)$", float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))),
     )
 
 
@@ -123,23 +123,23 @@ def _price_claim(risks: Risks) -> Claim | WithheldClaim:
     claim = Claim.at_least(
         "temperature-scaling-costs",
         (
-            f"On {risks.used[-1]:,} tokens, a regression head trained on {risks.trained} has a larger risk with scores "
-            "times √(ln L'/ln L) than with unchanged scores (measured: the ratio of the two risks)."
+            f"On {risks.used[-1]:,} tokens, a regression head trained on {risks.trained:,} has a larger risk with "
+            "scores times $√(ln L'/ln L)$ than with unchanged scores (measured: the ratio of the two risks)."
         ),
         price(risks.scaled[POWERS[ROOT]]),
         1.0,
         because="at 1 the two risks are equal",
         source="derived here",
         box="best-factor",
-        alternative=Alternative("the best factor in place of √(ln L'/ln L)", price(risks.best_scaled)),
+        alternative=Alternative("the best factor in place of $√(ln L'/ln L)$", price(risks.best_scaled)),
     )
     # on infinite prompts the risk of a factor s is proportional to (1 - s b u)²
     root = float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))
     if risks.infinite_factor * (1 + risks.retrained[-1] / risks.unchanged[-1]) < (1 + root) / 2:
         return claim
     return claim.withheld(
-        f"for long prompts the best factor, 1/(bu) = {risks.infinite_factor:.3g}, is nearer to √(ln L'/ln L) = "
-        f"{root:.3g} than to 1, so that unchanged scores may cost more"
+        f"for long prompts the best factor, $1/(bu) = {risks.infinite_factor:.3g}$, is nearer to "
+        f"$√(ln L'/ln L) = {root:.3g}$ than to 1, so that unchanged scores may cost more"
     )
 
 

@@ -78,8 +78,8 @@ def _bayes_claim(risks: Risks) -> Claim:
     return Claim.equal(
         "temperature-softmax-keeps",
         (
-            f"A softmax head trained on prompts of {risks.trained} tokens has the Bayes risk on prompts of "
-            f"{risks.used.min()} to {risks.used.max():,} tokens (measured: the largest relative excess)."
+            f"A softmax head trained on prompts of {risks.trained:,} tokens has the Bayes risk on prompts of "
+            f"{risks.used.min():,} to {risks.used.max():,} tokens (measured: the largest relative excess)."
         ),
         worst(risks.unchanged[SOFTMAX]),
         0.0,
@@ -87,7 +87,7 @@ def _bayes_claim(risks: Risks) -> Claim:
         because="two quadratures, each with a relative error of about 10⁻⁹",
         source="derived here",
         box="length-free-softmax",
-        alternative=Alternative("the same head with scores times ln L'/ln L", worst(risks.scaled[FULL_POWER])),
+        alternative=Alternative("the same head with scores times $ln L'/ln L$", worst(risks.scaled[FULL_POWER])),
     )
 
 
@@ -99,7 +99,7 @@ def _proportion_claim(risks: Risks) -> Claim:
     return Claim.equal(
         "temperature-sigmoid-loses",
         (
-            f"The risk of a sigmoid trained on prompts of {risks.trained} tokens is affine in the length of use "
+            f"The risk of a sigmoid trained on prompts of {risks.trained:,} tokens is affine in the length of use "
             f"(measured: its risk at {used[-1]:,} tokens over the value on the line through the two shortest lengths)."
         ),
         float(risk[-1] / line),
@@ -122,7 +122,7 @@ def _drawn_claim(every: Sequence[Trial]) -> Claim:
     def worst(expected) -> float:
         return max(abs(trial.drawn - expected(trial)) / trial.std_error for trial in trials)
 
-    left_out = f"; left out are {len(every) - len(trials)} risks too small for {every[0].prompts} prompts"
+    left_out = f"; left out are {len(every) - len(trials)} risks too small for {every[0].prompts:,} prompts"
     left_out = left_out if len(trials) < len(every) else ""
     pairs, heads = ({key(trial) for trial in trials} for key in (attrgetter("trained", "used"), attrgetter("head")))
     return Claim.consistent(

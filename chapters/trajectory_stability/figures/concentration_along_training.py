@@ -80,7 +80,7 @@ def _rate_claim(light: Rates, missing: Mapping[str, np.ndarray]) -> Claim | With
         id="trajectory-stability-rate",
         statement=(
             f"For {len(light)} sub-Gaussian tasks, at the start, half-way and at the end of training, the mean squared "
-            "error of the gradient falls like 1/L (measured: the largest distance of an exponent from 1, in standard "
+            "error of the gradient falls like $1/L$ (measured: the largest distance of an exponent from 1, in standard "
             "errors)."
         ),
         source="[BB26, Thm 4.3]",
@@ -90,11 +90,11 @@ def _rate_claim(light: Rates, missing: Mapping[str, np.ndarray]) -> Claim | With
         tolerance=comparison_quantile(len(rates)) + bias,
         reason=(
             f"99.9 % quantile of the largest of {len(rates)} standard normal deviations, and {ALLOWED_ORDERS} times "
-            "the effect of the first power of (d + 2)/L that the fit leaves out"
+            "the effect of the first power of $(d + 2)/L$ that the fit leaves out"
         ),
         relation="≤",
         comparisons=len(rates),
-        alternative=Alternative("it falls like L^{-1/2}", worst(0.5)),
+        alternative=Alternative("it falls like $L^{-1/2}$", worst(0.5)),
     )
     if tells_apart(np.full(len(rates), 0.5), std_errors, claim.tolerance):
         return claim
@@ -109,8 +109,8 @@ def _norm_claim(light: Norms) -> Claim:
     return Claim(
         id="trajectory-stability-norm",
         statement=(
-            "At all checkpoints of the sub-Gaussian tasks H² is below ½, where averages over queries fall like the "
-            "error at one query (measured: the largest H²)."
+            "At all checkpoints of the sub-Gaussian tasks $H²$ is below ½, where averages over queries fall like the "
+            "error at one query (measured: the largest $H²$)."
         ),
         source="measured here",
         measured=max(float(norms.max()) for norms in light.values()),
@@ -118,7 +118,7 @@ def _norm_claim(light: Norms) -> Claim:
         tolerance=0.0,
         reason="the condition of the theory",
         relation="≤",
-        alternative=Alternative("training has a balanced start, and ends at H² = d^{-1/2}", DIMENSION**-0.5),
+        alternative=Alternative("training has a balanced start, and ends at $H² = d^{-1/2}$", DIMENSION**-0.5),
     )
 
 
@@ -130,7 +130,7 @@ def _control_claim(control: list[Rate]) -> Claim:
         id="trajectory-stability-control",
         statement=(
             "Laplace tokens tilted beyond half their pole are not sub-Gaussian, and the error of their gradient falls "
-            "more slowly than 1/L, by more than chance, at every checkpoint (measured: the largest of the three "
+            "more slowly than $1/L$, by more than chance, at every checkpoint (measured: the largest of the three "
             "exponents)."
         ),
         source="derived here",
@@ -141,7 +141,7 @@ def _control_claim(control: list[Rate]) -> Claim:
         reason=f"1 less the 99.9 % quantile of {len(control)} standard normal deviations, times the standard error",
         relation="≤",
         std_error=steepest.std_error,
-        alternative=Alternative("it falls like 1/L, as for the sub-Gaussian tasks", 1.0),
+        alternative=Alternative("it falls like $1/L$, as for the sub-Gaussian tasks", 1.0),
     )
 
 

@@ -66,8 +66,9 @@ def _tilt_claim(flows: BalancedFlows) -> Claim:
     return Claim(
         id="trajectory-stability-balanced-tilt",
         statement=(
-            "From a balanced start the infinite flow passes heads with H² above ½, where the mean error of long "
-            "prompts falls more slowly than 1/L, although it ends at a head with H² below ½ (measured: the largest H²)."
+            "From a balanced start the infinite flow passes heads with $H²$ above ½, where the mean error of long "
+            "prompts falls more slowly than $1/L$, although it ends at a head with $H²$ below ½ (measured: the largest "
+            "$H²$)."
         ),
         source="derived here",
         box="tilts-on-the-way",
@@ -76,7 +77,7 @@ def _tilt_claim(flows: BalancedFlows) -> Claim:
         tolerance=0.0,
         reason="the critical value of the theory",
         relation="≥",
-        alternative=Alternative("H² is largest at the end, at (A*, b*)", flows.limit_tilt),
+        alternative=Alternative("$H²$ is largest at the end, at $(A*, b*)$", flows.limit_tilt),
     )
 
 
@@ -90,19 +91,19 @@ def _rate_claim(flows: BalancedFlows) -> Claim:
     return Claim(
         id="trajectory-stability-passage-rate",
         statement=(
-            "Where H² is largest, the heuristic exponent β(H) of the gradient's gap differs from 1, the exponent at "
-            f"the end, by more than two powers of ln L would change a slope near ln L = {np.mean(LONG):g} (measured: "
-            "β(H))."
+            "Where $H²$ is largest, the heuristic exponent $β(H)$ of the gradient's gap differs from 1, the exponent "
+            f"at the end, by more than two powers of $ln L$ would change a slope near $ln L = {np.mean(LONG):g}$ "
+            "(measured: $β(H)$)."
         ),
         source="heuristic",
         box="tilts-on-the-way",
         measured=_heuristic_rate(float(flows.tilts.max())),
         expected=1 - 2 / float(np.mean(LONG)),
         tolerance=0.0,
-        reason="two powers of ln L, as in the bound of Proposition 3.4",
+        reason="two powers of $ln L$, as in the bound of Proposition 3.4",
         relation="≤",
         alternative=Alternative(
-            "it is β(H) at (A*, b*), where the infinite flow ends", _heuristic_rate(flows.limit_tilt)
+            "it is $β(H)$ at $(A*, b*)$, where the infinite flow ends", _heuristic_rate(flows.limit_tilt)
         ),
     )
 
@@ -113,16 +114,16 @@ def _passage_claim(flows: BalancedFlows) -> Claim:
     return Claim(
         id="trajectory-stability-passage",
         statement=(
-            "Where H² is largest, the gap of the exact gradients falls like L^(-β(H)), up to logarithms (measured: its "
-            f"exponent near ln L = {middle:g})."
+            "Where $H²$ is largest, the gap of the exact gradients falls like $L^{-β(H)}$, up to logarithms (measured: "
+            f"its exponent near $ln L = {middle:g}$)."
         ),
         source="derived here",
         box="tilts-on-the-way",
         measured=flows.peak_exponent,
         expected=_heuristic_rate(float(flows.tilts.max())),
         tolerance=2 / middle,
-        reason="two powers of ln L, as in the bound of Proposition 3.4, change the exponent by this much",
-        alternative=Alternative("it is the exponent at (A*, b*), where the infinite flow ends", flows.limit_exponent),
+        reason="two powers of $ln L$, as in the bound of Proposition 3.4, change the exponent by this much",
+        alternative=Alternative("it is the exponent at $(A*, b*)$, where the infinite flow ends", flows.limit_exponent),
     )
 
 
@@ -133,9 +134,9 @@ def _opening_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
     claim = Claim(
         id="trajectory-stability-opening",
         statement=(
-            f"While H² is above ½, the distance of the flow on prompts of L = 10^{flows.decades[-1]} tokens from the "
-            "infinite flow grows by at least two decades (measured: the factor, between recorded times with H² above "
-            "½, which underestimates it)."
+            f"While $H²$ is above ½, the distance of the flow on prompts of $L = 10^{{{flows.decades[-1]}}}$ tokens "
+            "from the infinite flow grows by at least two decades (measured: the factor, between recorded times with "
+            "$H²$ above ½, which underestimates it)."
         ),
         source="measured here",
         box="tilts-on-the-way",
@@ -145,14 +146,14 @@ def _opening_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
         reason="two decades",
         relation="≥",
         alternative=Alternative(
-            "it grows as it does after H² has fallen below ½",
+            "it grows as it does after $H²$ has fallen below ½",
             float(np.max(flows.distances[:, -1] / flows.distances[:, last])),
         ),
     )
     if flows.decades[-1] >= LONG_ENOUGH:
         return claim
     return claim.withheld(
-        f"the factor grows with the length of the prompt, and two decades are known from L = 10^{LONG_ENOUGH} on"
+        f"the factor grows with the length of the prompt, and two decades are known from $L = 10^{{{LONG_ENOUGH}}}$ on"
     )
 
 
@@ -164,23 +165,23 @@ def _risk_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
     claim = Claim(
         id="trajectory-stability-balanced-risk",
         statement=(
-            "For normal tasks and a balanced start, the risk at the end of training on prompts of L tokens falls to "
-            f"that of the infinite flow, from L = 10^{flows.decades[0]} to 10^{flows.decades[-1]} at least like "
-            "L^(-1/2) (measured: the ratio of the risk at the longest prompts to such a decay)."
+            "For normal tasks and a balanced start, the risk at the end of training on prompts of $L$ tokens falls to "
+            f"that of the infinite flow, from $L = 10^{{{flows.decades[0]}}}$ to $10^{{{flows.decades[-1]}}}$ at least "
+            "like $L^{-1/2}$ (measured: the ratio of the risk at the longest prompts to such a decay)."
         ),
         source="[BB26, Thm 4.3]",
         box="bb26-thm-4-3",
         measured=float(unit * ends[-1] / ends[0]),
         expected=1.0,
         tolerance=0.0,
-        reason="the ratio of an exact decay like L^(-1/2)",
+        reason="the ratio of an exact decay like $L^{-1/2}$",
         relation="≤",
         alternative=Alternative("the risk falls like the distance of the parameters", distance),
     )
     if distance > 1:
         return claim
     return claim.withheld(
-        "between these lengths the distance of the parameters falls like L^(-1/2), too, so that a fall of the risk "
+        "between these lengths the distance of the parameters falls like $L^{-1/2}$, too, so that a fall of the risk "
         "does not tell it from the distance"
     )
 

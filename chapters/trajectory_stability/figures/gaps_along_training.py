@@ -76,7 +76,7 @@ def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FiniteP
         id="trajectory-stability-gap",
         statement=(
             f"For {len(light)} sub-Gaussian tasks, the largest distance over training time between the parameters of "
-            "finite and infinite prompts falls at least like L^{-1/2} (measured: ½ less the exponent, in standard "
+            "finite and infinite prompts falls at least like $L^{-1/2}$ (measured: ½ less the exponent, in standard "
             "errors, for the task that is slowest in this unit)."
         ),
         source="[BB26, Thm 4.3]",

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import listing
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, sequence
@@ -78,13 +79,13 @@ def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
         at = [envelope.step_at(unit) for unit in UNITS]
         ratio = max(ratio, float(np.max(envelope.distance[at] / envelope.bound[at])))
         apart = max(apart, float(np.max(envelope.from_zero[at, None] / envelope.bound[at])))
-    units = ", ".join(f"{unit:g}" for unit in UNITS)
+    units = listing(f"{unit:g}" for unit in UNITS)
     return Claim(
         id="trajectory-stability-envelope",
         statement=(
-            f"When βt reaches {units}, the distance between the two trajectories is below g(L) t e^{{βt}}, with β the "
-            "curvature of R_∞ between them (measured: the largest ratio of distance to envelope, over tasks and "
-            "lengths)."
+            f"When $βt$ reaches {units}, the distance between the two trajectories is below $g(L) t e^{{βt}}$, with "
+            "$β$ the curvature of $R_∞$ between them (measured: the largest ratio of distance to envelope, over tasks "
+            "and lengths)."
         ),
         source="[BB26, Lemma D.1]",
         box="bb26-lemma-d-1",

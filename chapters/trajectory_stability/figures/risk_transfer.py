@@ -81,9 +81,9 @@ def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
     return Claim(
         id="trajectory-stability-risk",
         statement=(
-            f"For {len(excess)} sub-Gaussian tasks, the excess of training on prompts of L tokens over the risk of "
-            f"infinite prompts falls from L = {lengths[0]} to {lengths[-1]} at least like L^{{-1/2}} (measured: the "
-            "largest ratio of the excess at the longest prompts to such a decay)."
+            f"For {len(excess)} sub-Gaussian tasks, the excess of training on prompts of $L$ tokens over the risk of "
+            f"infinite prompts falls from $L = {lengths[0]:,}$ to ${lengths[-1]:,}$ at least like $L^{{-1/2}}$ "
+            "(measured: the largest ratio of the excess at the longest prompts to such a decay)."
         ),
         source="[BB26, Thm 4.3]",
         box="bb26-thm-4-3",

@@ -92,7 +92,8 @@ def _normal_claim(normal: dict[float, float], heavy: dict[float, float]) -> Clai
         id="trajectory-stability-task-scale",
         statement=(
             "With one scale per task the bound averaged over normal tasks tends to zero, although no single scale "
-            f"serves them all (measured: (ln L)⁴ E L^(-1/σ_w²) at ln L = {LONG:g}, relative to its value at ln L = 1)."
+            rf"serves them all (measured: $(ln L)⁴ \mathbb{{E}} L^{{-1/σ_w²}}$ at $ln L = {LONG:,g}$, relative to its "
+            "value at $ln L = 1$)."
         ),
         source="[BB26, Assumption 4.2]",
         box="task-wise-scale",
@@ -102,7 +103,7 @@ def _normal_claim(normal: dict[float, float], heavy: dict[float, float]) -> Clai
         reason="it has fallen below its first value, although the logarithm raises it by some hundreds at first",
         relation="≤",
         alternative=Alternative(
-            f"tasks have a Student distribution, n = {HEAVY}, with the same covariance", left(heavy)
+            f"tasks have a Student distribution, $n = {HEAVY}$, with the same covariance", left(heavy)
         ),
     )
 
@@ -116,8 +117,8 @@ def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Cla
     return Claim(
         id="trajectory-stability-heavy-tasks",
         statement=(
-            f"Averaged over Student tasks with n = {HEAVY} degrees of freedom, the bound grows like (ln L)^(4 - n/2) "
-            f"(measured: its power of ln L near ln L = {ENDS[1]:g})."
+            f"Averaged over Student tasks with $n = {HEAVY}$ degrees of freedom, the bound grows like "
+            f"$(ln L)^{{4 - n/2}}$ (measured: its power of $ln L$ near $ln L = {ENDS[1]:,g}$)."
         ),
         source="derived here",
         box="task-wise-scale",

@@ -59,8 +59,8 @@ def _curvature_claim(curvature: CentredCurvature) -> Claim:
     """Claim that the error of a centred head grows from zero keys on, at the rate of the formula."""
     return Claim.equal(
         "which-kernel-centred-curvature",
-        f"At L = {curvature.length} the coefficient of ω² in the error of a centred head is that of the formula, and "
-        "positive.",
+        f"At $L = {curvature.length:,}$ the coefficient of $ω²$ in the error of a centred head is that of the formula, "
+        "and positive.",
         curvature.measured,
         curvature.predicted,
         within=curvature.uncertainty,
@@ -76,7 +76,7 @@ def _repair_claim(head: CentredHead) -> Claim:
     single, centred, pair = (float(errors.min()) for errors in (head.plain, head.centred, head.pair))
     return Claim.at_least(
         "which-kernel-centred-share",
-        f"At L = {head.length} the best centred head has at least nine tenths of the pair's gain over one softmax "
+        f"At $L = {head.length:,}$ the best centred head has at least nine tenths of the pair's gain over one softmax "
         "head, with the best key on the grid.",
         (single - centred) / (single - pair),
         0.9,

@@ -23,10 +23,10 @@ from companion.figures.style import COLUMN, ink, legend_line, legend_with
 
 # The neglected terms are smaller than the limit by factors of order d ω², so many times which are allowed.
 ALLOWED_ORDERS = 5
-REASON = "the neglected terms are smaller by a factor of order dω² at the best key ω; five times that is allowed"
+REASON = "the neglected terms are smaller by a factor of order $dω²$ at the best key $ω$; five times that is allowed"
 NOISY_REASON = (
-    "the neglected terms of the pair are smaller than its gain by a factor of order dω², those of linear attention "
-    "than its own by (d + 1 + ς)/L with ς the variance of the noise times d; five times both is allowed"
+    "the neglected terms of the pair are smaller than its gain by a factor of order $dω²$, those of linear attention "
+    "than its own by $(d + 1 + ς)/L$ with $ς$ the variance of the noise times $d$; five times both is allowed"
 )
 
 
@@ -83,8 +83,8 @@ def _limit_claim(frame: pd.DataFrame, length: int, dimension: int) -> Claim | Wi
     worst = rows.loc[(rows["scaled_gain"] - limit).abs().idxmax()]
     claim = Claim.equal(
         "which-kernel-common-gain",
-        f"At L = {length} the gain of the best pair over debiased gradient descent, times L², is the same limit for "
-        "(1 + x/2)², softplus and sigmoid (measured: the gain farthest from it).",
+        f"At $L = {length:,}$ the gain of the best pair over debiased gradient descent, times $L²$, is the same limit "
+        "for $(1 + x/2)²$, softplus and sigmoid (measured: the gain farthest from it).",
         worst["scaled_gain"],
         limit,
         within=_tolerance(SLOW, limit, dimension, length),
@@ -101,8 +101,8 @@ def _noise_claim(noisy: NoisyComparison, limit: float, dimension: int) -> Claim 
     """Claim that linear attention wins where labels are noisy, by the predicted amount."""
     claim = Claim.equal(
         "which-kernel-noisy-labels",
-        f"With label noise of variance {noisy.noise_variance:g} at L = {noisy.length}, the error of linear attention "
-        "minus that of the best pair of sigmoid heads, times L², is negative, as predicted.",
+        f"With label noise of variance {noisy.noise_variance:g} at $L = {noisy.length:,}$, the error of linear "
+        "attention minus that of the best pair of sigmoid heads, times $L²$, is negative, as predicted.",
         noisy.difference,
         noisy.predicted,
         within=_tolerance(("sigmoid",), limit, dimension, noisy.length) + ALLOWED_ORDERS * noisy.next_order,

@@ -71,7 +71,7 @@ def _simulation_claim(errors: Sequence[CutErrors]) -> Claim | WithheldClaim:
     claim = Claim.consistent(
         "which-kernel-cut-errors",
         f"At {count} pairs of a length and a share of prompts that is left out, theory and simulation of the kernel "
-        "1 + x agree (measured: the largest deviation in standard errors).",
+        "$1 + x$ agree (measured: the largest deviation in standard errors).",
         worst([error.exact_there for error in errors]),
         comparisons=count,
         source="derived here",

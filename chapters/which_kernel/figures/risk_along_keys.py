@@ -52,8 +52,8 @@ def _slow_claim(curves: KeyCurves) -> Claim | WithheldClaim:
     """Claim that a pair of each slow kernel has a lower error than linear attention."""
     claim = Claim.at_most(
         "which-kernel-beats-linear",
-        f"At L = {curves.length} a pair with the kernel (1 + x/2)², softplus or sigmoid has a lower error than the "
-        "best linear attention (measured: the largest of the three lowest errors).",
+        f"At $L = {curves.length:,}$ a pair with the kernel $(1 + x/2)²$, softplus or sigmoid has a lower error than "
+        "the best linear attention (measured: the largest of the three lowest errors).",
         max(curves.lowest[kernel] for kernel in SLOW),
         curves.linear,
         because="the error of the best linear attention, in closed form",
@@ -64,8 +64,9 @@ def _slow_claim(curves: KeyCurves) -> Claim | WithheldClaim:
     if curves.slow_wins:
         return claim
     return claim.withheld(
-        "the prompts are too short or the labels too noisy: it is known for L (d + 3 - ς) ≥ 0.55 (d + 4)(d + 2 + ς)², "
-        "where ς is the variance of the noise times d, and with more noise linear attention has the lower error"
+        "the prompts are too short or the labels too noisy: it is known for "
+        "$L (d + 3 - ς) ≥ 0.55 (d + 4)(d + 2 + ς)²$, where $ς$ is the variance of the noise times $d$, and with more "
+        "noise linear attention has the lower error"
     )
 
 
@@ -74,8 +75,8 @@ def _raised_claim(curves: KeyCurves) -> Claim | WithheldClaim:
     gained = curves.debiased - curves.lowest["exp"]
     claim = Claim.at_least(
         "which-kernel-positive-curvature",
-        f"At L = {curves.length} the pair with the kernel 1 + exp, whose curvature is positive, has at no key a lower "
-        "error than at zero keys (measured: the smallest difference).",
+        f"At $L = {curves.length:,}$ the pair with the kernel $1 + exp$, whose curvature is positive, has at no key a "
+        "lower error than at zero keys (measured: the smallest difference).",
         float(curves.errors["1 + exp"].min()) - curves.debiased,
         0.0,
         within=QUADRATURE_ERROR,

@@ -59,8 +59,8 @@ def _slow_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | WithheldCl
     best = frame.loc[frame["regression"].idxmin(), "kernel"]
     claim = Claim.at_least(
         "which-kernel-slow-retrieval",
-        f"At L = {retrieval.length} and signal strength {retrieval.snr:g}, (1 + x/2)², softplus and sigmoid have more "
-        "than twice the retrieval error of the best predictor (measured: the smallest ratio).",
+        f"At $L = {retrieval.length:,}$ and signal strength {retrieval.snr:g}, $(1 + x/2)²$, softplus and sigmoid have "
+        "more than twice the retrieval error of the best predictor (measured: the smallest ratio).",
         float(ratios[list(SLOW)].min()),
         FAR,
         because="twice the error is what the text calls far",
@@ -74,7 +74,7 @@ def _slow_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | WithheldCl
     if retrieval.snr >= least:
         return claim
     return claim.withheld(
-        f"the signal strength is below 2 ln L + {ABOVE_THRESHOLD:g} = {least:.3g}, so that even the best predictor "
+        f"the signal strength is below $2 ln L + {ABOVE_THRESHOLD:g} = {least:.3g}$, so that even the best predictor "
         "often misses the hidden token"
     )
 
@@ -84,8 +84,8 @@ def _raised_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | Withheld
     ratios = frame.set_index("kernel")["ratio"]
     claim = Claim.equal(
         "which-kernel-raised-retrieval",
-        f"At L = {retrieval.length} and signal strength {retrieval.snr:g}, the kernel 1 + exp has the retrieval error "
-        "of the best predictor (measured: the ratio).",
+        f"At $L = {retrieval.length:,}$ and signal strength {retrieval.snr:g}, the kernel $1 + exp$ has the retrieval "
+        "error of the best predictor (measured: the ratio).",
         float(ratios["1 + exp"]),
         1.0,
         within=SEARCH_ERROR,
@@ -96,8 +96,8 @@ def _raised_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | Withheld
     if ratios["square"] - 1 > 2 * SEARCH_ERROR:
         return claim
     return claim.withheld(
-        "the signal is so weak that even (1 + x/2)² is within two per cent of the best predictor, and the searches are "
-        "accurate to one"
+        "the signal is so weak that even $(1 + x/2)²$ is within two per cent of the best predictor, and the searches "
+        "are accurate to one"
     )
 
 

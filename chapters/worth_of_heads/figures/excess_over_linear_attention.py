@@ -52,7 +52,7 @@ def _slope_claim(approach: Approach) -> Claim:
         -2.0 * approach.heads,
         within=abs(slope - before) / (2**0.5 - 1),
         because="the deviation falls at least in proportion to the keys, so that the last change of the slope, when "
-        "the keys shrank by √2, is at least √2 - 1 times what remains",
+        "the keys shrank by $√2$, is at least $√2 - 1$ times what remains",
         source="derived here",
         box="powers-of-the-approach",
         alternative=Alternative("heads beyond a pair do not change the power", -4.0),

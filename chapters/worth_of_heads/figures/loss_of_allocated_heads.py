@@ -71,7 +71,7 @@ def _time_claim(flow: Flow, training: Training) -> Claim:
         training.time_below(level) / time,
         1.0,
         within=TIME,
-        because="a quarter: the flow has neither the noise of the steps nor the second order in 1/L",
+        because="a quarter: the flow has neither the noise of the steps nor the second order in $1/L$",
         source="measured here",
         alternative=Alternative(
             "the loss keeps the speed of its start", (level - flow.error[0]) / flow.initial_speed / time

@@ -79,7 +79,7 @@ def _cost_claim(frame: pd.DataFrame) -> Claim:
         "long prompts (measured: the lower bound of the ratio).",
         most["least_cost"],
         math.e * (most["tasks"] - 1) / most["tasks"],
-        because="the price of one head is above e, and I heads reach the error of I - 1 linear heads",
+        because="the price of one head is above $e$, and $I$ heads reach the error of $I - 1$ linear heads",
         source="derived here",
         box="one-head-for-each-task",
         alternative=Alternative("one head for each task is the best arrangement", 1.0),

@@ -1,21 +1,24 @@
 """Index of the public names of a library: signature as written, docstring, and the figures that use the name.
 
-The index is read from the sources without importing them: the site can be built where the library's requirements are
-not installed, and annotations keep their spelling. Public are functions and classes without a leading underscore, their
-public members, type aliases, and values that an `__init__.py` exports or other code imports.
+griffe reads the sources without importing them: the site can be built where the library's requirements are not
+installed. Public are functions and classes without a leading underscore, their public members, type aliases, and values
+that an `__init__.py` exports or other code imports.
 """
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile, zip_longest
 from pathlib import Path
-from typing import Literal
+from types import UnionType
+from typing import Any, Literal
+
+import griffe
 
 from companion.analysis import dependencies
 from companion.io.errors import UserError
-from companion.io.sources import read_source
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, visible
@@ -23,7 +26,7 @@ from companion.project.paths import Project, visible
 Kind = Literal["function", "class", "method", "property", "attribute", "data"]
 
 DIRECTIVE = re.compile(r"^(`{3,}|:{3,})\{companion-api\}([^\n]*)$", re.MULTILINE)
-# A longer signature has one line per argument.
+# A longer signature has one line per argument; a value of more than twice this length is not shown.
 WIDTH = 84
 # Defaults of fields that a signature leaves out, because they only configure the dataclass.
 FIELD_FUNCTIONS = ("eqx.field", "field(", "Field(", "dataclasses.field")
@@ -31,10 +34,7 @@ FIELD_FUNCTIONS = ("eqx.field", "field(", "Field(", "dataclasses.field")
 
 @dataclass(frozen=True)
 class Entry:
-    """A public name with its signature, its docstring, its lines in the file and its public members.
-
-    `mentions` are the dotted names of other code in the definition.
-    """
+    """A public name with its signature, its docstring, its lines in the file and its public members."""
 
     module: str
     name: str
@@ -44,7 +44,6 @@ class Entry:
     first: int
     last: int
     members: tuple["Entry", ...] = ()
-    mentions: frozenset[str] = frozenset()
 
     @property
     def full(self) -> str:
@@ -54,16 +53,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Module:
-    """One module of a library: its docstring, and its public names in the order of the file.
-
-    `scope` maps the names that the module imports or defines to dotted names.
-    """
+    """One module of a library: its docstring, and its public names in the order of the file."""
 
     name: str
     path: Path
     doc: str
     entries: tuple[Entry, ...]
-    scope: Mapping[str, str] = field(default_factory=dict)
 
 
 class ApiIndex:
@@ -72,10 +67,26 @@ class ApiIndex:
     def __init__(self, project: Project):
         self.project = project
         self.pages = documented_modules(project)
-        self.exports = {name: origin for package in self._packages() for name, origin in _exported(project, package)}
-        self.modules = {
-            name: read_module(project, name, self._is_imported) for names in self.pages.values() for name in names
-        }
+        self._documented = [name for names in self.pages.values() for name in names]
+        needed = [*self._documented, *project.settings.api]
+        self._sources = load(project, [*project.settings.science, *needed] if needed else [])
+        self.modules = {name: read_module(self._sources[name], self._is_imported) for name in self._documented}
+
+    @cached_property
+    def exports(self) -> dict[str, str]:
+        """The names that packages of documented modules import, with their full names."""
+        parents = {name[: dot.start()] for name in self._documented for dot in re.finditer(r"\.|$", name)}
+        packages = [self._sources[name] for name in sorted(parents) if self._sources[name].is_init_module]
+        return {f"{package.path}.{name}": origin for package in packages for name, origin in package.imports.items()}
+
+    @cached_property
+    def _imported(self) -> set[str]:
+        """The full names that a package exports or a file of the book imports."""
+        book = [self._sources[name] for name in self.project.settings.science]
+        return {*self.exports.values(), *(origin for module in _modules(book) for origin in module.imports.values())}
+
+    def _is_imported(self, full: str) -> bool:
+        return full in self._imported
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -109,9 +120,8 @@ class ApiIndex:
         module, own = (context.name, "") if isinstance(context, Module) else (context.module, context.full)
         if isinstance(context, Entry) and re.search(rf"(?:\(|, |  ){re.escape(word)}[:=,)]", context.signature):
             return None
-        scope = self.modules[module].scope
-        if word in scope:  # the scope also contains names of other libraries, which `resolve` does not know
-            full = self.resolve(scope[word])
+        if word in self._sources[module].members:  # or imported from another library, which `resolve` does not know
+            full = self.resolve(self._sources[module].resolve(word))
         elif word[:1].isupper() or "." in word:
             full = self.resolve(word) or self._by_name.get(word.rpartition(".")[2])
         else:
@@ -163,42 +173,25 @@ class ApiIndex:
         """The other entries whose definitions mention each entry."""
         users: dict[str, list[str]] = {}
         for entry in self.entries.values():
-            for full in sorted({full for name in entry.mentions if (full := self.resolve(name))} - {entry.full}):
+            names = dependencies.mentioned(self.modules[entry.module].path, entry.module, entry.name)
+            for full in sorted({full for name in names if (full := self.resolve(name))} - {entry.full}):
                 users.setdefault(full, []).append(entry.full)
         return users
 
     def faults(self) -> list[str]:
         """Return one sentence per module, of the packages in `api`, that is not documented on exactly one page."""
-        documented = [name for names in self.pages.values() for name in names]
-        required = [name for package in self.project.settings.api for name in modules_of(self.project, package)]
+        documented = self._documented
+        required = [
+            module for package in self.project.settings.api for module in public_modules(self._sources[package])
+        ]
         missing = [
-            f"The module {name} is documented on no page. Name it in a `{{companion-api}}`, or start its name with an "
-            "underscore."
-            for name in required
-            if name not in documented and read_module(self.project, name, lambda _: False).entries
+            f"The module {module.path} is documented on no page. Name it in a `{{companion-api}}`, or start its name "
+            "with an underscore."
+            for module in required
+            if module.path not in documented and read_module(module, lambda _: False).entries
         ]
         repeated = sorted({name for name in documented if documented.count(name) > 1})
         return missing + [f"The module {name} is documented more than once. Keep one place." for name in repeated]
-
-    def _packages(self) -> list[str]:
-        packages = {".".join(name.split(".")[:depth]) for names in self.pages.values() for name in names
-                    for depth in range(1, name.count(".") + 2)}  # fmt: skip
-        return sorted(name for name in packages if module_file(self.project, name).name == "__init__.py")
-
-    @cached_property
-    def _imported(self) -> set[str]:
-        """The full names that a package of the library exports or a file of the book imports."""
-        folders = [self.project.root / package for package in self.project.settings.science]
-        names: set[str] = set(self.exports.values())
-        for path in (path for folder in folders for path in visible(folder, "**/*.py")):
-            tree = dependencies.tree(path)
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    names |= {f"{node.module}.{alias.name}" for alias in node.names}
-        return names
-
-    def _is_imported(self, full: str) -> bool:
-        return full in self._imported
 
 
 def documented_modules(project: Project) -> dict[str, list[str]]:
@@ -210,205 +203,187 @@ def documented_modules(project: Project) -> dict[str, list[str]]:
     return {page: names for page, names in modules.items() if names}
 
 
-def module_file(project: Project, module: str) -> Path:
-    """Return the file of a module of the book, or of this package. Raise a `UserError` if there is none."""
-    first, *rest = module.split(".")
-    for root in (project.root, dependencies.MACHINE.parent):
-        stem = root.joinpath(first, *rest)
-        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-            if path.is_file():
-                return path
-    raise UserError(f"`{{companion-api}}` names a module {module!r}, which is not in {project.root}.")
+def load(project: Project, names: Iterable[str]) -> griffe.ModulesCollection:
+    """Return the packages of the modules `names`, with all their modules.
 
-
-def modules_of(project: Project, package: str) -> list[str]:
-    """Return the public modules of a package, without `__init__` modules; for a module, the module itself."""
-    start = module_file(project, package)
-    if start.name != "__init__.py":
-        return [package]
-    files = [path for path in visible(start.parent, "**/*.py") if path.name != "__init__.py"]
-    names = [path.relative_to(start.parent).with_suffix("").parts for path in files]
-    return [".".join((package, *parts)) for parts in names if not any(part.startswith("_") for part in parts)]
-
-
-def read_module(project: Project, name: str, is_public_value: Callable[[str], bool]) -> Module:
-    """Return the module `name` as written in its file.
-
-    Args:
-      project: the book.
-      name: the dotted name of the module.
-      is_public_value: decides from the full name of a value, which is not a type alias, whether it is public.
+    Raises:
+      UserError: if there is no such module in the book or in this package, or if it is not Python.
     """
-    path = module_file(project, name)
-    tree, text = dependencies.tree(path), read_source(path)
-    scope = {**dependencies.imported_names(tree), **{own: f"{name}.{own}" for own in dependencies.own_names(tree)}}
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    reader = _Reader(name, text.split("\n"), scope, classes)
-    entries = tuple(entry for node in tree.body for entry in reader.entries(node, is_public_value))
-    return Module(name, path, ast.get_docstring(tree) or "", entries, scope)
+    places = [project.root, dependencies.MACHINE.parent]
+    extensions = griffe.load_extensions(_Spelling())
+    loader = griffe.GriffeLoader(search_paths=places, extensions=extensions, allow_inspection=False)
+    for name in names:
+        package = name.partition(".")[0]
+        try:
+            if package not in loader.modules_collection:
+                loader.load(package, try_relative_path=False)
+            loader.modules_collection[name]
+        except (ModuleNotFoundError, KeyError, griffe.LoadingError) as error:
+            for path in (path for place in places for path in visible(place / package, "**/*.py")):
+                dependencies.tree(path)  # raises an error that tells where the file is not Python
+            raise UserError(f"`{{companion-api}}` names a module {name!r}, which is not in {project.root}.") from error
+    return loader.modules_collection
 
 
-def _exported(project: Project, package: str) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(dependencies.tree(module_file(project, package))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                yield f"{package}.{alias.asname or alias.name}", f"{node.module}.{alias.name}"
+class _Spelling(griffe.Extension):
+    """Keep constants as written, and split `a, b = 1, 2` into two statements.
+
+    griffe shows `1_000` as `1000` and the shape `"..."` as an ellipsis, and it skips values like `a` and `b`.
+    """
+
+    def on_module_node(self, *, node: Any, agent: Any, **_: Any) -> None:
+        """Change the tree of a module before griffe reads it."""
+        lines = [line.encode() for line in agent.code.split("\n")]
+        for leaf in _outside_functions(node):
+            if isinstance(leaf, ast.Constant) and leaf.lineno == leaf.end_lineno:
+                text = lines[leaf.lineno - 1][leaf.col_offset : leaf.end_col_offset].decode()
+                leaf.value = _Spelled(text)  # pyright: ignore[reportAttributeAccessIssue]
+        node.body = [part for statement in node.body for part in _split(statement)]
 
 
 @dataclass(frozen=True)
-class _Reader:
-    module: str
-    lines: Sequence[str]
-    scope: Mapping[str, str]
-    classes: Mapping[str, ast.ClassDef]
+class _Spelled:
+    text: str
 
-    def entries(self, node: ast.stmt, is_public_value: Callable[[str], bool]) -> Iterator[Entry]:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if _is_public(name):
-                yield self._entry(node, name, "function", self.function_signature(name, node, bound=False))
-            case ast.ClassDef(name=name) if _is_public(name):
-                members = tuple(self._members(node))
-                yield self._entry(node, name, "class", self.class_signature(node), members=members)
-            case ast.Assign(targets=[target], value=value):
-                for name, given in _bindings(target, value):
-                    if _is_public(name) and (_is_alias(name) or is_public_value(f"{self.module}.{name}")):
-                        yield self._value(node, name, given)
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if _is_public(name):
-                if value is not None and (_is_alias(name) or is_public_value(f"{self.module}.{name}")):
-                    yield self._value(node, name, value)
-
-    def _entry(self, node, name: str, kind: Kind, signature: str, *, members=(), owner: str = "") -> Entry:
-        mentions = frozenset(self._mentions(node))
-        doc = ast.get_docstring(node) or ""
-        last = node.end_lineno or node.lineno
-        return Entry(self.module, f"{owner}{name}", kind, signature, doc, _first(node), last, tuple(members), mentions)
-
-    def _value(self, node: ast.stmt, name: str, value: ast.expr | None) -> Entry:
-        source = self._source(value) if value is not None else ""
-        signature = f"{name} = {source if len(source) <= 2 * WIDTH else '…'}"
-        mentions = frozenset(self._mentions(node))
-        last = node.end_lineno or node.lineno
-        return Entry(self.module, name, "data", signature, self._above(node), node.lineno, last, (), mentions)
-
-    def _members(self, node: ast.ClassDef) -> Iterator[Entry]:
-        for inner in node.body:
-            if isinstance(inner, ast.FunctionDef) and _is_public(inner.name):
-                decorators = {ast.unparse(decorator) for decorator in inner.decorator_list}
-                is_property = decorators & {"property", "cached_property", "functools.cached_property"}
-                signature = self.function_signature(inner.name, inner, bound="staticmethod" not in decorators)
-                if is_property:
-                    signature = inner.name + signature[signature.index(")") + 1 :]
-                kind: Kind = "property" if is_property else "method"
-                prefix = next((f"{kind} " for kind in ("classmethod", "staticmethod") if kind in decorators), "")
-                owner = f"{node.name}."
-                yield self._entry(inner, inner.name, kind, prefix + signature, owner=owner)
-
-    def function_signature(self, name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> str:
-        """Return the signature of a function as written; without its first argument if it is `bound`."""
-        returns = f" -> {self._source(node.returns)}" if node.returns else ""
-        return _wrapped(name, list(self._arguments(node.args))[bound:], returns)
-
-    def class_signature(self, node: ast.ClassDef) -> str:
-        """Return a class with the arguments of its `__init__`, or else with its fields, those of its bases first."""
-        methods = {inner.name: inner for inner in node.body if isinstance(inner, ast.FunctionDef)}
-        if "__init__" in methods:
-            return "class " + _wrapped(node.name, list(self._arguments(methods["__init__"].args))[1:], "")
-        fields = dict(self._fields(node))
-        return "class " + (_wrapped(node.name, list(fields.values()), "") if fields else node.name)
-
-    def _fields(self, node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-        for base in node.bases:
-            if isinstance(base, ast.Name) and base.id in self.classes:
-                yield from self._fields(self.classes[base.id])
-        for inner in node.body:
-            match inner:
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) if _is_public(name):
-                    kind = self._source(annotation)
-                    if kind.startswith("ClassVar"):
-                        continue
-                    given = self._source(value) if value is not None else ""
-                    yield (
-                        name,
-                        f"{name}: {kind}" + (f" = {given}" if given and not given.startswith(FIELD_FUNCTIONS) else ""),
-                    )
-
-    def _arguments(self, arguments: ast.arguments) -> Iterator[str]:
-        positional = [*arguments.posonlyargs, *arguments.args]
-        defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-        for number, (argument, default) in enumerate(zip(positional, defaults, strict=True), 1):
-            yield self._argument(argument, default)
-            if number == len(arguments.posonlyargs):
-                yield "/"
-        if arguments.vararg:
-            yield "*" + self._argument(arguments.vararg, None)
-        elif arguments.kwonlyargs:
-            yield "*"
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            yield self._argument(argument, default)
-        if arguments.kwarg:
-            yield "**" + self._argument(arguments.kwarg, None)
-
-    def _argument(self, argument: ast.arg, default: ast.expr | None) -> str:
-        kind = f": {self._source(argument.annotation)}" if argument.annotation else ""
-        equals = " = " if kind else "="
-        return argument.arg + kind + (f"{equals}{self._source(default)}" if default is not None else "")
-
-    def _source(self, node: ast.expr) -> str:
-        """Return the source of an expression as written, on one line."""
-        first, last = node.lineno - 1, node.end_lineno or node.lineno
-        lines = [line.encode() for line in self.lines[first:last]]
-        lines[-1] = lines[-1][: node.end_col_offset]
-        lines[0] = lines[0][node.col_offset :]
-        written = b"\n".join(lines).decode()
-        if "\n" not in written:
-            return written
-        return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", re.sub(r"\s*\n\s*", " ", written))
-
-    def _above(self, node: ast.stmt) -> str:
-        """Return the comment directly above a statement."""
-        comment: list[str] = []
-        for line in reversed(self.lines[: node.lineno - 1]):
-            if not line.startswith("# "):
-                break
-            comment.append(line[2:])
-        return "\n".join(reversed(comment))
-
-    def _mentions(self, node: ast.AST) -> Iterator[str]:
-        for leaf in ast.walk(node):
-            match leaf:
-                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in self.scope:
-                    yield f"{self.scope[name]}.{attribute}"
-                case ast.Name(id=name) if name in self.scope:
-                    yield self.scope[name]
+    def __repr__(self) -> str:
+        return self.text
 
 
-def _bindings(target: ast.expr, value: ast.expr) -> Iterable[tuple[str, ast.expr | None]]:
-    match target, value:
-        case ast.Name(id=name), _:
-            yield name, value
-        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-            yield from (
-                (name.id, given) for name, given in zip(names, values, strict=True) if isinstance(name, ast.Name)
-            )
-        case ast.Tuple(elts=names), _:
-            yield from ((name.id, None) for name in names if isinstance(name, ast.Name))
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all parts of a tree except docstrings, f-strings and the bodies of functions."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name != "body" or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, ast.AST) and not isinstance(part, ast.Expr | ast.JoinedStr):
+                    yield from _outside_functions(part)
 
 
-def _wrapped(name: str, arguments: list[str], returns: str) -> str:
+def _split(node: ast.stmt) -> Iterator[ast.stmt]:
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
+            values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(names) else ()
+            for name, given in zip_longest(names, values, fillvalue=ast.Constant(_Spelled("…"))):  # pyright: ignore
+                yield ast.copy_location(ast.Assign([name], given), node)
+        case _:
+            yield node
+
+
+def public_modules(package: griffe.Module) -> list[griffe.Module]:
+    """Return the public modules of a package, without `__init__` modules; for a module, the module itself."""
+    return [
+        module
+        for module in _modules([package])
+        if not module.is_init_module and "._" not in module.path.removeprefix(package.path)
+    ]
+
+
+def _modules(roots: Iterable[griffe.Object | griffe.Alias]) -> Iterator[griffe.Module]:
+    for root in roots:
+        if isinstance(root, griffe.Module):
+            yield root
+            yield from _modules(root.members.values())
+
+
+def _public(module: griffe.Module | griffe.Class, kinds: type | UnionType) -> Iterator[Any]:
+    return (item for name, item in module.members.items() if isinstance(item, kinds) and not name.startswith("_"))
+
+
+def read_module(module: griffe.Module, is_public_value: Callable[[str], bool]) -> Module:
+    """Return a module with its public names.
+
+    Args:
+      module: the module as griffe reads it.
+      is_public_value: decides from the full name of a value, which is not named like a type, whether it is public.
+    """
+    entries: list[Entry] = []
+    for item in _public(module, griffe.Object):
+        if isinstance(item, griffe.Class):
+            members = [_member(member) for member in _public(item, griffe.Function | griffe.Attribute)]
+            entries.append(_entry(item, "class", f"class {_of_class(item)}", [entry for entry in members if entry]))
+        elif isinstance(item, griffe.Function):
+            entries.append(_entry(item, "function", _of_function(item)))
+        elif isinstance(item, griffe.Attribute | griffe.TypeAlias) and item.value is not None:
+            is_type = item.name[0].isupper() and not item.name.isupper()
+            if is_type or is_public_value(item.path):
+                value = str(item.value)
+                entries.append(_entry(item, "data", f"{item.name} = {value if len(value) <= 2 * WIDTH else '…'}"))
+    return Module(module.path, Path(str(module.filepath)), _doc(module), tuple(entries))
+
+
+def _member(item: griffe.Function | griffe.Attribute) -> Entry | None:
+    if isinstance(item, griffe.Function):
+        prefix = next((f"{label} " for label in ("classmethod", "staticmethod") if label in item.labels), "")
+        return _entry(item, "method", prefix + _of_function(item))
+    if "property" in item.labels:
+        return _entry(item, "property", item.name + (f" -> {item.annotation}" if item.annotation else ""))
+    return None
+
+
+def _entry(item: griffe.Object, kind: Kind, signature: str, members: Iterable[Entry] = ()) -> Entry:
+    name = item.path.removeprefix(f"{item.module.path}.")
+    doc = _comment_above(item) if kind == "data" else _doc(item)
+    return Entry(item.module.path, name, kind, signature, doc, item.lineno or 0, item.endlineno or 0, tuple(members))
+
+
+def _doc(item: griffe.Object) -> str:
+    return item.docstring.value if item.docstring else ""
+
+
+def _comment_above(item: griffe.Object) -> str:
+    lines = reversed(item.module.lines[: (item.lineno or 1) - 1])
+    comment = [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
+    return "\n".join(reversed(comment))
+
+
+def _of_function(item: griffe.Function) -> str:
+    bound = isinstance(item.parent, griffe.Class) and "staticmethod" not in item.labels
+    return _wrapped(item.name, [*item.parameters][bound:], f" -> {item.returns}" if item.returns else "")
+
+
+def _of_class(item: griffe.Class) -> str:
+    """Return a class with the arguments of its `__init__`, or else with its fields, those of its bases first."""
+    init = item.members.get("__init__")
+    if isinstance(init, griffe.Function) and init.lineno:  # griffe adds the `__init__` of a dataclass, without a line
+        return _wrapped(item.name, [*init.parameters][1:], "")
+    classes = [*reversed(item.mro()), item]
+    fields = {field.name: field for of in classes for field in _public(of, griffe.Attribute) if _is_field(field)}
+    return _wrapped(item.name, [_parameter(field) for field in fields.values()], "") if fields else item.name
+
+
+def _is_field(item: griffe.Attribute) -> bool:
+    """Return whether a class declares an attribute of its instances; griffe also lists those that `__init__` sets."""
+    declared = ("class-attribute" in item.labels) == (item.value is not None)
+    return declared and "instance-attribute" in item.labels and item.annotation is not None
+
+
+def _parameter(field: griffe.Attribute) -> griffe.Parameter:
+    default = None if str(field.value).startswith(FIELD_FUNCTIONS) else field.value
+    kind = griffe.ParameterKind.positional_or_keyword
+    return griffe.Parameter(field.name, annotation=field.annotation, kind=kind, default=default)
+
+
+def _wrapped(name: str, parameters: Sequence[griffe.Parameter], returns: str) -> str:
+    arguments = list(_arguments(parameters))
     line = f"{name}({', '.join(arguments)}){returns}"
     if len(line) <= WIDTH:
         return line
     return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
 
 
-def _first(node: ast.stmt) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-
-
-def _is_public(name: str) -> bool:
-    return not name.startswith("_")
-
-
-def _is_alias(name: str) -> bool:
-    """Return whether a value is named like a type."""
-    return name[0].isupper() and not name.isupper()
+def _arguments(parameters: Sequence[griffe.Parameter]) -> Iterator[str]:
+    kinds = griffe.ParameterKind
+    stars: dict[Any, str] = {kinds.var_positional: "*", kinds.var_keyword: "**"}
+    previous = None
+    for parameter in parameters:
+        if previous is kinds.positional_only and parameter.kind is not previous:
+            yield "/"
+        if parameter.kind is kinds.keyword_only and previous not in (kinds.keyword_only, kinds.var_positional):
+            yield "*"
+        previous = parameter.kind
+        annotation = f": {parameter.annotation}" if parameter.annotation is not None else ""
+        equals = " = " if annotation else "="
+        default = "" if parameter.kind in stars or parameter.default is None else f"{equals}{parameter.default}"
+        yield f"{stars.get(parameter.kind, '')}{parameter.name}{annotation}{default}"
+    if previous is kinds.positional_only:
+        yield "/"

@@ -257,17 +257,13 @@ def tree(path: Path) -> ast.Module:
     return _tree(path)
 
 
-def imported_names(program: ast.Module) -> dict[str, str]:
-    """Return the dotted names of the names that a program imports with `from ... import ...`."""
-    return _imported(program)
-
-
-def own_names(program: ast.Module) -> set[str]:
-    """Return the top-level names that a program defines: functions, classes and values."""
-    imports = {
-        alias for node in program.body for alias in _bound(node) if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    return set(_bindings(program)) - imports
+def mentioned(path: Path, module: str, name: str) -> set[str]:
+    """Return the dotted names of other code that the definition of `name` in the file of `module` mentions."""
+    program = _tree(path)
+    if name not in _bindings(program):  # it is defined inside an `if`
+        return set()
+    imported = {f"{origin}.{used}" for origin, used in _used_elsewhere(program, name)}
+    return imported | {f"{module}.{used}" for used in _uses(program, name)}
 
 
 def same_code(old: Path, new: Path, part: Part) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from companion.figures.plain_math import WITHHELD, withheld_because
+from companion.figures.plain_math import WITHHELD, as_html, as_plain_text, withheld_because
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project.paths import MIME
 
@@ -38,14 +38,14 @@ class Published:
         where = f'<p>The picture is <a href="{address}">{self.record.figure}.svg</a>.</p>' if address else ""
         source = address or self._embedded()
         rows = "".join(
-            f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {html.escape(claim.statement)} "
+            f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {as_html(claim.statement)} "
             f"<i>{html.escape(claim.source)}</i>: measured {claim.measured}, {claim.relation} "
             f"{claim.expected} ± {claim.tolerance}</li>"
             for claim in self.record.claims
         )
         rows += "".join(
-            f"<li>{WITHHELD} <code>{html.escape(claim.id)}</code> {html.escape(claim.statement)} "
-            f"<i>{html.escape(claim.source)}</i>: {html.escape(withheld_because(claim))}.</li>"
+            f"<li>{WITHHELD} <code>{html.escape(claim.id)}</code> {as_html(claim.statement)} "
+            f"<i>{html.escape(claim.source)}</i>: {as_html(withheld_because(claim))}.</li>"
             for claim in self.record.withheld
         )
         return (
@@ -59,7 +59,7 @@ class Published:
 
     def _text(self) -> str:
         claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]
-        claims += [f"{WITHHELD} {claim.id}: {withheld_because(claim)}" for claim in self.record.withheld]
+        claims += [f"{WITHHELD} {claim.id}: {as_plain_text(withheld_because(claim))}" for claim in self.record.withheld]
         return "\n".join([f"{self.record.notebook}/{self.record.figure}", *claims])
 
 

@@ -19,7 +19,7 @@ from companion.analysis import dependencies, import_recorder
 from companion.build import cache_keys, publication_policy, run_warnings, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
-from companion.figures.plain_math import withheld_because
+from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import ClaimRecord, WithheldRecord
 from companion.io import atomic, processes, signals
 from companion.io.errors import ClaimsFailed, UserError
@@ -431,8 +431,8 @@ def _withheld(folder: Path) -> list[WithheldRecord]:
 def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldRecord]) -> None:
     """Raise `ClaimsFailed` if a page quotes a claim that the published figures would withhold."""
     faults = [
-        f"{page} quotes the claim {claim.id!r} by a role, but it is {withheld_because(claim)}. Remove the quotation, "
-        "or choose parameters at which it can be claimed."
+        f"{page} quotes the claim {claim.id!r} by a role, but it is {as_plain_text(withheld_because(claim))}. Remove "
+        "the quotation, or choose parameters at which it can be claimed."
         for claim in withheld
         for page in pages_quoting(project, claim.id)
     ]
@@ -447,12 +447,12 @@ def broken_claims(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:
 
 def explain(claim: ClaimRecord) -> str:
     """Return why a claim is broken, with its numbers."""
-    sentence = f"✗ {claim.id} {claim.source}: {claim.statement}"
+    sentence = f"✗ {claim.id} {claim.source}: {as_plain_text(claim.statement)}"
     numbers = f"measured {claim.measured}, {claim.relation} {claim.expected} within {claim.tolerance}"
     if not claim.holds:
         return f"{sentence}\n  does not hold: {numbers}."
     alternative = claim.alternative
-    theory = f", {alternative.theory} ({alternative.measured})" if alternative else ""
+    theory = f", {as_plain_text(alternative.theory)} ({alternative.measured})" if alternative else ""
     return f"{sentence}\n  does not catch its alternative{theory}: {numbers}."
 
 

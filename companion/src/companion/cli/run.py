@@ -18,7 +18,7 @@ from companion.cli.terminal import (
     open_page,
     report_errors,
 )
-from companion.figures.plain_math import WITHHELD, withheld_because
+from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
 from companion.io.errors import UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
@@ -95,7 +95,7 @@ def run(
         soft_wrap=True,
     )
     for claim in result.withheld:
-        console.print(f"  {WITHHELD} {claim.id}: {escaped(withheld_because(claim))}.", soft_wrap=True)
+        console.print(f"  {WITHHELD} {claim.id}: {escaped(as_plain_text(withheld_because(claim)))}.", soft_wrap=True)
     if result.edited:
         console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
     if spec.is_custom:
@@ -137,7 +137,7 @@ def _print_parameters(project: Project, notebook: Notebook) -> None:
     for name, field in fields.items():
         default = notebook.defaults.get(name)
         console.print(f"[bold]{name}[/] = {escaped(formatted(default))}", soft_wrap=True)
-        meaning = (field.description or "").strip()
+        meaning = as_plain_text((field.description or "").strip())
         console.print(f"  {escaped(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
         for profile, changed in values.items():
             if (value := changed.get(name)) != default:

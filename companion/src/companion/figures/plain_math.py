@@ -1,7 +1,8 @@
-"""Format claims and numbers for readers: powers of ten, exponents, indices and variables in a plain sentence.
+"""Format claims and numbers for readers: formulas in a plain sentence, powers of ten, verdicts.
 
-A claim is text without markup. Exponents (`^`), indices (`_`) and single letters are set as mathematics, on the site
-and in the report of a custom run; every other character is shown as it is.
+A claim is plain text with formulas between dollar signs, as in captions: `the error falls like $L^{-1/2}$`. It has
+one line: letters, which are italic, names of functions, signs, `^` and `_` with one character or a group in braces, and
+the commands of `SYMBOLS`, `ACCENTS` and `\\sqrt`. All other text is shown as it is; a dollar sign is `\\$`.
 """
 
 import html
@@ -28,35 +29,54 @@ GREEK = (
 )
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
-_LETTER = "A-Za-zα-ωΑ-Ω"
-_GROUP = r"\{(?P<%s_braces>[^{}]*)\}|\((?P<%s_brackets>(?:[^()]|\([^()]*\))*)\)"
-FORMULA = re.compile(
-    # an exponent after its base: L^{-1/2}, e^(ν²), L^β(H), 10^12
-    rf"(?<=[\w)\]|‖])\^(?:{_GROUP % ('up', 'up')}|(?P<up_plain>[{_LETTER}]\([^()]*\)|[-−]?\w+))"
-    # an index of one character, on a letter that does not end a name in code: q_k, ∇_V, ∇_{U}, R_∞
-    rf"|(?<![a-z_0-9])(?P<base>[{_LETTER}∇])_(?:\{{(?P<down_braces>[^{{}}]*)\}}|(?P<down_plain>[{_LETTER}0-9∞](?![a-z_])))"
-    # a single letter is a variable, except the words `a`, `A` and `I`, and the E of an expectation
-    rf"|(?<![{_LETTER}0-9_.'’-])(?P<variable>[b-zB-DF-HJ-Zα-ωΑ-Ω]|[aA](?=\s*[=<>≤≥≠√^*+/]))(?![{_LETTER}0-9_'’]|[-.][{_LETTER}0-9])"
-    # a product of variables, recognised by a Greek letter or by upper and lower case: VΓUz, sξ, uI, Vm
-    rf"|(?<![{_LETTER}0-9_])(?P<product>(?=[A-Za-z]{{0,4}}[α-ωΑ-Ω])[{_LETTER}]{{2,5}}|[a-z][A-Z]|[A-Z][mz])"
-    rf"(?![{_LETTER}0-9_])"
+_LETTER = "A-Za-zα-ωℓ"
+# Names of functions, which are upright, with or without a backslash.
+FUNCTIONS = frozenset(
+    (
+        "arg",
+        "cos",
+        "coth",
+        "Cov",
+        "det",
+        "erf",
+        "exp",
+        "inf",
+        "ln",
+        "log",
+        "Hess",
+        "max",
+        "min",
+        "sin",
+        "sup",
+        "tanh",
+        "tr",
+        "Var",
+    )
 )
-FORMULAS = re.compile(r"(\$[^$]+\$)")
+UPRIGHT = r"\\(?:mathrm|mathbb|text|operatorname)\{"
+_GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+# Parts of a formula after its commands became characters: an exponent, an index, upright text, letters, a group.
+PIECE = re.compile(
+    rf"\^(?:{_GROUP}|(.))|_(?:{_GROUP}|(.))|{UPRIGHT}([^{{}}]*)\}}|([{_LETTER}][{_LETTER}\u0300-\u036f]*)|[{{}}]"
+)
+FORMULAS = re.compile(r"(?<!\\)(\$(?:[^$\\]|\\.)+\$)")
 # A role with a title and a target, or with a target only.
 ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
 EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
-# TeX in headlines: accents, roots and commands. A command without a symbol is the name of a function, as in `\ln L`.
+# TeX: accents, roots and commands. A command without a symbol is shown as its name, as in `\ln L`.
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304"}
 SYMBOLS = {
     **{name: unicodedata.lookup(f"GREEK SMALL LETTER {name}") for name in GREEK},
     **{name.title(): unicodedata.lookup(f"GREEK CAPITAL LETTER {name}") for name in GREEK},
     **{"lambda": "λ", "Lambda": "Λ", "infty": "∞", "nabla": "∇", "times": "×", "cdot": "·", "pm": "±", "to": "→"},
     **{"le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "ell": "ℓ", "langle": "⟨", "rangle": "⟩"},
-    **{"|": "‖", ",": " ", ";": " ", " ": " ", "!": "", "mathcal": "", "mathrm": "", "mathbf": "", "operatorname": ""},
+    **{"|": "‖", ",": " ", ";": " ", " ": " ", "!": "", "mathcal": "", "mathrm": "", "mathbf": ""},
 }
 ACCENT = re.compile(rf"\\({'|'.join(ACCENTS)})(?:\{{(.+?)\}}|\s*(\\[A-Za-z]+|\w))")
 ROOT = re.compile(r"\\sqrt(?:\{([^{}]*)\}|\s*(\\[A-Za-z]+|\w))")
-COMMAND = re.compile(r"(?<=([\w)]))?\\([A-Za-z]+|.)\s*")
+COMMAND = re.compile(rf"(?<=([\w)]))?(?!{UPRIGHT})\\([A-Za-z]+|.)\s*")
+# What to write instead of a command that a formula of one line cannot have.
+INSTEAD = {"frac": "`a/b`", "left": "the bracket alone", "right": "the bracket alone"}
 
 
 def number(value: float | None) -> str:
@@ -89,34 +109,68 @@ def bound(claim: ClaimRecord) -> str:
 
 
 def withheld_because(claim: WithheldRecord) -> str:
-    """Return why a statement is not claimed, without a full stop."""
+    """Return why a statement is not claimed, without a full stop; formulas are between dollar signs."""
     return f"not claimed here: {claim.reason.rstrip('.')}"
 
 
 def split_formulas(text: str) -> Iterator[tuple[Kind, str]]:
-    """Split `text` into parts that are set alike; yield the kind and the text of each, without `^`, `_`, braces."""
-    end = 0
-    for match in FORMULA.finditer(text):
-        yield "text", text[end : match.start()]
-        end = match.end()
-        parts = match.groupdict()
-        up = next((parts[part] for part in ("up_braces", "up_brackets", "up_plain") if parts[part] is not None), None)
-        if up is not None:
-            yield "superscript", up.replace("-", "−")
-        elif parts["base"]:
-            yield ("variable" if parts["base"] != "∇" else "text"), parts["base"]
-            yield "subscript", parts["down_braces"] if parts["down_braces"] is not None else parts["down_plain"]
+    """Split `text` into parts that are set alike; yield the kind and the text of each.
+
+    The text of an exponent or an index is a formula itself, which `split_formula` splits.
+    """
+    for place, part in enumerate(FORMULAS.split(text)):
+        if place % 2:
+            yield from split_formula(part[1:-1])
         else:
-            yield "variable", match[0]
-    yield "text", text[end:]
+            yield "text", part.replace(r"\$", "$")
+
+
+def split_formula(tex: str) -> Iterator[tuple[Kind, str]]:
+    """Split a formula, without its dollar signs, like `split_formulas`."""
+    formula, end = _unicode(tex), 0
+    for match in PIECE.finditer(formula):
+        yield "text", formula[end : match.start()]
+        end = match.end()
+        up_group, up, down_group, down, upright, letters = match.groups()
+        if match[0].startswith("^"):
+            yield "superscript", up or up_group
+        elif match[0].startswith("_"):
+            yield "subscript", down or down_group
+        elif letters and letters not in FUNCTIONS:
+            yield "variable", letters
+        else:
+            yield "text", letters or upright or ""
+    yield "text", formula[end:]
+
+
+def fault(text: str) -> str | None:
+    """Return why the formulas of a plain sentence cannot be shown and what to write instead, or None if they can."""
+    rest = FORMULAS.sub("", text)
+    if "$" in rest.replace(r"\$", ""):
+        return "has a dollar sign without a partner: a formula is between two of them, and the sign itself is `\\$`"
+    for formula in FORMULAS.findall(text):
+        tex = re.sub(UPRIGHT, "{", formula[1:-1])
+        for name in re.findall(r"\\([A-Za-z]+|.)", tex):
+            if name not in {*SYMBOLS, *ACCENTS, *FUNCTIONS, "sqrt"}:
+                instead = INSTEAD.get(name, "the sign itself, such as `≤` or `∑`, or words")
+                return f"has `\\{name}` in `{formula}`, which a formula of one line cannot show; write {instead}"
+        if re.search(r"[\^_](?:\d\d|[-−(]|\s|$)", tex):
+            return f"has an exponent or index without braces in `{formula}`; write it as in `10^{{12}}`"
+        if "{" in (bare := re.sub(_GROUP, "", tex)) or "}" in bare:
+            return f"has a brace without a partner in `{formula}`"
+    return None
 
 
 def as_html(text: str) -> str:
     """Return `text` as HTML, with its formulas set and every other character escaped."""
-    return "".join(
-        f"<{TAGS[kind]}>{html.escape(part)}</{TAGS[kind]}>" if kind in TAGS else html.escape(part)
-        for kind, part in split_formulas(text)
-    )
+    return "".join(_html(kind, part) for kind, part in split_formulas(text))
+
+
+def _html(kind: Kind, part: str) -> str:
+    if kind == "text":
+        return html.escape(part)
+    inner = html.escape(part) if kind == "variable" else "".join(_html(*piece) for piece in split_formula(part))
+    return f"<{TAGS[kind]}>{inner}</{TAGS[kind]}>"
 
 
 def as_plain_text(text: str) -> str:
@@ -127,8 +181,8 @@ def as_plain_text(text: str) -> str:
 def caption_as_plain_text(caption: str) -> str:
     """Return a caption in MyST as text without markup: formulas in Unicode characters, roles as their text."""
     return "".join(
-        as_plain_text(_unicode(part[1:-1])) if part.startswith("$") and len(part) > 1 else _without_markup(part)
-        for part in FORMULAS.split(caption)
+        as_plain_text(part if place % 2 else _without_markup(part))
+        for place, part in enumerate(FORMULAS.split(caption))
     )
 
 
@@ -145,8 +199,9 @@ def _symbol(command: re.Match[str]) -> str:
 
 
 def _plain(kind: Kind, part: str) -> str:
-    if kind not in ("superscript", "subscript"):
+    if kind in ("text", "variable"):
         return part
+    part = "".join(_plain(*piece) for piece in split_formula(part))
     alphabet, sign = (RAISED, "^") if kind == "superscript" else (LOWERED, "_")
     if all(letter in alphabet for letter in part):
         return "".join(alphabet[letter] for letter in part)
@@ -156,8 +211,7 @@ def _plain(kind: Kind, part: str) -> str:
 def caption_as_html(caption: str) -> str:
     """Return a caption in MyST as HTML for a page without scripts: formulas as MathML, roles as their text."""
     return "".join(
-        _formula(part[1:-1]) if part.startswith("$") and len(part) > 1 else _words(part)
-        for part in FORMULAS.split(caption)
+        _formula(part[1:-1]) if place % 2 else _words(part) for place, part in enumerate(FORMULAS.split(caption))
     )
 
 

@@ -6,6 +6,7 @@ The JSON record, which is written last, contains the checksums of the other four
 from pathlib import Path
 
 from companion.analysis.dependencies import digest, same_but_for_line_ends
+from companion.figures import plain_math
 from companion.figures import record as records
 from companion.figures.record import FigureRecord, Record, RunRecord
 from companion.io.atomic import dump_json, write_text
@@ -43,8 +44,20 @@ def read_run_record(folder: Path, figure: str) -> RunRecord:
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
-    """Write the JSON of a record to `folder`."""
+    """Write the JSON of a record to `folder`. Raise a `UserError` if a formula in its texts cannot be shown."""
+    _require_readable(record)
     write_text(folder / f"{record.figure}{RECORD}", dump_json(records.dump(record)))
+
+
+def _require_readable(record: RunRecord) -> None:
+    texts = [(f"column {name!r}", column.meaning) for name, column in record.columns.items()]
+    for claim in (*record.claims, *record.withheld):
+        texts += [(f"claim {claim.id!r}", claim.statement), (f"the reason of claim {claim.id!r}", claim.reason or "")]
+    theories = [(claim.id, claim.alternative.theory) for claim in record.claims if claim.alternative]
+    texts += [(f"the alternative of claim {name!r}", theory) for name, theory in theories]
+    for place, text in texts:
+        if fault := plain_math.fault(text):
+            raise UserError(f"{record.notebook}/{record.figure}: {place} {fault}.")
 
 
 def has_current_form(folder: Path, figure: str) -> bool:

@@ -9,6 +9,7 @@ signature links to its entry, a citation `[PAPER, Lemma 2.1]` to the box that st
 # pyright: reportMissingTypeStubs=false
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -201,7 +202,7 @@ def _section(env: Any, library: ApiIndex, of: Module | Entry, title: str, lines:
         yield nodes.paragraph("", "", *inline(env, library, of, "\n".join(lines)))
         return
     items = nodes.bullet_list()
-    for item in re.split(r"\n  (?=\S)", "\n" + "\n".join(lines))[1:]:
+    for item in re.split(r"\n(?=\S)", textwrap.dedent("\n".join(lines))):
         name, _, text = item.partition(": ")
         items += nodes.list_item(
             "", nodes.paragraph("", "", nodes.literal("", name), *inline(env, library, of, f": {text}"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from companion.figures.plain_math import number, withheld_because
+from companion.figures.plain_math import as_plain_text, number, withheld_because
 from companion.figures.record import ClaimRecord, PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
 from companion.project.paths import DEFAULT_PROFILE
@@ -83,9 +83,10 @@ class ClaimRole(SphinxRole):
     def _withheld(self, claim: PublishedWithheld) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return a link that says so; on the published site, whose sentences need their numbers, an error."""
         if self.config.companion_profile == DEFAULT_PROFILE:
+            reason = as_plain_text(withheld_because(claim))
             return self._error(
-                f"The role `{self.name}` quotes the claim {claim.id!r}, which is {withheld_because(claim)}. Remove the "
-                "quotation, or choose parameters at which it can be claimed."
+                f"The role `{self.name}` quotes the claim {claim.id!r}, which is {reason}. Remove the quotation, or "
+                "choose parameters at which it can be claimed."
             )
         return [self._link([nodes.Text("(not claimed here)")], claim)], []
 

@@ -40,6 +40,7 @@ from companion.site.sphinx.formulas import is_short, register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
+from companion.site.sphinx.inline_text import FORMULA_ROLE, FormulaRole
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
@@ -91,6 +92,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_lexer("python", FewColoursLexer)
     app.add_role("companion-count", CountRole())
     app.add_role("companion-file", FileRole())
+    app.add_role(FORMULA_ROLE, FormulaRole())
     app.add_role("companion-number", FigureRole())
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
     # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again

@@ -6,18 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from companion.figures.plain_math import bound, number, split_formulas
+from companion.figures.plain_math import FORMULAS, Kind, bound, number, split_formula, split_formulas
 from companion.figures.record import ClaimRecord
 
-SET_AS: dict[str, type[nodes.TextElement]] = {
-    "variable": nodes.emphasis,
-    "superscript": nodes.superscript,
-    "subscript": nodes.subscript,
-}
-# The roles of docutils with the same results.
-ROLES = {"variable": "emphasis", "superscript": "superscript", "subscript": "subscript"}
+RAISED: dict[str, type[nodes.TextElement]] = {"superscript": nodes.superscript, "subscript": nodes.subscript}
+# The role whose result is that of `typeset`.
+FORMULA_ROLE = "companion-formula"
 # How a claim compares its value with the expected one, before that value.
 SIDES = {"=": "", "≤": "at most ", "≥": "at least "}
 # From here on a distance in tolerances is not written out.
@@ -39,9 +35,25 @@ def mark(claim: ClaimRecord) -> str:
 
 def typeset(text: str) -> list[nodes.Node]:
     """Return a plain sentence as nodes, with its formulas set as mathematics."""
-    return [
-        SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in split_formulas(text) if part
-    ]
+    return [_node(kind, part) for kind, part in split_formulas(text) if part]
+
+
+def _node(kind: Kind, part: str) -> nodes.Node:
+    match kind:
+        case "text":
+            return nodes.Text(part)
+        case "variable":
+            return nodes.emphasis("", part)
+        case _:
+            return RAISED[kind]("", "", *[_node(*piece) for piece in split_formula(part) if piece[1]])
+
+
+class FormulaRole(SphinxRole):
+    """`` {companion-formula}`$…$` ``: formulas as in claims, for the MyST text of directives."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the nodes of the formulas."""
+        return typeset(self.text), []
 
 
 def verdict(claim: ClaimRecord) -> str:
@@ -81,21 +93,24 @@ def _distance(claim: ClaimRecord, measured: float) -> str:
 
 def escaped(text: str) -> str:
     """Return `text` escaped for MyST."""
-    return MARKUP.sub(lambda sign: f"\\{sign[0]}", " ".join(text.split()))
+    return _escaped(" ".join(text.split()))
 
 
 def escaped_formulas(text: str) -> str:
-    """Return a plain sentence in MyST, with formulas set as mathematics by `typeset` and with code in backticks."""
+    """Return a plain sentence in MyST, with formulas as `typeset` sets them and with code in backticks."""
     words = CODE.split(" ".join(text.split()))
     return "".join(part if place % 2 else _escaped_formulas(part) for place, part in enumerate(words))
 
 
 def _escaped_formulas(text: str) -> str:
     return "".join(
-        MARKUP.sub(lambda sign: f"\\{sign[0]}", part) if kind == "text" else f"{{{ROLES[kind]}}}`{part}`"
-        for kind, part in split_formulas(text)
-        if part
+        f"{{{FORMULA_ROLE}}}`{part}`" if place % 2 else _escaped(part.replace(r"\$", "$"))
+        for place, part in enumerate(FORMULAS.split(text))
     )
+
+
+def _escaped(text: str) -> str:
+    return MARKUP.sub(lambda sign: f"\\{sign[0]}", text)
 
 
 def code(text: str) -> str:

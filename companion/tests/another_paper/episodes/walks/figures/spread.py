@@ -49,7 +49,7 @@ def _claim(table: pd.DataFrame, quantile: float) -> Claim:
     ratio, error = (table[name][worst] / table["law"][worst] for name in ("mean_square", "std_error"))
     return Claim(
         id="walks-spread",
-        statement="The mean square distance after n steps is n: the ratio at the worst n.",
+        statement="The mean square distance after $n$ steps is $n$: the ratio at the worst $n$.",
         source="derived here",
         measured=ratio,
         expected=1.0,
