@@ -29,7 +29,7 @@ GREEK = (
 )
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
-_LETTER = "A-Za-zα-ωℓ"
+_LETTER = "A-Za-zĝŷα-ωℓ"
 # Names of functions, which are upright, with or without a backslash.
 FUNCTIONS = frozenset(
     (
