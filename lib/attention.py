@@ -78,7 +78,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
 
     Args:
       params: the head.
-      measure: the prompt μ, tokens in R^d.
+      measure: the prompt μ, tokens in $R^d$.
       query: z, shape (q,), the size of U's columns; use `jax.vmap` for several queries.
 
     Returns:
@@ -100,7 +100,7 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
 
     Args:
       params: the head.
-      measure: the prompt μ, tokens in R^d.
+      measure: the prompt μ, tokens in $R^d$.
       query: z, shape (q,).
 
     Returns:

@@ -375,8 +375,8 @@ def straight_exponents(
 class BoundShape(eqx.Module):
     """The bound `c₁ σ^p (ln L)^q / L^{c₂/σ²}` of [BB26, Prop. 3.1, 3.4]. Python numbers.
 
-    p = 6 and q = 1 for outputs and ∇_V, p = 12 and q = 2 for ∇_U. At L = 1 it is zero, which no error is: use it for L
-    ≥ 2.
+    p = 6 and q = 1 for outputs and $∇_V$, p = 12 and q = 2 for $∇_U$. At L = 1 it is zero, which no error is: use it
+    for L ≥ 2.
 
     Attributes:
       c1: the factor c₁.
@@ -537,7 +537,7 @@ def radial_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes
 
 @public
 def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
-    """Return `E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for μ = N(m, σ²I_d), ν = N(0, I_d), U = (H/σ)I, V = I.
+    """Return `E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for $μ = N(m, σ²I_d)$, $ν = N(0, I_d)$, U = (H/σ)I, V = I.
 
     `output_error` is then `σ²(Q + (d - 1)P)` at τ = H‖z‖, and only the average over the length of the query is left.
 
@@ -613,7 +613,7 @@ def _radial_mass(table: RadialTable, operator_norm: float, dimension: int) -> Fl
 
 @public
 def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
-    """Return the logarithm of the density of ‖z‖ for z ~ N(0, I_d).
+    """Return the logarithm of the density of ‖z‖ for z ~ $N(0, I_d)$.
 
     Args:
       radius: positive radii, any shape.

@@ -1,7 +1,7 @@
 """Finite prompts of Gaussian tokens, exactly: two functions of (τ, ln L) give every error.
 
-Tokens i.i.d. N(m, Γ), tilt ξ = Uz, τ² = ⟨ξ, Γξ⟩: the scores are ⟨ξ, m⟩ + τ g_i with g_i standard normal. Given the
-scores, the rest of each token is an independent Gaussian, so with p = softmax(τg) and ĝ = Σ p_i g_i
+Tokens i.i.d. N(m, Γ), tilt ξ = Uz, τ² = ⟨ξ, Γξ⟩: the scores are $⟨ξ, m⟩ + τ g_i$ with $g_i$ standard normal. Given the
+scores, the rest of each token is an independent Gaussian, so with p = softmax(τg) and $ĝ = Σ p_i g_i$
 
     T[μ̂_L](z) = V (m + (Γξ/τ) ĝ + √(Σ p_i²) C^{1/2} ζ)   in distribution,   C = Γ - (Γξ)(Γξ)ᵀ/τ²,   ζ ~ N(0, I).
 
@@ -56,9 +56,9 @@ class ScoreStatistics(eqx.Module):
 
 @public
 def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Return the mean participation `P = E Σ p_i²`, p = softmax(τ g) of L = e^{log_length} normals g.
+    """Return the mean participation `P = E Σ p_i²`, p = softmax(τ g) of `L = exp(log_length)` normals g.
 
-    From 1/L at τ = 0 to 1 where one token has all the weight; about e^{τ²}/L for long prompts.
+    From 1/L at τ = 0 to 1 where one token has all the weight; about $e^{τ²}/L$ for long prompts.
 
     Args:
       tau: standard deviation of the scores, |τ| ≤ 30.
@@ -78,9 +78,9 @@ def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
 @public
 def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Return `Q = E (ĝ - τ)²`, ĝ = Σ p_i g_i, the mean square distance of the softmax's mean score from its limit τ.
+    """Return `Q = E (ĝ - τ)²`, $ĝ = Σ p_i g_i$, the mean square distance of the softmax's mean score from its limit τ.
 
-    About (1 + τ²) e^{τ²}/L for long prompts, 1/L at τ = 0, 1 + τ² at L = 1.
+    About $(1 + τ²) e^{τ²}/L$ for long prompts, 1/L at τ = 0, 1 + τ² at L = 1.
 
     Args:
       tau: standard deviation of the scores, |τ| ≤ 30.
@@ -101,7 +101,7 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return `exp E ln Σ p_i²`, the participation of a typical prompt, which rare prompts hardly influence.
 
-    From `ln Σ p² = ln S(2τ) - 2 ln S(τ)` with S(τ) = Σ e^{τg_i}; never above `participation` (Jensen).
+    From `ln Σ p² = ln S(2τ) - 2 ln S(τ)` with $S(τ) = Σ e^{τg_i}$; never above `participation` (Jensen).
 
     Args:
       tau: standard deviation of the scores, |τ| ≤ 30.
@@ -286,7 +286,7 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     ≥ ½ it is a heuristic, which agrees with the exact theory (derived here, see book/sharp_rates).
 
     Args:
-      operator_norm: H = ‖Γ^{1/2} U Γ_q^{1/2}‖_op for tokens of covariance Γ and queries N(0, Γ_q), H ≥ 0, any shape.
+      operator_norm: $H = ‖Γ^{1/2} U Γ_q^{1/2}‖$ for tokens of covariance Γ and queries $N(0, Γ_q)$, H ≥ 0, any shape.
 
     Returns:
       β in (0, 1], of the same shape.

@@ -1,7 +1,7 @@
 """One attention head on one prompt, compared with a Gaussian distribution of the prompt's own moments.
 
-Scores s_l (scaled as in the network) and values v_l of L tokens. The softmax output is `o = Σ p_l v_l`, p = softmax(s).
-Gaussian tokens with the prompt's own mean and covariance give, for L → ∞, the tilted mean [BB26, Lemma 2.1]
+Scores $s_l$ (scaled as in the network) and values $v_l$ of L tokens. The softmax output is `o = Σ p_l v_l`, p =
+softmax(s). Gaussian tokens with the prompt's own mean and covariance give, for L → ∞, the tilted mean [BB26, Lemma 2.1]
 
     o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄),
 

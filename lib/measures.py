@@ -29,7 +29,7 @@ from lib._checks import (
 
 
 class Measure(eqx.Module):
-    """A probability measure μ on R^d, given by its log-moment-generating function Λ and a sampler.
+    """A probability measure μ on $R^d$, given by its log-moment-generating function Λ and a sampler.
 
     A subclass defines `log_mgf` and `sample`; everything else follows from them. Functions take one measure. A stack of
     measures, whose leaves have a leading axis, is for `jax.vmap`.
@@ -215,7 +215,7 @@ class Empirical(Measure):
     """The empirical measure `(1/n) Σ_i δ_{z_i}` of a given prompt; the gradient of its Λ is textbook softmax attention.
 
     Args:
-      points: the tokens z_i, one per row, shape (n, d) with n ≥ 1, or (..., n, d) for a stack of prompts.
+      points: the tokens $z_i$, one per row, shape (n, d) with n ≥ 1, or (..., n, d) for a stack of prompts.
 
     Raises:
       ValueError: if there is no token, or an entry is not finite.

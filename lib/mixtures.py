@@ -430,7 +430,7 @@ class GatedScore(eqx.Module):
       intercept: b, shape ().
       height: r, shape ().
       gate_slope: s, shape (d,).
-      gate_offset: s_0, shape ().
+      gate_offset: $s_0$, shape ().
     """
 
     slope: Float[Array, " d"] = eqx.field(converter=as_float)
@@ -457,7 +457,7 @@ class GatedScore(eqx.Module):
 
 @public
 def label_tokens(mixture: GaussianMixture) -> GaussianMixture:
-    r"""Return the distribution of `(X, Y)` in R^{d+1}, Y = +1 for component 0 and -1 for component 1.
+    r"""Return the distribution of `(X, Y)` in $R^{d+1}$, Y = +1 for component 0 and -1 for component 1.
 
     Args:
       mixture: two components: log-weights (2,), means (2, d), covariances (2, d, d), which may differ.
@@ -508,7 +508,7 @@ def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:
     r"""Return the last coordinate of `attend(params, label_tokens(mixture), (x, 0))` as a function of x.
 
     Args:
-      params: a head on R^{d+1}: U of shape (d+1, d+1) and V of shape (e, d+1), whose last row counts.
+      params: a head on $R^{d+1}$: U of shape (d+1, d+1) and V of shape (e, d+1), whose last row counts.
       mixture: two components of one covariance, which may be singular.
 
     Returns:
@@ -543,13 +543,13 @@ def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:
 def discriminant_excess(mixture: GaussianMixture, score: GatedScore, *, nodes: int = 128) -> Float[Array, ""]:
     r"""Return `E KL(η(X) ‖ σ(f(X)))`, the logistic risk of a score f above `discriminant_bayes_risk`.
 
-    It is zero where w = w* and either r = 0 and b = b*, or s = 0 and b + r σ(s_0) = b*, with w* and b* of
+    It is zero where w = w* and either r = 0 and b = b*, or s = 0 and $b + r σ(s_0) = b*$, with w* and b* of
     `bayes_score`. Through `gated_score` it is the excess risk of a head, whose gradient flow `gradient_flow` solves.
 
     Args:
       mixture: two components of one invertible covariance: log-weights (2,), means (2, d), covariances (2, d, d).
-      score: the score f. Γ^{1/2} times w*, w and s span at most two dimensions, as for d ≤ 2 and for s = 0.
-      nodes: nodes per dimension and component; static. 128 give 1e-9 for gates with ‖Γ^{1/2} s‖ up to 7.
+      score: the score f. $Γ^{1/2}$ times w*, w and s span at most two dimensions, as for d ≤ 2 and for s = 0.
+      nodes: nodes per dimension and component; static. 128 give 1e-9 for gates with $‖Γ^{1/2} s‖$ up to 7.
 
     Returns:
       The excess in nats, shape (). It is a sum of terms that are not negative, so a small one keeps its digits.

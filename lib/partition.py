@@ -1,8 +1,8 @@
 """One quadrature for every ratio over a sum of random exponentials, at any number of terms.
 
-Softmax weights of independent scores χ_i ~ N(0, τ²) are e^{χ_i}/S with S = Σ e^{χ_i}. Laplace's identity `Γ(j)/S^j = ∫
-e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of one-token expectations,
-in which the number of terms is an exponent:
+Softmax weights of independent scores $χ_i ~ N(0, τ²)$ are $e^{χ_i}/S$ with $S = Σ e^{χ_i}$. Laplace's identity
+`Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of one-token
+expectations, in which the number of terms is an exponent:
 
     E[Σ_i e^{2χ_i}/S²] = L ∫ E[e^{2u} exp(-e^u)] φ^{L-1} dy,   φ = E exp(-e^u),   u = y + τg,   g ~ N(0, 1).
 
@@ -59,8 +59,8 @@ def log_survival(
       resolution: the nodes in g.
 
     Returns:
-      log φ, shape (n,). The relative error is below 2e-12 for y ≤ 3τ, and below 1e-7 for 3τ < y ≤ 9τ, where φ < e^{-5}.
-      There is no check of the domain; callers state their own.
+      log φ, shape (n,). The relative error is below 2e-12 for y ≤ 3τ, and below 1e-7 for 3τ < y ≤ 9τ, where
+      $φ < e^{-5}$. There is no check of the domain; callers state their own.
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
@@ -120,7 +120,7 @@ def levels(
 ) -> tuple[Float[Array, " n"], Float[Array, ""]]:
     """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
 
-    They serve all integrands that fall faster, too. On the right the range ends where φ^{L-1} or the token's own
+    They serve all integrands that fall faster, too. On the right the range ends where $φ^{L-1}$ or the token's own
     Gaussian tail has fallen by `drop` logarithms; on the left where the token's part has, which rises monotonically
     until L(1 - φ) is about one.
 
@@ -167,7 +167,7 @@ def levels(
 def mean_log_sum(
     tau: Float[Array, ""], log_length: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, ""]:
-    """Return `E log S` of the sum S = Σ e^{τg_i} of L = e^{log_length} exponentials of normals.
+    """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals.
 
     `E log S = -γ - L ∫ y E[e^u exp(-e^u)] φ^{L-1} dy`: the integrand without its y is the density of `log(X/S)` for an
     exponential X of mean 1, independent of S, and E log X = -γ, Euler's constant.
@@ -202,7 +202,7 @@ def crossing(
       holds: a vectorised predicate, from arrays of shape (*n) to Booleans of the same shape.
       low: points where it is true, shape (*n).
       high: points where it is false, shape (*n).
-      halvings: number of bisections; the error is (high - low)/2^{halvings + 1}.
+      halvings: number of bisections; the error is `(high - low)/2^(halvings + 1)`.
 
     Returns:
       The points, shape (*n).

@@ -38,7 +38,7 @@ def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0
 
 
 def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
-    """Return z with `P(max |g_i| ≤ z) = confidence` for N independent standard normals g_i.
+    """Return z with `P(max |g_i| ≤ z) = confidence` for N independent standard normals $g_i$.
 
     It is the tolerance, in standard errors, of every Monte Carlo claim with N comparisons.
 

@@ -17,7 +17,7 @@ class Parameters(companion.Parameters):
     seed: companion.Seed
     plane_taus: Annotated[int, Field(ge=6, le=200, description="Number of query sizes in the plane, from 0 to 12.")]
     plane_lengths: Annotated[
-        int, Field(ge=6, le=200, description="Number of lengths in the plane, from ln L = 0 to 80.")
+        int, Field(ge=6, le=200, description="Number of lengths in the plane, from $ln L = 0$ to 80.")
     ]
     decades: Annotated[
         list[Annotated[int, Field(ge=1, le=140)]],
@@ -26,7 +26,7 @@ class Parameters(companion.Parameters):
     ]
     freezing_log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=330.0)]],
-        Field(min_length=2, max_length=8, description="ln L of the freezing curves."),
+        Field(min_length=2, max_length=8, description="$ln L$ of the freezing curves."),
         AfterValidator(each_once(2, "the figure shows the approach to a limit")),
     ]
     taus: Annotated[

@@ -31,7 +31,7 @@ class Parameters(companion.Parameters):
 
     alphas: Annotated[
         list[Positive],
-        Field(min_length=2, max_length=30, description="Sample ratios α = n/D of the curves, in increasing order."),
+        Field(min_length=2, max_length=30, description="Sample ratios $α = n/D$ of the curves, in increasing order."),
         AfterValidator(increasing),
     ]
     points: Annotated[

@@ -41,7 +41,7 @@ class Parameters(companion.Parameters):
         Field(
             min_length=2,
             max_length=12,
-            description=f"Prompt lengths L: one of at most {SHORT}, two of at least {LONG}.",
+            description=f"Prompt lengths $L$: one of at most {SHORT}, two of at least {LONG}.",
         ),
         AfterValidator(short_and_long),
     ]
@@ -54,7 +54,7 @@ class Parameters(companion.Parameters):
             description=f"Largest number of tokens at one length; never fewer than {FEWEST_PROMPTS} prompts.",
         ),
     ]
-    largest_tau: Annotated[float, Field(ge=2.0, le=20.0, description="Largest query size τ = ‖Γ^{1/2} U z‖.")]
+    largest_tau: Annotated[float, Field(ge=2.0, le=20.0, description="Largest query size $τ = ‖Γ^{1/2} U z‖$.")]
     queries: Annotated[int, Field(ge=6, le=200, description="Number of query sizes from 0 to the largest.")]
     rate_length: Annotated[int, Field(ge=500, le=10**5, description="Prompt length at which the rate is measured.")]
     rate_prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts with which the rate is measured.")]

@@ -53,8 +53,8 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
     seed: companion.Seed
-    dimension: Annotated[int, Field(ge=1, le=10, description="Dimension d of the covariates, with covariance I.")]
-    alpha: Annotated[float, Field(gt=0.0, le=2.0, description="Scale of the balanced start, ‖A‖ = b = α.")]
+    dimension: Annotated[int, Field(ge=1, le=10, description="Dimension $d$ of the covariates, with covariance I.")]
+    alpha: Annotated[float, Field(gt=0.0, le=2.0, description="Scale of the balanced start, $‖A‖ = b = α$.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=SHORTEST, le=10**5)]],
         Field(max_length=10, description="Prompt lengths of the stochastic descents, at least two."),
@@ -76,12 +76,12 @@ class Parameters(companion.Parameters):
     tokens: Annotated[int, Field(ge=10**4, le=10**9, description="Number of tokens per step, over all seeds.")]
     log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=60.0)]],
-        Field(max_length=40, description="ln L of longer prompts, for the exact theory only; at least three."),
+        Field(max_length=40, description="$ln L$ of longer prompts, for the exact theory only; at least three."),
         AfterValidator(each_once(3, "the longest ones measure an exponent")),
     ]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=50)]],
-        Field(min_length=1, max_length=6, description="Dimensions of the curves L(ε); 1 and `dimension` are added."),
+        Field(min_length=1, max_length=6, description="Dimensions of the curves $L(ε)$; 1 and `dimension` are added."),
     ]
     horizon: Annotated[float, Field(ge=1e3, le=1e4, description="Last time of the exact flows.")]
     gap_times: Annotated[
@@ -91,12 +91,12 @@ class Parameters(companion.Parameters):
     ]
     spectrum: Annotated[
         list[Annotated[float, Field(ge=0.2, le=3.0)]],
-        Field(min_length=2, max_length=6, description="Eigenvalues of the Σ of the flows from random starts."),
+        Field(min_length=2, max_length=6, description="Eigenvalues of the $Σ$ of the flows from random starts."),
     ]
-    starts: Annotated[int, Field(ge=2, le=20, description="Number of random Θ from which these flows start.")]
+    starts: Annotated[int, Field(ge=2, le=20, description="Number of random $Θ$ from which these flows start.")]
     start_log_lengths: Annotated[
         list[Annotated[float, Field(ge=3.0, le=17.0)]],
-        Field(max_length=12, description="ln L of their prompts, at least two; the longest at least 13."),
+        Field(max_length=12, description="$ln L$ of their prompts, at least two; the longest at least 13."),
         AfterValidator(each_once(2, "the figure compares the ends with a formula in L")),
         AfterValidator(reaches(13.0, "the formula C/(2L) is compared at the longest prompts")),
     ]
@@ -107,13 +107,13 @@ class Parameters(companion.Parameters):
     ]
     block_log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=30.0)]],
-        Field(max_length=12, description="ln L at which balls of block heads are searched, from at most 5 to 30."),
+        Field(max_length=12, description="$ln L$ at which balls of block heads are searched, from at most 5 to 30."),
         AfterValidator(each_once(2, "the claim compares the longest with the shortest")),
         AfterValidator(reaches(30.0, "the claim tests that the gap vanishes")),
     ]
     all_log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=330.0)]],
-        Field(max_length=12, description="ln L at which balls of all heads are searched, at least three, up to 300."),
+        Field(max_length=12, description="$ln L$ at which balls of all heads are searched, at least three, up to 300."),
         AfterValidator(each_once(3, "the claim compares two local exponents")),
         AfterValidator(reaches(300.0, "a decay slower than any power is visible only there")),
         AfterValidator(three_are_long),

@@ -22,7 +22,7 @@ class Parameters(companion.Parameters):
         int, Field(ge=14, le=24, description="Prompt lengths in the table of in-context regression.")
     ]
     valley_tilts: Annotated[
-        int, Field(ge=18, le=32, description="Sizes u of the head in the table of in-context regression.")
+        int, Field(ge=18, le=32, description="Sizes $u$ of the head in the table of in-context regression.")
     ]
     tested_lengths: Annotated[
         int, Field(ge=2, le=50, description="Random lengths at which the table of in-context regression is tested.")

@@ -43,7 +43,7 @@ class Parameters(companion.Parameters):
     ]
     taus: Annotated[
         list[Annotated[float, Field(gt=0.0, le=2.0)]],
-        Field(min_length=1, max_length=4, description="Query sizes τ, the standard deviation of a score."),
+        Field(min_length=1, max_length=4, description="Query sizes $τ$, the standard deviation of a score."),
         AfterValidator(each_once(1, "an error is measured at each")),
     ]
     short_lengths: Annotated[

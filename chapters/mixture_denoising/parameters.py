@@ -16,7 +16,7 @@ class Parameters(companion.Parameters):
         list[Annotated[float, Field(ge=1.1, le=5)]],
         Field(
             max_length=6,
-            description="Ratios r of the standard deviations of noise and tokens; 1 and every 1/r are added.",
+            description="Ratios $r$ of the standard deviations of noise and tokens; 1 and every $1/r$ are added.",
         ),
         AfterValidator(each_once(1, "one head is compared at two noise levels")),
     ]
@@ -24,13 +24,15 @@ class Parameters(companion.Parameters):
         list[Annotated[float, Field(ge=0.2, le=4)]],
         Field(
             max_length=40,
-            description="Distances λ of the components at which the denoiser is iterated, in half standard deviations.",
+            description=(
+                "Distances $λ$ of the components at which the denoiser is iterated, in half standard deviations."
+            ),
         ),
         AfterValidator(each_once(2, "the two phases are compared")),
     ]
     prompt_lengths: Annotated[
         list[Annotated[int, Field(ge=50, le=100_000)]],
-        Field(max_length=8, description="Lengths L of the finite prompts, at least three."),
+        Field(max_length=8, description="Lengths $L$ of the finite prompts, at least three."),
         AfterValidator(each_once(3, "an exponent is fitted")),
     ]
     tasks: Annotated[

@@ -11,7 +11,7 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings of the parameters; the notebook holds the defaults."""
 
     seed: companion.Seed
-    prompt_length: Annotated[int, Field(ge=200, le=100_000, description="Length L of the finite prompts.")]
+    prompt_length: Annotated[int, Field(ge=200, le=100_000, description="Length $L$ of the finite prompts.")]
     prompts: Annotated[int, Field(ge=200, le=100_000, description="Number of finite prompts per query.")]
     flow_starts: Annotated[
         int, Field(ge=1, le=10, description="Starts of the gradient flow at distance 0.1 from each minimiser.")

@@ -16,10 +16,10 @@ class Parameters(companion.Parameters):
 
     decades: Annotated[
         list[Annotated[int, Field(ge=1, le=12)]],
-        Field(min_length=2, max_length=8, description="Prompt lengths L = 10^decade of the curves."),
+        Field(min_length=2, max_length=8, description="Prompt lengths $L = 10^{\\mathrm{decade}}$ of the curves."),
         AfterValidator(different("each is a curve, and the shortest is compared")),
     ]
-    ratios: Annotated[int, Field(ge=7, le=200, description="Number of signal strengths ν/(2 ln L) from 0.05 to 2.4.")]
+    ratios: Annotated[int, Field(ge=7, le=200, description="Number of signal strengths $ν/(2 ln L)$ from 0.05 to 2.4.")]
 
     @property
     def curve_decades(self) -> list[int]:

@@ -12,8 +12,8 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the default values are in the notebook."""
 
     seed: companion.Seed
-    dimension: Annotated[int, Field(ge=2, le=10, description="Dimension d of the covariates.")]
-    noise_variance: Annotated[float, Field(ge=0.0, le=1.0, description="Variance of the label noise, s².")]
+    dimension: Annotated[int, Field(ge=2, le=10, description="Dimension $d$ of the covariates.")]
+    noise_variance: Annotated[float, Field(ge=0.0, le=1.0, description="Variance of the label noise, $s²$.")]
     curvature_length: Annotated[
         int, Field(ge=10, le=200, description="Prompt length at which the curvature at zero keys is compared.")
     ]

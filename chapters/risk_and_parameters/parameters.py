@@ -19,7 +19,9 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings of the parameters; the notebook holds the defaults."""
 
     seed: Annotated[companion.Seed, Field(description="Seed of all random draws.")]
-    alpha: Annotated[float, Field(ge=0.2, le=0.94, description="Scale of the balanced start, A(0) = αI/√d, b(0) = α.")]
+    alpha: Annotated[
+        float, Field(ge=0.2, le=0.94, description="Scale of the balanced start, $A(0) = αI/√d$, $b(0) = α$.")
+    ]
     flow_lengths: Annotated[
         list[Annotated[int, Field(ge=50, le=10**9)]],
         Field(max_length=6, description="Prompt lengths of the gradient flows, at least two."),
@@ -27,7 +29,7 @@ class Parameters(companion.Parameters):
     ]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=100)]],
-        Field(max_length=8, description="Dimensions d in which the head of least risk is searched."),
+        Field(max_length=8, description="Dimensions $d$ in which the head of least risk is searched."),
         AfterValidator(each_once(1, "the best head is searched in at least one dimension")),
     ]
     price_lengths: Annotated[
@@ -38,14 +40,14 @@ class Parameters(companion.Parameters):
     heads_length: Annotated[int, Field(ge=50, le=2000, description="Length of the simulated prompts.")]
     tilts: Annotated[
         list[Annotated[float, Field(ge=0.02, le=0.6)]],
-        Field(max_length=12, description="Values of u of the simulated heads A = uI; the smallest at most 0.1."),
+        Field(max_length=12, description="Values of $u$ of the simulated heads $A = uI$; the smallest at most 0.1."),
         AfterValidator(each_once(2, "the theoretical curves go from the smallest to the largest")),
         AfterValidator(reach_small_keys),
     ]
     prompts: Annotated[int, Field(ge=2000, le=10**7, description="Number of simulated prompts.")]
     line_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**6)]],
-        Field(max_length=6, description="Prompt lengths at which all heads for d = 1 are searched."),
+        Field(max_length=6, description="Prompt lengths at which all heads for $d = 1$ are searched."),
         AfterValidator(each_once(2, "the curve goes from the shortest to the longest")),
     ]
     searches: Annotated[int, Field(ge=4, le=100, description="Random starts of the search at each of these lengths.")]

@@ -23,9 +23,9 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
     seed: Annotated[companion.Seed, Field(description="Seed of all random numbers.")]
-    dimension: Annotated[int, Field(ge=100, le=5000, description="Dimension d of a token.")]
-    length: Annotated[int, Field(ge=2, le=50, description="Number of tokens in a prompt, L.")]
-    variance: Annotated[float, Field(ge=0.1, le=1.0, description="Variance γ² of the relevant token.")]
+    dimension: Annotated[int, Field(ge=100, le=5000, description="Dimension $d$ of a token.")]
+    length: Annotated[int, Field(ge=2, le=50, description="Number of tokens in a prompt, $L$.")]
+    variance: Annotated[float, Field(ge=0.1, le=1.0, description="Variance $γ²$ of the relevant token.")]
     repeats: Annotated[int, Field(ge=8, le=200, description="Number of random starts of each kind.")]
     erf_steps: Annotated[int, Field(ge=6000, le=10**5, description="Number of descent steps of erf attention.")]
     softmax_steps: Annotated[int, Field(ge=1200, le=10**5, description="Number of descent steps of softmax attention.")]

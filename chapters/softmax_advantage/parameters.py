@@ -14,13 +14,13 @@ class Parameters(companion.Parameters):
     seed: Annotated[companion.Seed, Field(description="Seed of the simulated prompts.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**8)]],
-        Field(min_length=1, max_length=5, description="Prompt lengths L."),
+        Field(min_length=1, max_length=5, description="Prompt lengths $L$."),
         AfterValidator(different("each is a curve")),
     ]
-    snrs: Annotated[int, Field(ge=5, le=100, description="Number of signal strengths ν from 0.1 to 60.")]
+    snrs: Annotated[int, Field(ge=5, le=100, description="Number of signal strengths $ν$ from 0.1 to 60.")]
     zoo_length: Annotated[int, Field(ge=3, le=1000, description="Prompt length at which activations are compared.")]
     zoo_snr: Annotated[
-        float, Field(ge=2.0, le=20.0, description="Signal strength ν at which activations are compared.")
+        float, Field(ge=2.0, le=20.0, description="Signal strength $ν$ at which activations are compared.")
     ]
     prompts: Annotated[
         int,

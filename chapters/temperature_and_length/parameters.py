@@ -17,9 +17,9 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
     seed: companion.Seed
-    reference: Annotated[int, Field(ge=100, le=10**5, description="Length L₀ at which the three scalings agree.")]
+    reference: Annotated[int, Field(ge=100, le=10**5, description="Length $L₀$ at which the three scalings agree.")]
     ratio: Annotated[
-        float, Field(ge=0.65, le=0.75, description="Size c = τ/√(2 ln L) of the scores at the reference length.")
+        float, Field(ge=0.65, le=0.75, description="Size $c = τ/√(2 ln L)$ of the scores at the reference length.")
     ]
     points: Annotated[int, Field(ge=6, le=200, description="Number of lengths on each exact curve.")]
     lengths: Annotated[

@@ -16,9 +16,9 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
     seed: companion.Seed
-    trained: Annotated[int, Field(ge=50, le=300, description="Prompt length L of training.")]
-    snr: Annotated[float, Field(ge=4.0, le=60.0, description="Signal strength ν of the retrieval task.")]
-    dimension: Annotated[int, Field(ge=1, le=20, description="Dimension d of the covariates in regression.")]
+    trained: Annotated[int, Field(ge=50, le=300, description="Prompt length $L$ of training.")]
+    snr: Annotated[float, Field(ge=4.0, le=60.0, description="Signal strength $ν$ of the retrieval task.")]
+    dimension: Annotated[int, Field(ge=1, le=20, description="Dimension $d$ of the covariates in regression.")]
     per_decade: Annotated[int, Field(ge=1, le=8, description="Lengths of use per decade, from 10 to a million.")]
     prompts: Annotated[
         int,

@@ -29,7 +29,7 @@ class Parameters(companion.Parameters):
     ]
     lengths: Annotated[
         list[Annotated[int, Field(ge=4, le=10**5)]],
-        Field(max_length=12, description="Prompt lengths L, at least four."),
+        Field(max_length=12, description="Prompt lengths $L$, at least four."),
         AfterValidator(each_once(4, "slopes are fitted with a bend, and one length is left over to judge the fit")),
     ]
     episodes: Annotated[int, Field(ge=8, le=4096, description="Episodes that all trainings share.")]

@@ -12,8 +12,8 @@ class Parameters(companion.Parameters):
     """Types, ranges and meanings; the default values are in the notebook."""
 
     seed: companion.Seed
-    dimension: Annotated[int, Field(ge=2, le=8, description="Dimension d of the covariates.")]
-    noise_variance: Annotated[float, Field(ge=0.0, le=1.0, description="Variance of the label noise, s².")]
+    dimension: Annotated[int, Field(ge=2, le=8, description="Dimension $d$ of the covariates.")]
+    noise_variance: Annotated[float, Field(ge=0.0, le=1.0, description="Variance of the label noise, $s²$.")]
     length: Annotated[int, Field(ge=20, le=400, description="Prompt length of the risk curves and of both tasks.")]
     keys: Annotated[int, Field(ge=8, le=60, description="Number of keys on each risk curve.")]
     gain_lengths: Annotated[
@@ -24,15 +24,17 @@ class Parameters(companion.Parameters):
     large_noise_variance: Annotated[
         float, Field(ge=1.0, le=10.0, description="Variance of the label noise at which linear attention wins.")
     ]
-    snr: Annotated[float, Field(ge=4.0, le=60.0, description="Signal strength ν of the hidden token.")]
+    snr: Annotated[float, Field(ge=4.0, le=60.0, description="Signal strength $ν$ of the hidden token.")]
     cut_lengths: Annotated[
         list[Annotated[int, Field(ge=3, le=200)]],
-        Field(min_length=2, max_length=4, description="Prompt lengths at which the kernel 1 + x is studied."),
+        Field(min_length=2, max_length=4, description="Prompt lengths at which the kernel $1 + x$ is studied."),
         AfterValidator(each_once(2, "errors at several lengths are compared")),
     ]
-    cut_key: Annotated[float, Field(ge=0.2, le=0.6, description="Key ω of the heads with the kernel 1 + x.")]
+    cut_key: Annotated[float, Field(ge=0.2, le=0.6, description="Key $ω$ of the heads with the kernel $1 + x$.")]
     decades: Annotated[int, Field(ge=6, le=20, description="Logarithm to base ten of the largest number of prompts.")]
-    prompts: Annotated[int, Field(ge=9000, le=10**6, description="Simulated prompts per length with the kernel 1 + x.")]
+    prompts: Annotated[
+        int, Field(ge=9000, le=10**6, description="Simulated prompts per length with the kernel $1 + x$.")
+    ]
     centred_prompts: Annotated[int, Field(ge=2000, le=10**6, description="Simulated prompts with a centred head.")]
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ import pytest
 
 from companion.build.run_spec import RunSpec
 from companion.figures import store
+from companion.figures.plain_math import as_plain_text
 from companion.runs import report
 from companion.runs.custom_runs import Run, all_runs
 
@@ -76,7 +77,7 @@ def test_the_page_compares_claims(page, disproved):
     """The claim of the run fails, the published one holds."""
     (claim,) = store.read_record(disproved.run_folder / "figures/toy", FIGURE).claims
     (published,) = store.read_record(disproved.project.published / "toy", FIGURE).claims
-    assert f"✗ {claim.statement}" in page.text
+    assert f"✗ {as_plain_text(claim.statement)}" in page.text
     assert f"Measured {claim.measured:.4g}, published {published.measured:.4g} ✓" in page.text
     assert "✗ 0 of 1" in page.text
 

@@ -16,7 +16,7 @@ from companion.figures.schema import Column
 from companion.project.theorem_blocks import pages_quoting
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
-REASON = "1/L needs L^2 repeats."
+REASON = "$1/L$ needs $L^2$ repeats."
 SHOWN = "not claimed here: 1/L needs L2 repeats"  # without markup
 CLAIM = Claim.at_most(
     "rate", "It falls.", 2.0, 1.0, because="the lemma", source="[A, Lemma 1]", box="b", alternative=Alternative("c", 3)
@@ -92,7 +92,7 @@ def test_the_default_profile_refuses_to_withhold_a_claim_that_a_page_quotes(clon
     finished = clone.companion("run", "toy")
     assert finished.returncode == 3
     said = " ".join(finished.stderr.split())
-    assert "toy.ipynb quotes the claim 'toy-rate' by a role, but it is not claimed here: 1/L needs L^2 repeats." in said
+    assert "toy.ipynb quotes the claim 'toy-rate' by a role, but it is not claimed here: 1/L needs L² repeats." in said
     assert not (clone.project.published / "toy").exists()
 
 
@@ -102,12 +102,12 @@ def test_a_custom_run_shows_the_reason(clone):
     finished = clone.companion("run", "toy", "-p", "seed=1")
     assert finished.returncode == 0, finished.stderr
     assert "1 figure, 0 claims hold" in finished.stdout
-    assert "– toy-rate: not claimed here: 1/L needs L^2 repeats." in finished.stdout
+    assert "– toy-rate: not claimed here: 1/L needs L² repeats." in finished.stdout
     (folder,) = clone.project.runs.iterdir()
     page = text_of(folder / "index.html")
     assert SHOWN in page
     assert "This figure has no claim" not in page
-    assert "not claimed here: 1/L needs L^2 repeats" in (folder / "executed/toy.ipynb").read_text(encoding="utf-8")
+    assert "not claimed here: 1/L needs L² repeats" in (folder / "executed/toy.ipynb").read_text(encoding="utf-8")
 
 
 def test_the_site_shows_the_reason_and_refuses_a_quotation(clone):
@@ -125,7 +125,7 @@ def test_the_site_shows_the_reason_and_refuses_a_quotation(clone):
     finished = clone.companion("build")
     assert finished.returncode != 0
     said = " ".join((finished.stdout + finished.stderr).split())
-    assert "quotes the claim 'toy-rate', which is not claimed here: 1/L needs L^2 repeats" in said
+    assert "quotes the claim 'toy-rate', which is not claimed here: 1/L needs L² repeats" in said
 
 
 def test_other_profiles_show_that_a_quoted_claim_is_withheld(clone):

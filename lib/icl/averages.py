@@ -1,6 +1,6 @@
 """Averages over Gaussian tasks and queries by fixed nodes, with a quadrature in the radius.
 
-The risk of a finite prompt grows like e^{τ²}, with τ proportional to the length of the query, so rare long queries
+The risk of a finite prompt grows like $e^{τ²}$, with τ proportional to the length of the query, so rare long queries
 contribute much of its average, and nodes of equal probability miss them. The radius therefore has a separate
 quadrature, and only the direction, on which all averages depend weakly, has quasi-random points.
 """
@@ -17,7 +17,7 @@ from lib._checks import public, require_count
 
 
 class QueryAverage(eqx.Module):
-    """Nodes and weights with `E f(x) ≈ Σ_i weights_i f(nodes_i)` for x ~ N(0, I_d) and even functions f.
+    """Nodes and weights with `E f(x) ≈ Σ_i weights_i f(nodes_i)` for x ~ $N(0, I_d)$ and even functions f.
 
     Attributes:
       nodes: the nodes, shape (n, d).
@@ -74,7 +74,7 @@ def _on_rays(rays: Float[np.ndarray, "n d"], radii: int) -> QueryAverage:
 
 
 class PairAverage(eqx.Module):
-    """Nodes for functions of a query x ~ N(0, I_d), even in it, and of an independent task w ~ N(0, I_d).
+    """Nodes for functions of a query x ~ $N(0, I_d)$, even in it, and of an independent task w ~ $N(0, I_d)$.
 
     Rays of queries come in orthonormal frames. Each ray has a random frame of tasks, whose 2d half-axes are used: exact
     in direction for functions that are quadratic in x or in w.
@@ -138,7 +138,7 @@ def line_average(radii: int) -> PairAverage:
 
 @lru_cache
 def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return nodes and weights for the length of a standard normal vector of R^d: Gauss–Legendre on [0, √d + 10].
+    """Return nodes and weights for the length of a standard normal vector of $R^d$: Gauss–Legendre on [0, √d + 10].
 
     Nodes are as dense in the tail as in the bulk, so that a steep integrand is resolved up to ten standard deviations.
 
@@ -156,7 +156,7 @@ def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 @lru_cache
 def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return the Gauss rule for the length of a standard normal vector of R^d, exact for even powers up to 4n - 2.
+    """Return the Gauss rule for the length of a standard normal vector of $R^d$, exact for even powers up to 4n - 2.
 
     Args:
       d: the dimension.

@@ -1,7 +1,7 @@
 """Block heads `U = diag(A, 0)` and `v = (0, b)` for regression: their limit, finite-prompt risk and best member.
 
-Their scores ⟨Ax_q, x_i⟩ do not depend on labels, so that the average over tasks is closed and only that over queries is
-left.
+Their scores $⟨Ax_q, x_i⟩$ do not depend on labels, so that the average over tasks is closed and only that over queries
+is left.
 """
 
 import equinox as eqx
@@ -35,9 +35,9 @@ class Blocks(eqx.Module):
 
 @public
 def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
-    """Return the head on R^{d+1} with `U = diag(A, 0)` and `V = (0, …, 0, b)`.
+    """Return the head on $R^{d+1}$ with `U = diag(A, 0)` and `V = (0, …, 0, b)`.
 
-    Its infinite prompt predicts b⟨w, SAx_q⟩.
+    Its infinite prompt predicts $b⟨w, SAx_q⟩$.
 
     Args:
       A: shape (d, d).
@@ -62,7 +62,7 @@ def block_head(blocks: Blocks) -> Attention:
       blocks: A and b.
 
     Returns:
-      The head on R^{d+1}.
+      The head on $R^{d+1}$.
 
     Transformations: jit, vmap, grad.
     """
@@ -91,7 +91,7 @@ def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
 
     Args:
       theta: Θ, shape (d, p), not 0.
-      alpha: α, shape (). [BB26, Theorem 5.1] needs 0 < α < √2/(d^{1/4} ‖Σ‖_op).
+      alpha: α, shape (). [BB26, Theorem 5.1] needs $0 < α < √2/(d^{1/4} ‖Σ‖)$.
 
     Returns:
       A and b.
@@ -156,7 +156,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
 
     Returns:
       The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
-      `radial_average(d)`, for S, S_q and A multiples of the identity, its relative error is below 1e-9 for heads with
+      `radial_average(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads with
       ‖A‖ ≤ 2. With `query_average(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in three dimensions;
       more frames lower it.
 

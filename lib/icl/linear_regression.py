@@ -1,10 +1,10 @@
 """In-context linear regression: the risk of one attention head on an infinite, a finite and a sampled prompt.
 
-A task is w ~ N(0, τ_w² I); tokens are z = (x, ⟨w, x⟩ + noise), x ~ N(0, S); the query is (x_q, 0), x_q ~ N(0, S_q), and
-its label ⟨w, x_q⟩ + noise is predicted by the last coordinate of the head's output. Given w, tokens are N(0, Γ_w), so
-that all results on Gaussian prompts apply. [BB26, Section 5] has S = S_q, τ_w = 1 and no noise. Exact risks take the
-natural logarithm of the prompt length, `log_length`, or are rational in `length`; `draw` and `bayes_risk` draw `length`
-tokens.
+A task is w ~ $N(0, τ_w² I)$; tokens are z = (x, ⟨w, x⟩ + noise), x ~ N(0, S); the query is $(x_q, 0)$,
+$x_q ~ N(0, S_q)$, and its label $⟨w, x_q⟩$ + noise is predicted by the last coordinate of the head's output. Given w,
+tokens are $N(0, Γ_w)$, so that all results on Gaussian prompts apply. [BB26, Section 5] has $S = S_q$, $τ_w = 1$ and no
+noise. Exact risks take the natural logarithm of the prompt length, `log_length`, or are rational in `length`; `draw`
+and `bayes_risk` draw `length` tokens.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ class RegressionPrompts(NamedTuple):
 
     Attributes:
       tokens: tokens (x, y), shape (n, L, d + 1).
-      queries: queries (x_q, 0), shape (n, d + 1).
+      queries: queries $(x_q, 0)$, shape (n, d + 1).
       targets: labels to predict, shape (n,).
     """
 
@@ -51,13 +51,13 @@ class RegressionPrompts(NamedTuple):
 class ErrorTerms(eqx.Module):
     """The coefficients of a prompt's mean square error in its score statistics.
 
-    With t the tilt, τ² = ⟨t, Γ_w t⟩, c = ⟨v, Γ_w t⟩ the output of the infinite prompt and y the noiseless label:
+    With t the tilt, $τ² = ⟨t, Γ_w t⟩$, $c = ⟨v, Γ_w t⟩$ the output of the infinite prompt and y the noiseless label:
 
     Attributes:
       infinite: (c - y)², the infinite prompt's error.
       shrink: c (y - c).
       along: c²/τ².
-      value: ⟨v, Γ_w v⟩.
+      value: $⟨v, Γ_w v⟩$.
     """
 
     infinite: Float[Array, ""]
@@ -103,14 +103,14 @@ class LinearRegression(eqx.Module):
 
     Args:
       cov: S, covariance of the covariates, shape (d, d), or (..., d, d) for a stack of tasks; it may be singular.
-      query_cov: S_q, covariance of the queries, of the same shape; `cov` by default.
-      task_scale: τ_w, standard deviation of the coordinates of w, shape () or (...), positive.
+      query_cov: $S_q$, covariance of the queries, of the same shape; `cov` by default.
+      task_scale: $τ_w$, standard deviation of the coordinates of w, shape () or (...), positive.
       noise_std: s, standard deviation of the noise on all labels, the query's included, shape () or (...), ≥ 0.
 
     Attributes:
       cov: S.
-      query_cov: S_q.
-      task_scale: τ_w.
+      query_cov: $S_q$.
+      task_scale: $τ_w$.
       noise_std: s.
 
     Raises:
@@ -152,15 +152,15 @@ class LinearRegression(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """The dimension d of the covariates; tokens are in R^{d+1}."""
+        """The dimension d of the covariates; tokens are in $R^{d+1}$."""
         return self.cov.shape[-1]
 
     @public
     def infinite_risk(self, params: Attention) -> Float[Array, ""]:
         """Return `½ E (⟨v, Γ_w U (x_q, 0)⟩ - y)²`, the risk on infinite prompts, in closed form for any U and V.
 
-        The output is ⟨x_q, m(w)⟩ with m quadratic in w. On U = diag(A, 0) and v = (0, b) the risk is `½ τ_w² tr[(bSA -
-        I) S_q (bSA - I)ᵀ] + ½ s²` [BB26, Section 5].
+        The output is $⟨x_q, m(w)⟩$ with m quadratic in w. On U = diag(A, 0) and v = (0, b) the risk is `½ τ_w² tr[(bSA
+        - I) S_q (bSA - I)ᵀ] + ½ s²` [BB26, Section 5].
 
         Args:
           params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1), whose last row is v.
@@ -182,8 +182,8 @@ class LinearRegression(eqx.Module):
     def linear_head_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
         """Return the risk of a given linear head, `½ E (⟨v, (1/L) Σ z zᵀ U (x_q, 0)⟩ - y)²`, in closed form.
 
-        By Isserlis' theorem the variance given (w, x_q) is `(c² + ⟨v, Γ_w v⟩⟨t, Γ_w t⟩)/L`. `linear_attention_risk` is
-        the least risk over linear heads without labels in their scores.
+        By Isserlis' theorem the variance given $(w, x_q)$ is `(c² + ⟨v, Γ_w v⟩⟨t, Γ_w t⟩)/L`. `linear_attention_risk`
+        is the least risk over linear heads without labels in their scores.
 
         Args:
           params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1), whose last row is v.
@@ -219,7 +219,7 @@ class LinearRegression(eqx.Module):
     def finite_risk(
         self, params: Attention, log_length: Scalar, *, average: PairAverage | None = None
     ) -> Float[Array, ""]:
-        """Return the risk on prompts of e^{log_length} tokens, any U and V, without drawing a prompt.
+        """Return the risk on prompts of `exp(log_length)` tokens, any U and V, without drawing a prompt.
 
         Given task and query the error is exact (`ErrorTerms.square_error`); their average is taken at fixed nodes, with
         the infinite prompt's error, whose average is known, as control variate.
@@ -302,7 +302,7 @@ class LinearRegression(eqx.Module):
     def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:
         """Return the least risk of linear attention, `ŷ = x_qᵀ M (1/L) Σ y_i x_i` at its best M, in closed form.
 
-        `M = [(1 + 1/L) S + ((tr S + s²/τ_w²)/L) I]⁻¹`; at S = S_q = I and s = 0 the risk is `½ d(d+1)/(L+d+1)`. The
+        `M = [(1 + 1/L) S + ((tr S + s²/τ_w²)/L) I]⁻¹`; at $S = S_q = I$ and s = 0 the risk is `½ d(d+1)/(L+d+1)`. The
         risk of a given linear head is `linear_head_risk`.
 
         Args:

@@ -1,13 +1,13 @@
 """Several softmax heads on in-context linear regression: exact risks, best values, and the best opposite pair.
 
-With isotropic covariates all heads with keys `ω_h I` see the same normals g_1, …, g_L at a query of length r, and head
-h weighs them by `p(a_h) = softmax(a_h g)`, a_h = ω_h r. Two functions of a pair of tilts carry the risk:
+With isotropic covariates all heads with keys `ω_h I` see the same normals $g_1$, …, $g_L$ at a query of length r, and
+head h weighs them by `p(a_h) = softmax(a_h g)`, $a_h = ω_h r$. Two functions of a pair of tilts carry the risk:
 
     C(a, b) = E Σ_l p_l(a) p_l(b),        G̃(a, b) = E (ĝ(a) - a)(ĝ(b) - b),   ĝ(a) = Σ_l p_l(a) g_l.
 
-Laplace's identity for both denominators, `1/(S(a)S(b)) = ∬ e^{-uS(a) - vS(b)} du dv` with S(a) = Σ_l e^{a g_l}, makes
-each an integral over u = e^s and v = e^t of one-token moments `M_ij(s, t) = E[(uA)^i (vB)^j e^{-uA - vB}]`,
-A = e^{ag}, B = e^{bg}. Given g the factors separate, so each moment is one matrix product over a grid in g. Derived
+Laplace's identity for both denominators, `1/(S(a)S(b)) = ∬ e^{-uS(a) - vS(b)} du dv` with $S(a) = Σ_l e^{a g_l}$, makes
+each an integral over $u = e^s$ and $v = e^t$ of one-token moments `M_ij(s, t) = E[(uA)^i (vB)^j e^{-uA - vB}]`,
+$A = e^{ag}$, $B = e^{bg}$. Given g the factors separate, so each moment is one matrix product over a grid in g. Derived
 here.
 """
 
@@ -47,9 +47,9 @@ class PairStatistics(NamedTuple):
 
 @public
 def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Return `C(a, b) = E Σ_l p_l(a) p_l(b)`, p(a) = softmax(a g) of L = e^{log_length} standard normals g.
+    """Return `C(a, b) = E Σ_l p_l(a) p_l(b)`, p(a) = softmax(a g) of `L = exp(log_length)` standard normals g.
 
-    C(a, a) is `participation(|a|)`, C(a, 0) = 1/L, C(-a, -b) = C(a, b); about e^{ab}/L for long prompts.
+    C(a, a) is `participation(|a|)`, C(a, 0) = 1/L, C(-a, -b) = C(a, b); about $e^{ab}/L$ for long prompts.
 
     Args:
       a: tilt of the first head, of either sign, any shape, |a| ≤ 14.
@@ -71,7 +71,7 @@ def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Arr
 
 @public
 def pair_score_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Return `G̃(a, b) = E (ĝ(a) - a)(ĝ(b) - b)`, ĝ(a) = Σ_l p_l(a) g_l, the covariance of two heads' score errors.
+    """Return `G̃(a, b) = E (ĝ(a) - a)(ĝ(b) - b)`, $ĝ(a) = Σ_l p_l(a) g_l$, the covariance of two heads' score errors.
 
     G̃(a, a) is `score_error(|a|)`, G̃(-a, -b) = G̃(a, b), G̃(0, 0) = 1/L, and 1 + ab at L = 1. Heads of opposite tilts
     can have a negative or a vanishing G̃.
@@ -564,7 +564,7 @@ def centred_heads_risk(
     mu: Float[Array, " k"] | Float[np.ndarray, " k"],
     log_length: Scalar,
 ) -> Float[Array, ""]:
-    """Return the risk of heads from whose softmax weights 1/L is subtracted: values μ_h Σ_l (p_l - 1/L) y_l.
+    """Return the risk of heads from whose softmax weights 1/L is subtracted: values $μ_h Σ_l (p_l - 1/L) y_l$.
 
     It is `heads_risk - ½ (Σ_h μ_h)² (τ_w² d + s²)/L`: C, G̃, P and Q lose 1/L each, and E ĝ does not change.
 
@@ -590,7 +590,7 @@ def centred_heads_risk(
 def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the best step η and the risk of one step of debiased gradient descent, the limit of a pair with keys → 0.
 
-    The prediction is `(η/L) Σ_l (y_l - ȳ) ⟨x_l - x̄, x_q⟩`; η = L/(L + d + ς) with ς = s²/τ_w², and
+    The prediction is `(η/L) Σ_l (y_l - ȳ) ⟨x_l - x̄, x_q⟩`; η = L/(L + d + ς) with $ς = s²/τ_w²$, and
     `2R = τ_w² d + s² - τ_w² d (L - 1)/(L + d + ς)`.
 
     Args:
@@ -614,7 +614,7 @@ def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[
 
 @public
 def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Array, "..."]:
-    """Return K(s), the limit of L times the covariance of two heads' outputs, averaged over queries; s = ω_h ω_k.
+    """Return K(s), the limit of L times the covariance of two heads' outputs, averaged over queries; $s = ω_h ω_k$.
 
     `K(s) = (τ_w² d + s_noise²)(1 - 2s)^{-d/2} + τ_w² s d (1 - 2s)^{-d/2 - 1}` for s < ½, infinite from ½ on.
 
@@ -645,7 +645,7 @@ def long_prompt_coefficient(
 ) -> Float[Array, ""]:
     """Return the limit of `L (R_L - R_∞)` of fixed heads (ω, μ), `R_∞ = ½ (τ_w² d (1 - μ·ω)² + s²)`.
 
-    `½ Σ_hk μ_h μ_k K(ω_h ω_k) + τ_w² d (1 - μ·ω) Σ_h μ_h ω_h (1 - 2ω_h²)^{-d/2 - 1}`: infinite if some ω_h² ≥ ½.
+    `½ Σ_hk μ_h μ_k K(ω_h ω_k) + τ_w² d (1 - μ·ω) Σ_h μ_h ω_h (1 - 2ω_h²)^{-d/2 - 1}`: infinite if some $ω_h² ≥ ½$.
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
@@ -677,23 +677,23 @@ def several_tasks_law(
     task_scale: Scalar = 1.0,
     noise_std: Scalar = 0.0,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return (R_∞, c) of H heads on I regressions on disjoint covariates: the total risk is about R_∞ + c/L.
+    """Return $(R_∞, c)$ of H heads on I regressions on disjoint covariates: the total risk is about $R_∞ + c/L$.
 
-    Head h has scores `x_lᵀ A_h x_q`, `A_h = Σ_j ω_hj P_j` with P_j the projector on task j's covariates, and answers
+    Head h has scores `x_lᵀ A_h x_q`, `A_h = Σ_j ω_hj P_j` with $P_j$ the projector on task j's covariates, and answers
     task i with `μ_hi y_i`. `R_∞ = ½ Σ_i τ_w² d_i (1 - Σ_h μ_hi ω_hi)²`, and with Π over all tasks j
     `c = ½ Σ_ihk μ_hi μ_ki Π_j (1 - 2ω_hj ω_kj)^{-d_j/2} [d_i τ_w² + s² + τ_w² d_i ω_hi ω_ki/(1 - 2ω_hi ω_ki)]`.
     Exact in the limit for heads without bias, `Σ_h μ_hi ω_hi = 1`.
 
     Args:
-      dimensions: the d_i, shape (I,).
+      dimensions: the $d_i$, shape (I,).
       omega: keys ω, shape (H, I).
       mu: values μ, shape (H, I).
-      task_scale: τ_w, shape ().
+      task_scale: $τ_w$, shape ().
       noise_std: standard deviation s of the noise on prompt labels, shape ().
 
     Returns:
-      (R_∞, c), shapes (): half mean squares summed over tasks, without the noise of the queries' labels. c is infinite
-      if some product ω_hj ω_kj ≥ ½.
+      $(R_∞, c)$, shapes (): half mean squares summed over tasks, without the noise of the queries' labels. c is
+      infinite if some product ω_hj ω_kj ≥ ½.
 
     Raises:
       ValueError: if float64 is off.
@@ -841,7 +841,7 @@ def best_pair(
     """Return the keys and values (ω, μ) of the heads (ω, μ) and (-ω, -μ) that minimise `heads_risk`, and the risk.
 
     The minimum over ω > 0 of the risk of `opposite_values`. The best ω is about `√(12/((d + 4)(d + 3 + ς) L))`,
-    ς = s²/τ_w².
+    $ς = s²/τ_w²$.
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
@@ -977,10 +977,10 @@ class KernelPair(NamedTuple):
     """Statistics of two heads with weights `p_l(a) = f(a g_l)/Σ_m f(a g_m)`.
 
     Attributes:
-      participation: E Σ_l p_l(a) p_l(b), shape ().
+      participation: $𝔼 Σ_l p_l(a) p_l(b)$, shape ().
       product: E ĝ(a) ĝ(b), shape ().
       means: E ĝ(a) and E ĝ(b), shape (2,).
-      total: E Σ_lm p_l(a) p_m(b), shape (), which is 1 where the quadrature is exact.
+      total: $𝔼 Σ_{lm} p_l(a) p_m(b)$, shape (), which is 1 where the quadrature is exact.
     """
 
     participation: Float[Array, ""]
@@ -1247,9 +1247,9 @@ def query_risk(
 
     Args:
       task: a `LinearRegression`; its cov Σ is any covariance, and its query_cov does not matter.
-      matrices: the A_h, shape (H, d, d).
-      mu: the values μ_h, shape (H,).
-      query: x_q, shape (d,), with standard deviations of the scores `0 < |Σ^{1/2} A_h x_q| ≤ 3`.
+      matrices: the $A_h$, shape (H, d, d).
+      mu: the values $μ_h$, shape (H,).
+      query: $x_q$, shape (d,), with standard deviations of the scores `0 < |Σ^{1/2} A_h x_q| ≤ 3`.
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 20.
 
     Returns:

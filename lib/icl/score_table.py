@@ -27,7 +27,7 @@ _TRANSFORM[0] /= 2
 
 
 class ScoreTable(eqx.Module):
-    """`log P` and `log Q` of prompts of e^{log_length} Gaussian tokens, as piecewise polynomials in τ².
+    """`log P` and `log Q` of prompts of `exp(log_length)` Gaussian tokens, as piecewise polynomials in τ².
 
     Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
     prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512

@@ -74,7 +74,7 @@ def predict(params: Attention, prompt: Measure, query: Float[Array, " e"]) -> Fl
 
     Args:
       params: the head.
-      prompt: the prompt as a measure, tokens in R^e.
+      prompt: the prompt as a measure, tokens in $R^e$.
       query: shape (e,).
 
     Returns:
@@ -92,8 +92,8 @@ def predict(params: Attention, prompt: Measure, query: Float[Array, " e"]) -> Fl
 def episode_loss(params: Attention, prompt: Measure, task: Task, episode: Episode) -> Float[Array, ""]:
     """Return the loss of the head's prediction from a prompt.
 
-    Its mean over episodes is R_∞ if `prompt` is the distribution `episode.measure` itself, and R_L, over prompts too,
-    if it is a sample of L tokens.
+    Its mean over episodes is $R_∞$ if `prompt` is the distribution `episode.measure` itself, and $R_L$, over prompts
+    too, if it is a sample of L tokens.
 
     Args:
       params: the head.
@@ -347,7 +347,7 @@ _NODES = np.linspace(-8.0, 8.0, 129)
 
 
 class SingleIndex(Measure):
-    """Tokens (x, y) with x ~ N(0, I_d), where y depends on x through ⟨direction, x⟩ only.
+    """Tokens (x, y) with x ~ $N(0, I_d)$, where y depends on x through ⟨direction, x⟩ only.
 
     A tilt by ξ moves x by ξ, so that only the score is left to integrate over, in any dimension: `Λ(ξ, η) = ½‖ξ‖² + log
     E_g exp Λ_y(η | ⟨w, ξ⟩ + ‖w‖g)` with g standard normal. Derived here. The integral is a trapezoid of 129 nodes,

@@ -1,8 +1,8 @@
 """Training on fresh prompts: the batch loss of in-context regression.
 
-A step of stochastic gradient descent needs one unbiased gradient of the risk. Plain sampling draws L tokens of R^{d+1};
-collapsed sampling has the same distribution and draws 2L normals and two vectors. Both are values of the argument
-`sampling`.
+A step of stochastic gradient descent needs one unbiased gradient of the risk. Plain sampling draws L tokens of
+$R^{d+1}$; collapsed sampling has the same distribution and draws 2L normals and two vectors. Both are values of the
+argument `sampling`.
 """
 
 import abc
@@ -60,7 +60,7 @@ def linear_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float
 
 
 class Sampling(eqx.Module):
-    """A way to draw a fresh prompt, in coordinates in which its L tokens are standard normals of R^e."""
+    """A way to draw a fresh prompt, in coordinates in which its L tokens are standard normals of $R^e$."""
 
     @abc.abstractmethod
     def normals(self, length: int, size: int) -> int:
@@ -78,7 +78,7 @@ class Sampling(eqx.Module):
     def output(
         self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
-        """Return the output at scores ⟨t, n_i⟩ and values ⟨v, n_i⟩; training uses its derivatives in (t, v).
+        """Return the output at scores $⟨t, n_i⟩$ and values $⟨v, n_i⟩$; training uses its derivatives in (t, v).
 
         Args:
           pool: maps scores and values to the output.

@@ -10,7 +10,7 @@ from lib._checks import public
 
 @public
 def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float = 0.0) -> np.ndarray | float:
-    """Return `lim (2R_L - s²) L = d (1 - 2u²)^{-d/2} [1/(1 - 2u²) + (1 + s²/d)/u²]` on bu = 1, for Σ = I and τ_w = 1.
+    """Return `lim (2R_L - s²) L = d (1 - 2u²)^{-d/2} [1/(1 - 2u²) + (1 + s²/d)/u²]` on bu = 1, for Σ = I and $τ_w = 1$.
 
     Without noise any other Σ multiplies it by tr Σ/d.
 

@@ -248,7 +248,7 @@ class Softmax(Normalised):
 class Softplus(Normalised):
     """Weights `s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
 
-    The bias is given and not optimised: as it tends to -∞ the kernel tends to e^χ, up to a factor, and the weights to
+    The bias is given and not optimised: as it tends to -∞ the kernel tends to $e^χ$, up to a factor, and the weights to
     softmax.
 
     Attributes:
@@ -385,7 +385,7 @@ class Exp(Elementwise):
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:
-        """Return the moments; NaN where squared weights exceed the grid, in the max model from q_k = 16 on."""
+        """Return the moments; NaN where squared weights exceed the grid, in the max model from $q_k = 16$ on."""
         squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
         end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
         return nan_unless(jnp.all(end_terms < END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))

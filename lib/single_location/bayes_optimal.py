@@ -95,7 +95,7 @@ class PromptAverage(eqx.Module):
         """Return what all prompts add to the precision of the posteriors of k* and v*.
 
         Args:
-          overlaps: q_k and q_v, shape (2,).
+          overlaps: $q_k$ and $q_v$, shape (2,).
 
         Returns:
           Two precisions, shape (2,).
@@ -108,7 +108,7 @@ class PromptAverage(eqx.Module):
         """Return the excess risk of the predictor with these overlaps on a fresh prompt.
 
         Args:
-          overlaps: q_k and q_v, shape (2,).
+          overlaps: $q_k$ and $q_v$, shape (2,).
 
         Returns:
           The risk, shape ().
@@ -253,7 +253,7 @@ def state_evolution(
     start_overlap: float | Float[Array, ""],
     iterations: int,
 ) -> Evolution:
-    """Return the first passes of the evolution of (q_k, q_v) from equal overlaps, the start itself not included.
+    """Return the first passes of the evolution of $(q_k, q_v)$ from equal overlaps, the start itself not included.
 
     Iteration t of undamped `message_passing` has these overlaps in the limit D → ∞ (heuristic, as all of message
     passing
@@ -299,8 +299,8 @@ def fixed_point(
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       alpha: prompts per dimension n/D, positive.
       start_overlap: overlap with k* and with v* at the start, between 0 and 1.
-      points: size 2^k of one set of quasi-random points; there are `SETS` sets. The standard error falls like
-        points^-0.75 or a little faster, and the time grows like points.
+      points: size $2^k$ of one set of quasi-random points; there are `SETS` sets. The standard error falls like
+        `points^-0.75` or a little faster, and the time grows like points.
 
     Returns:
       The end, its free entropy, and the standard error of its risk. The error does not cover a wrong end: very near a
@@ -327,7 +327,7 @@ def free_entropy(
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """Return `Σ ½(q + log(1 - q)) + α E log Z` at overlaps (q_k, q_v), `Z` the evidence of one more prompt.
+    """Return `Σ ½(q + log(1 - q)) + α E log Z` at overlaps $(q_k, q_v)$, `Z` the evidence of one more prompt.
 
     `Z = (1/L) Σ_l e^{√ν ω_k - ν q_k/2} N(y; ω_v, T)`, ω as in the evolution. Stationary exactly at its fixed points,
     where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a
@@ -335,7 +335,7 @@ def free_entropy(
 
     Args:
       task: a spiked task with L ≤ 500.
-      overlaps: q_k and q_v, shape (2,), each between 0 and 1.
+      overlaps: $q_k$ and $q_v$, shape (2,), each between 0 and 1.
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       alpha: prompts per dimension n/D, positive.
 

@@ -30,7 +30,7 @@ TRAINER_STREAM = 3
 
 
 class TrainingSet(eqx.Module):
-    """n prompts of L tokens in R^D, the hidden token first, and their labels.
+    """n prompts of L tokens in $R^D$, the hidden token first, and their labels.
 
     Attributes:
       tokens: the tokens.
@@ -123,7 +123,7 @@ def simulate_erm(
       activation: the activation of the head.
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       alpha: prompts per dimension n/D, positive.
-      ridge: ridges (r_k, r_v).
+      ridge: ridges $(r_k, r_v)$.
       dimension: dimension D.
       start: a function of the hidden directions and a key that returns the first head, such as `informed`.
       trainer: a function that fits the head, such as those of `descent_trainers`; L-BFGS by default.
@@ -197,7 +197,7 @@ def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -
     Args:
       activation: the activation of the head.
       prompts: the training prompts.
-      ridge: ridges (r_k, r_v).
+      ridge: ridges $(r_k, r_v)$.
 
     Returns:
       A function from a head to shape (), to which jit, vmap and grad apply. Transformations: none.

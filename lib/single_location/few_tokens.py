@@ -184,7 +184,7 @@ def max_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) ->
 def shared_log_ratio(
     scores: Float[Array, "n L"], snr: float | Float[Array, ""], correlation: float | Float[Array, ""]
 ) -> Float[Array, "n L"]:
-    """Return `log g` of the spiked task with correlated scores: χ* is N(√ν e_l, (1 - ρ)I + ρ11ᵀ).
+    """Return `log g` of the spiked task with correlated scores: χ* is $N(√ν e_l, (1 - ρ)I + ρ11ᵀ)$.
 
     Args:
       scores: scores of the tokens, shape (n, L).

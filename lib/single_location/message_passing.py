@@ -5,7 +5,7 @@ weighted by how well they explain the label, `p_l ∝ exp(√ν ω_k - (y - ω_v
 two variances are kept. The result predicts as a softmax head of key `√ν k̂` and value `v̂`: given the data, with D
 large, the posterior of the hidden token of a fresh prompt is `softmax(√ν Xk̂/√D)`, so the Bayes-optimal predictor is
 softmax attention, trained differently (derived here). The uncertainty of k* adds a Gaussian term to the exponent of
-every token. Its variance, ν V_k, need not be small; it is the same for all tokens, and so the normalisation removes
+every token. Its variance, $ν V_k$, need not be small; it is the same for all tokens, and so the normalisation removes
 it.
 """
 
@@ -41,7 +41,7 @@ class InferenceTrajectory(eqx.Module):
     Attributes:
       overlaps: overlaps of the means with the truth and with each other.
       risk: excess risk of the softmax head of key `√ν k̂` and value `v̂`.
-      estimated: the algorithm's own estimates of q_k and q_v, which are 1 minus its variances.
+      estimated: the algorithm's own estimates of $q_k$ and $q_v$, which are 1 minus its variances.
     """
 
     overlaps: Overlaps

@@ -24,8 +24,8 @@ LARGEST_PROBABILITY = 1.0 - 1e-15
 
 
 class Moments(eqx.Module):
-    """Averages of a prompt's weights s and scores c = χ less the spike's part, with the hidden token ε and C = Σ s_l
-    c_l.
+    """Averages of a prompt's weights s and scores c = χ less the spike's part, with the hidden token ε and
+    $C = Σ s_l c_l$.
 
     Risks need the first two; with cross overlaps they need all.
 
@@ -230,7 +230,7 @@ def _window(
     span = largest - jnp.min(jnp.where(finite, log_kernel, largest)) + 2 * LOG_DROP
 
     def expected(y):
-        """Return the expected number of tokens of weight above e^{-y}, and the logarithm of the integrand."""
+        """Return the expected number of tokens of weight above $e^{-y}$, and the logarithm of the integrand."""
         weight = jnp.exp(y + log_kernel)
         complement, other_tokens = -jnp.expm1(-weight), mixture.length - 1.0
         log_token = jnp.log(jnp.maximum(hidden @ (weight * jnp.exp(-weight)), 1e-300))

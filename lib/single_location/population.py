@@ -1,7 +1,7 @@
 """Population risks of single-location regression: the risk of a head from the overlaps of its vectors [D26].
 
 `E = E(y - f)² - Δ²`, the excess over the label noise, of `f = Σ_l s_l z_l`: 1 for f = 0. A head enters by seven
-overlaps and its activation; the prompt's length may be 2 or 10^12.
+overlaps and its activation; the prompt's length may be 2 or $10^{12}$.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return `1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token, the least risk of all predictors.
 
     Args:
-      task: `Spiked` with L ≤ 10^12 and ν ≤ 2500, or `Max` with L ≤ 10^12 and either ν ≤ 1000 or ν = ∞; stacked tasks
-        give stacked risks.
+      task: `Spiked` with $L ≤ 10^{12}$ and ν ≤ 2500, or `Max` with $L ≤ 10^{12}$ and either ν ≤ 1000 or ν = ∞; stacked
+        tasks give stacked risks.
       batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
         of one.
 
@@ -103,7 +103,7 @@ def attention_risk(
     """Return the excess risk of a head from its overlaps.
 
     Args:
-      task: `Spiked` with L ≤ 10^12, or `Max` with L ≤ 10^12 and ν ≤ 60 or ν = ∞.
+      task: `Spiked` with $L ≤ 10^{12}$, or `Max` with $L ≤ 10^{12}$ and ν ≤ 60 or ν = ∞.
       activation: the activation, with its bias where it has one.
       overlaps: all seven count in the spiked model; in the max model cross overlaps must vanish, and k must either be
         along k* or at an angle of at least 4° to it.
@@ -112,10 +112,10 @@ def attention_risk(
 
     Returns:
       The risk, of the common shape of the arguments. Its absolute error is below 1e-9 of the largest of its terms 1,
-      2 m_v E s_ε and q_v E Σ s²; 1e-8 of it for normalised activations in the max model. NaN where the quadrature does
-      not resolve the weights: √q_k above about 60, in the spiked model also √(q_k ν) above about 1000, for `exp` where
-      its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed by 1e-8. A
-      risk
+      $2 m_v 𝔼 s_ε$ and $q_v 𝔼 Σ s²$; 1e-8 of it for normalised activations in the max model. NaN where the quadrature
+      does not resolve the weights: $√q_k$ above about 60, in the spiked model also $√(q_k ν)$ above about 1000, for
+      `exp` where its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed
+      by 1e-8. A risk
       much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the spiked model,
       up to
       a second in the max model.
@@ -178,7 +178,7 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
     """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
 
     Args:
-      task: `Spiked` with 2 ≤ L ≤ 10^12 and ν ≤ 1000.
+      task: `Spiked` with $2 ≤ L ≤ 10^{12}$ and ν ≤ 1000.
       batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
         of one.
 
@@ -204,7 +204,7 @@ def attention_moments(task: LocationTask, activation: Activation, overlaps: Over
     Args:
       task: in the domain of `attention_risk`.
       activation: the activation, with its bias where it has one.
-      overlaps: the overlaps of the head; only m_k and q_k count.
+      overlaps: the overlaps of the head; only $m_k$ and $q_k$ count.
       batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
         of one.
 

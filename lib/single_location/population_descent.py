@@ -1,4 +1,4 @@
-"""Gradient descent on the population risk of [D26], for two vectors of R^D; the risk depends on seven overlaps only.
+"""Gradient descent on the population risk of [D26], for two vectors of $R^D$; the risk depends on seven overlaps only.
 
 The overlaps are those of k and v with k*, v* and each other, also off the manifold on which the cross overlaps vanish.
 The gradient stays in the span of the four vectors.

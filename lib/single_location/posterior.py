@@ -10,7 +10,7 @@ All integrands are positive, and they are summed as logarithms, so that a risk o
 
 In the spiked model the scores √ν χ have variance τ² = ν, and that of the relevant token has the mean ν. The joint
 density of scores and relevant token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so averages are taken over
-identically distributed scores: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. Then the
+identically distributed scores: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, $S = Σ e^{√ν χ_l}$. Then the
 scores of no token in these integrals are in the far tail of their distribution. In the max model τ = ν.
 """
 
@@ -41,7 +41,7 @@ def spiked_bayes_risk(
     """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model.
 
     Args:
-      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
       resolution: nodes of the integral over y and of the one-token expectations.
 
@@ -68,7 +68,7 @@ def spiked_bayes_risk_by_squares(
     The integrand differs from that of `spiked_bayes_risk` by the derivative of the latter.
 
     Args:
-      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
       resolution: nodes of the integral over y and of the one-token expectations.
 
@@ -96,7 +96,7 @@ def max_bayes_risk(
     """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model.
 
     Args:
-      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       tau: standard deviation τ = ν of the scores, shape (), 0 ≤ τ ≤ 1000.
       resolution: nodes of the integral over y and of the one-token expectations.
 
@@ -118,7 +118,7 @@ def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -
     """Return `1 - L ∫ b φ^{L-1} dy` of the max model, the same risk as a difference.
 
     Args:
-      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       tau: standard deviation τ = ν of the scores, shape (), 0 ≤ τ ≤ 1000.
 
     Returns:

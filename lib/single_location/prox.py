@@ -31,10 +31,10 @@ class Channel(eqx.Module):
     """One prompt of the replica theory: fields of scores and values, how far each may move, and the label.
 
     Attributes:
-      omega_k: fields ω_k of the scores.
-      omega_v: fields ω_v of the values.
-      var_k: variance V_k of a score around its field.
-      var_v: variance V_v of a value around its field.
+      omega_k: fields $ω_k$ of the scores.
+      omega_v: fields $ω_v$ of the values.
+      var_k: variance $V_k$ of a score around its field.
+      var_v: variance $V_v$ of a value around its field.
       label: the label y.
     """
 
@@ -127,9 +127,9 @@ def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float
 
 @public
 def linear_scores(channel: Channel) -> Float[Array, " L"]:
-    """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, |t| < 1/√(V_k V_v).
+    """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, $|t| < 1/√(V_k V_v)$.
 
-    With a = 1 + ω_k and b = ω_v the stationary weights are `(a + V_k t b)/(1 - V_k V_v t²)`; inserted,
+    With $a = 1 + ω_k$ and $b = ω_v$ the stationary weights are `(a + V_k t b)/(1 - V_k V_v t²)`; inserted,
     `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y`.
 
     Args:

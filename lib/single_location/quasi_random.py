@@ -14,7 +14,7 @@ def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndar
     """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen).
 
     A mean over the points of one replicate is unbiased, and the scatter between replicates measures its error. Every
-    prefix of 2^j points is a Sobol set too. The scrambles have the seeds 0, 1, …; results are cached.
+    prefix of $2^j$ points is a Sobol set too. The scrambles have the seeds 0, 1, …; results are cached.
 
     Args:
       dimension: number of normals of a point.

@@ -74,10 +74,10 @@ class State(eqx.Module):
     Attributes:
       m_k: overlap `k·k*/D`.
       q_k: `|k|²/D`.
-      var_k: variance V_k of a score around its field.
+      var_k: variance $V_k$ of a score around its field.
       m_v: overlap `v·v*/D`.
       q_v: `|v|²/D`.
-      var_v: variance V_v of a value around its field.
+      var_v: variance $V_v$ of a value around its field.
     """
 
     m_k: Float[Array, ""]
@@ -191,10 +191,10 @@ def replica(
       activation: the activation of the head.
       noise_std: standard deviation of the label noise, shape (), at least 0.
       alpha: prompts per dimension n/D, shape (), positive.
-      ridge: (r_k, r_v) of `Σ_{i ≤ n} ½(y_i - f_i)² + ½r_k|k|² + ½r_v|v|²`, positive. The prediction is reliable for
+      ridge: $(r_k, r_v)$ of `Σ_{i ≤ n} ½(y_i - f_i)² + ½r_k|k|² + ½r_v|v|²`, positive. The prediction is reliable for
         ridges
         from about 0.3 on; below 0.1 several minima compete, and L-BFGS ends near its start.
-      points: number of prompts of one Sobol set, 2^k ≥ 8.
+      points: number of prompts of one Sobol set, $2^k ≥ 8$.
       replicates: number of sets, at least 2.
 
     Returns:
@@ -318,7 +318,7 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
     """Return the next state by one pass of the replica equations, and the minimising scores.
 
     Averages of derivatives with respect to the fields are taken by Stein's identity, so the proximal map is never
-    differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to m̂_k.
+    differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to $m̂_k$.
 
     Args:
       setting: everything that is held fixed.

@@ -30,7 +30,7 @@ def minimise_scalar(
       low: the lower end, shape ().
       high: the upper end, shape ().
       lattice: number of points of the lattice, ends included, at least 2.
-      rounds: number of halvings of the distance; the place is known to (high - low)/(lattice - 1) / 2^rounds.
+      rounds: number of halvings of the distance; the place is known to `(high - low)/(lattice - 1)/2^rounds`.
       vectorised: whether points are evaluated at once; one after another is faster on a CPU where a value needs much
         memory.
 

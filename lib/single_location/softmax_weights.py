@@ -2,7 +2,7 @@
 
 The relevant token has the score N(m, t²), the L - 1 others have scores N(0, τ²), and all are independent. Laplace's
 identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy` turns averages of the weights into integrals over y of one-token
-expectations of `lib.partition`. With u_0 = y + τg and u_1 = y + m + tg, g ~ N(0, 1), and
+expectations of `lib.partition`. With $u_0 = y + τg$ and $u_1 = y + m + tg$, g ~ N(0, 1), and
 
     φ_i = E exp(-e^{u_i}),   a_i = E[e^{u_i} exp(-e^{u_i})],   b_i = E[e^{2 u_i} exp(-e^{u_i})],
 
@@ -68,7 +68,7 @@ def softmax_weight_averages(
     widest = jnp.maximum(spread, relevant_spread)
 
     def log_integrands(y):
-        """Logarithms of the integrands of E p_1, of Σ_{l>1} E p_l, of E p_1² and of E Σ_{l>1} p_l²."""
+        """Logarithms of the integrands of $𝔼 p_1$, of $Σ_{l>1} 𝔼 p_l$, of $𝔼 p_1²$ and of $𝔼 Σ_{l>1} p_l²$."""
         log_others = log_survival(y, spread)
         log_relevant = log_survival(y + shift, relevant_spread)
         without_relevant = others * log_others

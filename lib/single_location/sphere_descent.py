@@ -1,6 +1,6 @@
 """Gradient descent finds the hidden directions: order parameters along training, in the setting of [M24].
 
-Here all vectors are on the unit sphere of R^d: k, v and the hidden k*, v*. The hidden token is `N(√(d/2) k*, γ² I)`,
+Here all vectors are on the unit sphere of $R^d$: k, v and the hidden k*, v*. The hidden token is `N(√(d/2) k*, γ² I)`,
 the others are `N(0, I)`, and the label is `y = ⟨X_J, v*⟩ + noise`. The risk of a head `Σ_l s_l(λ⟨X_l, k⟩) ⟨X_l, v⟩`
 depends on k and v through five scalar products (two of the seven `Overlaps` are 1), and so does its gradient flow.
 """
@@ -161,13 +161,13 @@ def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Flo
     """Return the excess risk, over γ², of `s = softmax(λχ)` by quadrature, where cross overlaps vanish.
 
     `1 - 2 m_v E s_1 + q_v (E s_1² + Σ_{l>1} E s_l²/γ²)`, token 1 the hidden one. The three averages are integrals over
-    one variable of one-token expectations, whose scores are N(λ √(d/2) m_k, λ²γ² q_k) for the hidden token and
-    N(0, λ² q_k) for the others.
+    one variable of one-token expectations, whose scores are $N(λ √(d/2) m_k, λ²γ² q_k)$ for the hidden token and
+    $N(0, λ² q_k)$ for the others.
 
     Args:
       task: the data distribution, L ≥ 2.
       overlaps: with m_kv = m_vk = q_vk = 0.
-      sharpness: λ > 0 with λ√q_k max(1, γ) ≤ 30 and λ √(d/2) |m_k| at most eight times λ√q_k max(1, γ), shape ().
+      sharpness: λ > 0 with $λ√q_k max(1, γ) ≤ 30$ and $λ √(d/2) |m_k|$ at most eight times $λ√q_k max(1, γ)$, shape ().
 
     Returns:
       The risk, shape (), with an absolute error below 1e-9 relative to its largest term. NaN where a cross overlap is

@@ -1,6 +1,6 @@
 """Single-location regression [D26]: one of the L tokens of a prompt carries the answer, and a head has to find it.
 
-Two directions of R^D, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l has the score
+Two directions of $R^D$, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l has the score
 `χ*_l = X_l·k*/√D` and the value `z*_l = X_l·v*/√D`; the label is `y = z*_ε + noise` with a hidden index ε. A task is
 the
 joint distribution of ε and the scores. Everything else of a prompt is independent standard normal.
@@ -33,7 +33,7 @@ LONGEST_BAYES, LARGEST_SPIKE, LARGEST_SNR = 1e12, 2500.0, 1000.0
 class LocationTask(eqx.Module):
     """Joint distribution of the hidden index and the scores of a prompt.
 
-    Both leaves are arrays, so that tasks stack and L may be 10^12.
+    Both leaves are arrays, so that tasks stack and L may be $10^{12}$.
 
     Attributes:
       length: number L of tokens.
@@ -50,7 +50,7 @@ class LocationTask(eqx.Module):
     def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
         """Return the informative part of the L scores, with the hidden token first.
 
-        Given it, `χ_l = m_k·signal_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
+        Given it, `χ_l = m_k·signal_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps $m_k$ and $q_k$.
 
         Args:
           normals: L standard normals, shape (L,).

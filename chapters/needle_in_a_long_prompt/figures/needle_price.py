@@ -47,9 +47,9 @@ def _table(thresholds: Thresholds, lines: Thresholds) -> Table:
     ]
     columns = {
         "activation": Column("Activation of the head; `2 ln L` and `L` are reference lines", "name"),
-        "decade": Column("Decimal logarithm of the prompt length L"),
-        "snr": Column("Signal strength ν at which the best head of this kind has risk ½, or the value of the line"),
-        "ratio": Column("The signal strength over 2 ln L"),
+        "decade": Column("Decimal logarithm of the prompt length $L$"),
+        "snr": Column("Signal strength $ν$ at which the best head of this kind has risk ½, or the value of the line"),
+        "ratio": Column("The signal strength over $2 ln L$"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

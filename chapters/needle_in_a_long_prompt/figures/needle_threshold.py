@@ -46,12 +46,14 @@ def _table(curves: Mapping[int, Transition]) -> Table:
         for decade, curve in curves.items()
     ]
     columns = {
-        "decade": Column("Decimal logarithm of the prompt length L"),
-        "ratio": Column("Signal strength over the threshold, ν/(2 ln L)"),
-        "snr": Column("Signal strength ν"),
+        "decade": Column("Decimal logarithm of the prompt length $L$"),
+        "ratio": Column("Signal strength over the threshold, $ν/(2 ln L)$"),
+        "snr": Column("Signal strength $ν$"),
         "risk": Column("Bayes risk, that of the best softmax head", absolute=1e-10),
-        "participation": Column("E Σp² of softmax weights at the same scale √ν on a prompt without a relevant token"),
-        "frozen": Column("Participation in the random-energy model, for L = ∞"),
+        "participation": Column(
+            "$𝔼 Σp²$ of softmax weights at the same scale $√ν$ on a prompt without a relevant token"
+        ),
+        "frozen": Column("Participation in the random-energy model, for $L = ∞$"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

@@ -29,8 +29,8 @@ def numbers(best: BestKeys) -> Numbers:
     frame = pd.DataFrame({"length": best.lengths, "scaled_key": best.keys * np.sqrt(best.lengths)})
     frame = frame.assign(limit=best.limit, noiseless=best.noiseless_limit).sort_values("length", ignore_index=True)
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "scaled_key": Column("Best key of the pair times √L", absolute=2 * SOLVER_ERROR),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "scaled_key": Column("Best key of the pair times $√L$", absolute=2 * SOLVER_ERROR),
         "limit": Column("Limit of the scaled key for long prompts"),
         "noiseless": Column("The same limit without label noise"),
     }

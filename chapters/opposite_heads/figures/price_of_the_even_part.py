@@ -38,8 +38,8 @@ def numbers(prices: Sequence[Prices]) -> Numbers:
         for price in prices
     ]
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "key": Column("Key ω of the single head"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "key": Column("Key $ω$ of the single head"),
         "exact": Column("Mean square error of the single head minus that of its opposite pair, exact"),
         "long_prompts": Column("The same difference in its form for long prompts"),
         "even_part": Estimate("Mean square of the even part of the single head's output over simulated prompts"),

@@ -41,7 +41,7 @@ def numbers(losses: PublishedLosses) -> Numbers:
         "kind": Column("`printed`: a printed loss; `curve`: a point of an exact curve", "name"),
         "predictor": Column("Pair, one head, gradient descent, debiased descent, or a trained model", "name"),
         "heads": Column("Softmax heads of the predictor; 0 for gradient descent"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
         "loss": Column("Loss as printed by the code of [He25]"),
         "prompts": Column("Simulated prompts behind the printed loss"),
         "exact": Column("Exact mean square error with the published parameters, label noise included once"),

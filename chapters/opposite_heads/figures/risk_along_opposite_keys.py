@@ -40,10 +40,10 @@ def _table(risks: Sequence[PairRisks], limit: LimitCurve) -> Table:
         for risk in risks
     ]
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "scaled_key": Column("Key of the pair times √L"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "scaled_key": Column("Key of the pair times $√L$"),
         "scaled_change": Column(
-            "Mean square error of the best pair minus that of debiased gradient descent, times L³", absolute=0.01
+            "Mean square error of the best pair minus that of debiased gradient descent, times $L³$", absolute=0.01
         ),
         "limit": Column("Its limit for long prompts at this scaled key"),
     }

@@ -42,12 +42,12 @@ def numbers(errors: RescaledErrors) -> Numbers:
         for place, log_length in enumerate(errors.log_lengths)
     ]
     columns = {
-        "log_length": Column("ln L"),
-        "factor": Column("c²: values V/c, scores cU"),
+        "log_length": Column("$ln L$"),
+        "factor": Column("$c²$: values $V/c$, scores $cU$"),
         "ratio": Column("Exact error over that of linear attention, averaged over queries"),
-        "limit": Column("The limit of long prompts; empty from c² = ½ on, where it is infinite"),
-        "best": Column("The best c² at this length", absolute=SEARCH_ERROR),
-        "least": Column("The ratio at the best c²"),
+        "limit": Column("The limit of long prompts; empty from $c² = ½$ on, where it is infinite"),
+        "best": Column("The best $c²$ at this length", absolute=SEARCH_ERROR),
+        "least": Column("The ratio at the best $c²$"),
     }
     return Numbers(Table.of(groups, columns), (_factor_claim(errors), _price_claim(errors)))
 

@@ -42,12 +42,12 @@ def numbers(optima: Sequence[Optimum]) -> Numbers:
         for each in optima
     ]
     columns = {
-        "condition": Column("Condition number of Σ, whose largest eigenvalue is 1"),
-        "factor": Column("c², by which the dashed heads are rescaled: values V/c, scores cU"),
-        "log_length": Column("ln L"),
-        "balanced": Column("Exact -d ln error / d ln L at the balanced optimum, averaged over queries"),
+        "condition": Column("Condition number of $Σ$, whose largest eigenvalue is 1"),
+        "factor": Column("$c²$, by which the dashed heads are rescaled: values $V/c$, scores $cU$"),
+        "log_length": Column("$ln L$"),
+        "balanced": Column("Exact $-d ln(\\mathrm{error})/d ln L$ at the balanced optimum, averaged over queries"),
         "rescaled": Column("The same for the rescaled head"),
-        "exponent": Column("β(1), the limit of the slope at the balanced optimum [heuristic]"),
+        "exponent": Column("$β(1)$, the limit of the slope at the balanced optimum [heuristic]"),
     }
     return Numbers(Table.of(groups, columns), (_balanced_claim(optima, golden), _rescaled_claim(optima)))
 

@@ -42,7 +42,7 @@ def numbers(learning: Sequence[Learning]) -> Numbers:
         groups.append(common | {"time": times, "error": each.closed_form(times), "integrated": each.integrated[1:]})
     columns = {
         "flow": Column("Flow of a head, plain or preconditioned, or preconditioned flow of blocks"),
-        "condition": Column("Condition number of Σ, whose largest eigenvalue is 1"),
+        "condition": Column("Condition number of $Σ$, whose largest eigenvalue is 1"),
         "time": Column("Time, in units of one over the fastest rate at the optimum"),
         "error": Column("Largest error of the learnt matrix in operator norm, closed form"),
         "integrated": Column(

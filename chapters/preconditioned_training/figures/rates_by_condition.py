@@ -50,7 +50,7 @@ def numbers(rates: Rates) -> Numbers:
     ]
     columns = {
         "flow": Column("Parameters and preconditioner"),
-        "condition": Column("Condition number of Σ"),
+        "condition": Column("Condition number of $Σ$"),
         "ratio": Column("Fastest over slowest rate at the balanced optimum"),
         "expected": Column("The same by the formula; empty where it is known up to a factor of two only"),
     }

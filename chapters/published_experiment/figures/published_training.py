@@ -38,7 +38,7 @@ def _table(law: str, optima: Optima, short: pd.DataFrame, long: LongRuns) -> Tab
     columns = {
         "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
         "activation": Column("Head that is trained", "name"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
         "start": Column("Number of the random start; tracked runs and short runs have separate numbers"),
         "time": Column("Training time: steps times step size; the middle of the interval for a mean over steps"),
         "risk": Column(f"Exact mean square along a tracked run of {PUBLISHED_STEPS:,} steps"),

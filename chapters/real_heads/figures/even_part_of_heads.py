@@ -118,8 +118,10 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "ratio": Column("τ̂/√(2 ln L) at L = 512"),
-        "share": Column("Share of the even part in the mean square of the outputs at q and -q", std_error="share_se"),
+        "ratio": Column("$τ̂/√(2 ln L)$ at $L = 512$"),
+        "share": Column(
+            "Share of the even part in the mean square of the outputs at $q$ and $-q$", std_error="share_se"
+        ),
         "share_se": Column("Standard error of `share`, over prompts", moves_with="share"),
         "gain": Column(
             "Part of the mean square of the even part that disappears if the plain average is subtracted",
@@ -131,11 +133,11 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
         ),
         "variation_se": Column("Standard error of `variation`, over prompts", moves_with="variation"),
         "second_share": Column(
-            "Part of the mean square of e - v̄ that the best multiple of the second-order term explains",
+            "Part of the mean square of $e - v$̄ that the best multiple of the second-order term explains",
             std_error="second_share_se",
         ),
         "second_share_se": Column("Standard error of `second_share`, over prompts", moves_with="second_share"),
-        "gaussian_ratio": Column("τ/√(2 ln L) for Gaussian tokens with the same mean and covariance"),
+        "gaussian_ratio": Column("$τ/√(2 ln L)$ for Gaussian tokens with the same mean and covariance"),
         "gaussian_share": Column("The share for these Gaussian tokens, exact"),
         "gaussian_gain": Column("The gain for these Gaussian tokens, exact"),
     }

@@ -32,11 +32,11 @@ def numbers(examples: Sequence[Example]) -> Numbers:
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "ratio": Column("τ̂/√(2 ln L), averaged over all prompts", absolute=1e-3),
+        "ratio": Column("$τ̂/√(2 ln L)$, averaged over all prompts", absolute=1e-3),
         "panel": Column("Panel of the row: `scores`, `weights` or `outputs`", "name"),
         "x": Column("Standardised score; rank of a weight; linear prediction of a query", absolute=1e-2),
         "found": Column("Density of scores; mean weight; output", absolute=1e-2),
-        "gaussian": Column("Normal density; weight of Gaussian scores; prediction times 1 - P", absolute=1e-2),
+        "gaussian": Column("Normal density; weight of Gaussian scores; prediction times $1 - P$", absolute=1e-2),
     }
     return Numbers(Table(pd.concat([rows_of(example) for example in examples], ignore_index=True), columns))
 

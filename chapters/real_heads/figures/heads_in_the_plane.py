@@ -152,11 +152,11 @@ def _table(participations: Participations) -> Table:
         )
     columns = {
         "kind": Column("`head`: a head of the network on the text; `curve`: exact for Gaussian scores", "name"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
         "layer": Column("Layer, from 0; -1 on the curve"),
         "head": Column("Head of the layer, from 0; -1 on the curve"),
         "tau": Column("Standard deviation of the scores over the tokens of a prompt, averaged", std_error="tau_se"),
-        "participation": Column("Mean of Σp² over queries and prompts", std_error="participation_se"),
+        "participation": Column("Mean of $Σp²$ over queries and prompts", std_error="participation_se"),
         "expected": Column("The same mean for Gaussian scores with the spread of each query", moves_with="tau"),
         "tau_se": Column("Standard error of `tau`, over prompts", moves_with="tau"),
         "participation_se": Column("Standard error of `participation`, over prompts", moves_with="participation"),

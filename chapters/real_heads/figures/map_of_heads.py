@@ -29,9 +29,10 @@ def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
         "share": Column(
-            "R², the share of the variation of the outputs that the Gaussian prediction explains", std_error="share_se"
+            "$R²$, the share of the variation of the outputs that the Gaussian prediction explains",
+            std_error="share_se",
         ),
-        "share_se": Column("Standard error of R², over prompts", moves_with="share"),
+        "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
     }
     return Numbers(Table(frame[list(columns)], columns))
 

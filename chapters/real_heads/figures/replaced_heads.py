@@ -40,14 +40,17 @@ def _table(replacement: Replacement) -> Table:
     columns = {
         "kind": Column("Heads replaced `together` or `alone`", "name"),
         "order": Column(
-            "By τ̂/√(2 ln L), `ascending` or `descending`; by layer, from the `first` or `last`; `alone` for one head",
+            (
+                "By $τ̂/√(2 ln L)$, `ascending` or `descending`; by layer, from the `first` or `last`; `alone` for "
+                "one head"
+            ),
             "name",
         ),
         "answer": Column(
             "Replacement: the `own` Gaussian prediction of the prompt, a `fitted` map, or the `mean` value", "name"
         ),
         "count": Column("Number of replaced heads"),
-        "ratio": Column("τ̂/√(2 ln L) of a head that is replaced alone; 0 for heads together"),
+        "ratio": Column("$τ̂/√(2 ln L)$ of a head that is replaced alone; 0 for heads together"),
         "cosine": Column("Mean cosine between embeddings of stretches before and after"),
         "sentences": Column("Mean cosine between embeddings of sentences; 0 where they were not embedded"),
         "partners": Column(

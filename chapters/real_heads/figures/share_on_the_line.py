@@ -101,16 +101,19 @@ def _table(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> 
         for length, statistics in heads.items()
     ]
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "ratio": Column("τ̂/√(2 ln L), the spread of the scores in units of freezing", moves_with="share"),
+        "ratio": Column("$τ̂/√(2 ln L)$, the spread of the scores in units of freezing", moves_with="share"),
         "share": Column(
-            "R², the share of the variation of the outputs that the Gaussian prediction explains", std_error="share_se"
+            "$R²$, the share of the variation of the outputs that the Gaussian prediction explains",
+            std_error="share_se",
         ),
-        "share_se": Column("Standard error of R², over prompts", moves_with="share"),
-        "gaussian_ratio": Column("τ̂/√(2 ln L) of the queries of the Gaussian prompts", moves_with="gaussian"),
-        "gaussian": Column("R² of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING),
+        "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
+        "gaussian_ratio": Column("$τ̂/√(2 ln L)$ of the queries of the Gaussian prompts", moves_with="gaussian"),
+        "gaussian": Column(
+            "$R²$ of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING
+        ),
     }
     return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
 

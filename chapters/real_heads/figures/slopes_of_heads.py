@@ -73,10 +73,12 @@ def _table(heads: HeadStatistics, control: Control, slopes: Slopes) -> Table:
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "expected": Column("1 - P at the spread of the queries, weighted by |o_lin - v̄|²", moves_with="slope"),
+        "expected": Column(
+            "$1 - P$ at the spread of the queries, weighted by $|o_{\\mathrm{lin}} - v̄|²$", moves_with="slope"
+        ),
         "slope": Column("Best slope of the outputs against the linear prediction, on the text", std_error="slope_se"),
         "slope_se": Column("Standard error of the slope on the text, over prompts", moves_with="slope"),
-        "gaussian_expected": Column("Weighted 1 - P for the queries of the Gaussian prompts", moves_with="gaussian"),
+        "gaussian_expected": Column("Weighted $1 - P$ for the queries of the Gaussian prompts", moves_with="gaussian"),
         "gaussian": Column("Slope on Gaussian tokens with the same mean and covariance", std_error="gaussian_se"),
         "gaussian_se": Column("Standard error of the slope on Gaussian tokens, over prompts", moves_with="gaussian"),
     }

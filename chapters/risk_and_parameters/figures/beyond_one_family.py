@@ -52,13 +52,13 @@ def _table(searches: list[LineSearch], noisy: list[NoisyBest]) -> Table:
             rows.append((kind, *[np.nan] * 5, noise, *ratios))
     columns = {
         "kind": Column(
-            "search: end of a search for d = 1; law: limit with noisy labels; noisy: search with noisy labels", "name"
+            "search: end of a search for $d = 1$; law: limit with noisy labels; noisy: search with noisy labels", "name"
         ),
-        "length": Column("Prompt length L", "tokens"),
-        "scaled_risk": Column("2R·L at the end of the search"),
+        "length": Column("Prompt length $L$", "tokens"),
+        "scaled_risk": Column("$2R·L$ at the end of the search"),
         "sees_labels": Column("Weight of the label in the scores there, as a fraction", absolute=1e-3),
-        "block": Column("2R·L of the best A = uI"),
-        "linear": Column("2R·L of the best linear head"),
+        "block": Column("$2R·L$ of the best $A = uI$"),
+        "linear": Column("$2R·L$ of the best linear head"),
         "noise": Column("Variance of the label noise"),
         "over_linear": Column("Excess risk divided by that of the best linear head"),
         "over_ridge": Column("Excess risk divided by that of ridge regression"),

@@ -37,15 +37,17 @@ def numbers(flows: list[Drift]) -> Numbers:
 def _table(flows: list[Drift]) -> Table:
     """Return risk, u and bu along each flow and along the infinite flow at the same times."""
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "time": Column("Time of the gradient flow of R"),
-        "risk": Column("Mean square error 2R_L along the flow, exact"),
-        "tilt": Column("u of A = uI, exact"),
-        "product": Column("Product b u, exact"),
-        "infinite_risk": Column("Mean square error 2R of the infinite prompt along the infinite flow", absolute=1e-12),
-        "infinite_tilt": Column("u along the infinite flow"),
-        "infinite_product": Column("Product b u along the infinite flow"),
-        "best_tilt": Column("u of the head of least risk at this length"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "time": Column("Time of the gradient flow of $R$"),
+        "risk": Column("Mean square error $2R_L$ along the flow, exact"),
+        "tilt": Column("$u$ of $A = uI$, exact"),
+        "product": Column("Product $b u$, exact"),
+        "infinite_risk": Column(
+            "Mean square error $2R$ of the infinite prompt along the infinite flow", absolute=1e-12
+        ),
+        "infinite_tilt": Column("$u$ along the infinite flow"),
+        "infinite_product": Column("Product $b u$ along the infinite flow"),
+        "best_tilt": Column("$u$ of the head of least risk at this length"),
     }
     frames = [pd.DataFrame({name: getattr(flow, name) for name in columns}) for flow in flows]
     return Table(pd.concat(frames, ignore_index=True), columns)

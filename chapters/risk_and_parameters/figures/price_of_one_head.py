@@ -47,12 +47,12 @@ def _table(heads: list[BestHead]) -> Table:
     )
     frame = pd.concat([points, curve], ignore_index=True)
     columns = {
-        "dimension": Column("Dimension d of the covariates"),
-        "length": Column("Prompt length L at which the best head was searched", "tokens"),
-        "ratio": Column("Least risk of one softmax head A = uI divided by that of linear attention, exact"),
-        "squared": Column("d u² of this softmax head"),
-        "limit": Column("Limit of the ratio for L → ∞"),
-        "limit_squared": Column("Limit of d u² for L → ∞"),
+        "dimension": Column("Dimension $d$ of the covariates"),
+        "length": Column("Prompt length $L$ at which the best head was searched", "tokens"),
+        "ratio": Column("Least risk of one softmax head $A = uI$ divided by that of linear attention, exact"),
+        "squared": Column("$d u²$ of this softmax head"),
+        "limit": Column("Limit of the ratio for $L → ∞$"),
+        "limit_squared": Column("Limit of $d u²$ for $L → ∞$"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
 

@@ -56,16 +56,16 @@ def _table(outputs: Outputs, theory: Theory) -> Table:
         "linear": theory.linear,
     }
     columns = {
-        "tilt": Column("u of the head A = uI; the opposite head has A = -uI"),
-        "one_exact": Column("2R·L of one head at the best gain, exact"),
-        "two_exact": Column("2R·L of two opposite heads at the best gain, exact"),
-        "two_law": Column("2R·L of two opposite heads at the best gain, from the limit L → ∞"),
-        "linear": Column("2R·L of the best linear head, exact"),
+        "tilt": Column("$u$ of the head $A = uI$; the opposite head has $A = -uI$"),
+        "one_exact": Column("$2R·L$ of one head at the best gain, exact"),
+        "two_exact": Column("$2R·L$ of two opposite heads at the best gain, exact"),
+        "two_law": Column("$2R·L$ of two opposite heads at the best gain, from the limit $L → ∞$"),
+        "linear": Column("$2R·L$ of the best linear head, exact"),
         "one_simulated": Column(
-            "2R·L of one head on simulated prompts (empty between the simulated u)", std_error="one_std_error"
+            "$2R·L$ of one head on simulated prompts (empty between the simulated $u$)", std_error="one_std_error"
         ),
         "one_std_error": Column("Standard error of one_simulated", moves_with="one_simulated"),
-        "two_simulated": Column("2R·L of two opposite heads on the same prompts", std_error="two_std_error"),
+        "two_simulated": Column("$2R·L$ of two opposite heads on the same prompts", std_error="two_std_error"),
         "two_std_error": Column("Standard error of two_simulated", moves_with="two_simulated"),
     }
     return Table(pd.DataFrame(exact).merge(frame, how="left", on="tilt")[list(columns)], columns)

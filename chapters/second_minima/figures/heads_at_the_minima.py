@@ -61,7 +61,7 @@ def _table(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns"]]) -> T
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Which minimum", "name"),
         "row": Column("Coordinate of a token", "name"),
-        "column": Column("Coordinate of the query for an entry of U; `v` for an entry of v", "name"),
+        "column": Column("Coordinate of the query for an entry of $U$; `v` for an entry of $v$", "name"),
         # searches end at small gradients, not at zero gradients
         "entry": Column("Value of the entry", absolute=1e-3),
     }

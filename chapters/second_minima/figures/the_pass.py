@@ -83,7 +83,7 @@ def _table(ways: Ways, landscapes: Landscapes) -> Table:
     columns = {
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Stationary head at this point of the path, or `between`", "name"),
-        "along": Column("Distance along the path from the second minimum, in the entries of U and v"),
+        "along": Column("Distance along the path from the second minimum, in the entries of $U$ and $v$"),
         "square": Column(f"Exact mean square of the head, on prompts of {SECOND_LENGTH} tokens"),
         "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
         "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),

@@ -50,12 +50,12 @@ def _table(slopes: Mapping[str, Mapping[float, Slopes]]) -> Table:
     ]
     columns = {
         "bounded": Column(
-            "The bounded variable: `queries` uniform on [-√3, √3], or `tokens` ±1; the other one is Gaussian", "name"
+            "The bounded variable: `queries` uniform on $[-√3, √3]$, or `tokens` ±1; the other one is Gaussian", "name"
         ),
-        "squared_norm": Column("H²; tokens and queries have variance 1"),
-        "log_length": Column("ln L"),
-        "slope": Column("Exact -d ln error / d ln L of the mean square error averaged over queries"),
-        "gaussian": Column("β(H), the limit if tokens and queries are both Gaussian [heuristic]"),
+        "squared_norm": Column("$H²$; tokens and queries have variance 1"),
+        "log_length": Column("$ln L$"),
+        "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$ of the mean square error averaged over queries"),
+        "gaussian": Column("$β(H)$, the limit if tokens and queries are both Gaussian [heuristic]"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

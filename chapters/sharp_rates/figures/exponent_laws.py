@@ -61,13 +61,14 @@ def _table(slopes: SlopesByNorm) -> Table:
         }
     )
     columns = {
-        "log_length": Column("ln L at which the slope is read"),
-        "squared_norm": Column("H² = ‖Γ^{1/2} U Γ_q^{1/2}‖²_op"),
+        "log_length": Column("$ln L$ at which the slope is read"),
+        "squared_norm": Column("$H² = ‖Γ^{1/2} U Γ_q^{1/2}‖_{\\mathrm{op}}²$"),
         "slope": Column("Exact local slope of the query-averaged mean square error at this length"),
-        "exponent": Column("β(H) [heuristic]"),
-        "bound": Column("c₂/σ² of Prop. 3.1 with c₂ = β(1), at σ = H ≥ 1; empty for H < 1"),
+        "exponent": Column("$β(H)$ [heuristic]"),
+        "bound": Column("$c₂/σ²$ of Prop. 3.1 with $c₂ = β(1)$, at $σ = H ≥ 1$; empty for $H < 1$"),
         "token_complexity": Column(
-            "1/(1 + H²): twice the exponent 1/(2(1 + H²)) that [TSC] gives for the error of output moments, not squared"
+            "$1/(1 + H²)$: twice the exponent $1/(2(1 + H²))$ that [TSC] gives for the error of output moments, "
+            "not squared"
         ),
     }
     return Table(frame, columns)

@@ -68,10 +68,10 @@ def _table(slopes: Mapping[float, SlopesByLength]) -> Table:
         for squared, head in slopes.items()
     ]
     columns = {
-        "squared_norm": Column("H² = ‖Γ^{1/2} U Γ_q^{1/2}‖²_op"),
-        "log_length": Column("ln L"),
-        "slope": Column("Exact -d ln error / d ln L of the mean square error averaged over queries"),
-        "exponent": Column("β(H), the limit of the slope by the heuristic"),
+        "squared_norm": Column("$H² = ‖Γ^{1/2} U Γ_q^{1/2}‖_{\\mathrm{op}}²$"),
+        "log_length": Column("$ln L$"),
+        "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$ of the mean square error averaged over queries"),
+        "exponent": Column("$β(H)$, the limit of the slope by the heuristic"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

@@ -62,12 +62,12 @@ def _table(spectra: Mapping[str, Spectrum]) -> Table:
     """Return the table of slopes by spectrum and length."""
     frame = pd.concat([_frame(name, spectrum) for name, spectrum in spectra.items()], ignore_index=True)
     columns = {
-        "spectrum": Column("Singular values of Γ^{1/2} U Γ_q^{1/2}", "list"),
-        "log_length": Column("ln L"),
-        "slope": Column("Exact -d ln error / d ln L, averaged over queries; empty between the markers"),
-        "operator": Column("β of the operator norm, the largest singular value"),
-        "predicted": Column("β - m/(2 ln L), m the multiplicity of the largest singular value [heuristic]"),
-        "frobenius": Column("β of the Frobenius norm"),
+        "spectrum": Column("Singular values of $Γ^{1/2} U Γ_q^{1/2}$", "list"),
+        "log_length": Column("$ln L$"),
+        "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$, averaged over queries; empty between the markers"),
+        "operator": Column("$β$ of the operator norm, the largest singular value"),
+        "predicted": Column("$β - m/(2 ln L)$, $m$ the multiplicity of the largest singular value [heuristic]"),
+        "frobenius": Column("$β$ of the Frobenius norm"),
     }
     return Table(frame, columns)
 

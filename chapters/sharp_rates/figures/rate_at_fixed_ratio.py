@@ -71,10 +71,10 @@ def _table(exponents: Mapping[float, LocalExponents]) -> Table:
         for log_length, curve in exponents.items()
     ]
     columns = {
-        "log_length": Column("ln L"),
-        "ratio": Column("a = τ/√(2 ln L), fixed while L grows"),
-        "slope": Column("Exact -d ln Q / d ln L at fixed a", absolute=1e-9),
-        "exponent": Column("r(a), the limit of the slope by the heuristic"),
+        "log_length": Column("$ln L$"),
+        "ratio": Column("$a = τ/√(2 ln L)$, fixed while $L$ grows"),
+        "slope": Column("Exact $-d ln Q/d ln L$ at fixed $a$", absolute=1e-9),
+        "exponent": Column("$r(a)$, the limit of the slope by the heuristic"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

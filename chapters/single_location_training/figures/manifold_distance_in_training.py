@@ -50,7 +50,7 @@ def _table(runs: Runs) -> Table:
         for (name, start), run in runs.items()
     ]
     columns = {
-        "head": Column("Activation and sharpness λ", "name"),
+        "head": Column("Activation and sharpness $λ$", "name"),
         "start": Column("Place of the random starts: `on the manifold` or `anywhere` on the spheres", "name"),
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,

@@ -63,8 +63,8 @@ def _table(runs: Runs) -> Table:
         )
     ]
     columns = {
-        "head": Column("Activation and sharpness λ", "name"),
-        "quantity": Column("`key`: |⟨k, k*⟩|; `value`: |⟨v, v*⟩|; `risk`: excess risk over γ²", "name"),
+        "head": Column("Activation and sharpness $λ$", "name"),
+        "quantity": Column("`key`: $|⟨k, k*⟩|$; `value`: $|⟨v, v*⟩|$; `risk`: excess risk over $γ²$", "name"),
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
         "found": Column("Smallest overlap with which a direction counts as found"),

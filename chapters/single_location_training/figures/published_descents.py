@@ -53,16 +53,16 @@ def _table(runs: pd.DataFrame, ends: pd.DataFrame) -> Table:
     frame = pd.concat(kept).sort_index()[["experiment", "repeat", "step", "m_k", "m_v"]]
     angles = ends[["experiment", "repeat", "outcome", "key_angle", "value_angle"]].round(2)
     columns = {
-        "experiment": Column("Start, sharpness λ, and SGD or softmax", "name"),
+        "experiment": Column("Start, sharpness $λ$, and SGD or softmax", "name"),
         "repeat": Column("Number of the run", "name"),
         "step": Column("Steps taken", "steps"),
-        "m_k": Column("⟨k, k*⟩"),
-        "m_v": Column("⟨v, v*⟩"),
+        "m_k": Column("$⟨k, k*⟩$"),
+        "m_v": Column("$⟨v, v*⟩$"),
         "outcome": Column(
             f"`found`: both overlaps are at least {LEARNED:g}; `exchanged`: both cross overlaps are; `neither`", "name"
         ),
-        "key_angle": Column("Angle between k and k* at the end, up to the sign", "degrees"),
-        "value_angle": Column("Angle between v and v* at the end, up to the sign", "degrees"),
+        "key_angle": Column("Angle between $k$ and $k*$ at the end, up to the sign", "degrees"),
+        "value_angle": Column("Angle between $v$ and $v*$ at the end, up to the sign", "degrees"),
     }
     return Table(frame.round(4).merge(angles, on=["experiment", "repeat"], how="left")[list(columns)], columns)
 

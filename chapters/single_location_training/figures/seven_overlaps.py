@@ -109,9 +109,9 @@ def numbers(walk: Walk) -> Numbers:
         "without_cross": Column("The same formula without the three cross overlaps", absolute=1e-6),
         "simulated": Column("Mean square error on fresh prompts", std_error="std_error"),
         "std_error": Column("Its standard error", moves_with="simulated"),
-        "m_kv": Column("k·v*/D", absolute=1e-6),
-        "m_vk": Column("v·k*/D", absolute=1e-6),
-        "q_vk": Column("k·v/D", absolute=1e-6),
+        "m_kv": Column("$k·v*/D$", absolute=1e-6),
+        "m_vk": Column("$v·k*/D$", absolute=1e-6),
+        "q_vk": Column("$k·v/D$", absolute=1e-6),
     }
     return Numbers(Table(frame.reindex(columns=list(columns)), columns), (_risk_claim(frame), _kept_claim(walk)))
 

@@ -77,10 +77,10 @@ def numbers(prompts: LongPrompts) -> Numbers:
     ]
     columns = {
         "kind": Column(
-            "Softmax at `fixed` or `growing` strength; at ν = ∞ `linear` attention, and softmax as `certain`", "name"
+            "Softmax at `fixed` or `growing` strength; at $ν = ∞$ `linear` attention, and softmax as `certain`", "name"
         ),
-        "strength": Column("ν where it is fixed, ν/√(2 ln L) where it grows, 0 where it is infinite"),
-        "log_length": Column("ln L"),
+        "strength": Column("$ν$ where it is fixed, $ν/√(2 ln L)$ where it grows, 0 where it is infinite"),
+        "log_length": Column("$ln L$"),
         "risk": Column("Excess risk of the best head", absolute=1e-12),
     }
     return Numbers(Table(pd.DataFrame(rows), columns), _claims(prompts))

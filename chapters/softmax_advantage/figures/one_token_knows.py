@@ -110,8 +110,8 @@ def _table(prompts: Prompts) -> Table:
     columns = {
         "token": Column("Position of the token in the prompt"),
         "hidden": Column("1 for the relevant token, whose value is the label, else 0"),
-        "score": Column("Its score χ*", absolute=1e-9),
-        "value": Column("Its value z*", absolute=1e-9),
+        "score": Column("Its score $χ*$", absolute=1e-9),
+        "value": Column("Its value $z*$", absolute=1e-9),
         "softmax": Column("Its weight in the best softmax head", absolute=1e-9),
         "linear": Column("Its weight in the best linear head", absolute=1e-9),
     }

@@ -102,8 +102,8 @@ def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
     ]
     columns = {
         "model": Column("Model of the relevant token: spiked or max", "name"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "snr": Column("Signal strength ν"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "snr": Column("Signal strength $ν$"),
         "softmax": Column("Excess risk of the best softmax head, the Bayes risk"),
         "sigmoid": Column("Excess risk of the best head with element-wise sigmoid weights"),
         "linear": Column("Excess risk of the best head with linear weights"),

@@ -110,7 +110,7 @@ def _table(frame: pd.DataFrame) -> Table:
     """Return one row per setting and ν."""
     columns = {
         "setting": Column("Model and number of tokens in a prompt", "name"),
-        "snr": Column("Signal strength ν"),
+        "snr": Column("Signal strength $ν$"),
         "bayes": Column("Bayes risk, by Laplace's identity; its mean where the length is random"),
         "softmax": Column("Excess risk of the best softmax head, found by a search over slopes"),
         "softplus": Column("Excess risk of the best head with normalised softplus weights, without bias"),

@@ -70,10 +70,10 @@ def _table(frame: pd.DataFrame) -> Table:
     """Return one row per activation, length and ν."""
     columns = {
         "activation": Column("Activation of the head", "name"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "snr": Column("Signal strength ν"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "snr": Column("Signal strength $ν$"),
         "risk": Column("Excess risk of the best head", absolute=1e-13),
-        "ratio": Column("Excess risk over its limit formula at large ν", absolute=1e-4),
+        "ratio": Column("Excess risk over its limit formula at large $ν$", absolute=1e-4),
     }
     return Table(frame, columns)
 

@@ -123,12 +123,12 @@ def _table(parts: Sequence[Parts]) -> Table:
         for hill in parts
     ]
     columns = {
-        "ratio": Column("c = τ/√(2 ln L), the size of the scores"),
-        "score": Column("Score of a token over τ√(2 ln L)"),
-        "exponent": Column("ln of the part of E Σp² per standard deviation of score, over ln L", absolute=1e-9),
-        "limit": Column("Limit of the exponent for L → ∞ [heuristic]", absolute=1e-12),
+        "ratio": Column("$c = τ/√(2 ln L)$, the size of the scores"),
+        "score": Column("Score of a token over $τ√(2 ln L)$"),
+        "exponent": Column("ln of the part of $𝔼 Σp²$ per standard deviation of score, over $ln L$", absolute=1e-9),
+        "limit": Column("Limit of the exponent for $L → ∞$ [heuristic]", absolute=1e-12),
         "uncapped": Column("The same limit if weights could exceed 1", absolute=1e-12),
-        "top": Column("Score at which the limit is largest, over τ√(2 ln L)"),
+        "top": Column("Score at which the limit is largest, over $τ√(2 ln L)$"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

@@ -48,9 +48,9 @@ def _table(weights: Sequence[RelevantWeights], height: float) -> Table:
     columns = {
         "law": Column("Distribution of the scores of all other tokens", "name"),
         "scaling": Column("Factor on all scores, up to a constant", "name"),
-        "log_length": Column("ln L"),
+        "log_length": Column("$ln L$"),
         "weight": Column("Mean softmax weight of the relevant token", absolute=1e-9),
-        "outgrown": Column("ln L at which √(2 ln L) standard deviations are the score of the relevant token"),
+        "outgrown": Column("$ln L$ at which $√(2 ln L)$ standard deviations are the score of the relevant token"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

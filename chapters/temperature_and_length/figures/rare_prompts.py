@@ -61,13 +61,14 @@ def _table(averages: Sequence[Averages], carried: Sequence[Contributions]) -> Ta
     ]
     columns = {
         "panel": Column(
-            "`exponent`: ln(1/Σp²)/ln L against c; `share`: part of the mean against the fraction of prompts", "name"
+            "`exponent`: $ln(1/Σp²)/ln L$ against $c$; `share`: part of the mean against the fraction of prompts",
+            "name",
         ),
-        "curve": Column("`mean`: E Σp²; `typical`: exp E ln Σp²", "name"),
-        "log_length": Column("ln L"),
-        "x": Column("c = τ/√(2 ln L), or the fraction of prompts, those with the largest scores first"),
+        "curve": Column("`mean`: $𝔼 Σp²$; `typical`: $exp 𝔼 ln Σp²$", "name"),
+        "log_length": Column("$ln L$"),
+        "x": Column("$c = τ/√(2 ln L)$, or the fraction of prompts, those with the largest scores first"),
         "y": Column(
-            "ln(1/Σp²)/ln L of the mean or of a typical prompt, or the part of E Σp² that these prompts carry",
+            "$ln(1/Σp²)/ln L$ of the mean or of a typical prompt, or the part of $𝔼 Σp²$ that these prompts carry",
             absolute=1e-6,
         ),
         "limit": Column("Limit of the exponent [heuristic], or a part equal to the fraction"),

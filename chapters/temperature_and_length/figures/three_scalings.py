@@ -75,18 +75,18 @@ def _table(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> 
     columns = {
         "law": Column("Distribution of the scores of a prompt", "name"),
         "scaling": Column("Factor on the scores, up to a constant", "name"),
-        "log_length": Column("ln L"),
-        "tau": Column("Standard deviation τ of the scores with their factor"),
-        "mean": Column("E Σp², exact"),
-        "typical": Column("exp E ln Σp², exact"),
-        "mean_limit": Column("Limit of ln(1/E Σp²)/ln L [heuristic for normal scores]"),
-        "typical_limit": Column("Limit of E ln(1/Σp²)/ln L [heuristic for normal scores]"),
+        "log_length": Column("$ln L$"),
+        "tau": Column("Standard deviation $τ$ of the scores with their factor"),
+        "mean": Column("$𝔼 Σp²$, exact"),
+        "typical": Column("$exp 𝔼 ln Σp²$, exact"),
+        "mean_limit": Column("Limit of $ln(1/𝔼 Σp²)/ln L$ [heuristic for normal scores]"),
+        "typical_limit": Column("Limit of $𝔼 ln(1/Σp²)/ln L$ [heuristic for normal scores]"),
         "prompts": Column("Number of simulated prompts, where there are any", "prompts"),
         "simulated_mean": Column(
-            "E Σp² of simulated prompts, with one token averaged exactly given the others", std_error="mean_se"
+            "$𝔼 Σp²$ of simulated prompts, with one token averaged exactly given the others", std_error="mean_se"
         ),
         "mean_se": Column("Standard error of the simulated mean", moves_with="simulated_mean"),
-        "simulated_typical": Column("exp E ln Σp² of simulated prompts", std_error="typical_se"),
+        "simulated_typical": Column("$exp 𝔼 ln Σp²$ of simulated prompts", std_error="typical_se"),
         "typical_se": Column("Standard error of the simulated typical participation", moves_with="simulated_typical"),
     }
     order = ["law", "scaling", "log_length"]

@@ -41,15 +41,15 @@ def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
         "simulated_risk_std_error": simulation.risk_std_error,
     }
     columns = {
-        "dimension": Column("Dimension d of the tokens"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "overlap": Column("Overlap m_k of the key with the hidden direction"),
+        "dimension": Column("Dimension $d$ of the tokens"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "overlap": Column("Overlap $m_k$ of the key with the hidden direction"),
         "weight": Column("Mean weight of the relevant token, exact"),
-        "risk": Column("Excess risk over γ², exact", absolute=1e-9),
+        "risk": Column("Excess risk over $γ²$, exact", absolute=1e-9),
         "limit_weight": Column("Weight of the relevant token in the mean-field limit"),
-        "limit_risk": Column("Excess risk over γ² in the mean-field limit", absolute=1e-9),
+        "limit_risk": Column("Excess risk over $γ²$ in the mean-field limit", absolute=1e-9),
         "simulated_weight": Estimate("Mean weight of the relevant token on simulated prompts"),
-        "simulated_risk": Estimate("Excess risk over γ² on simulated prompts"),
+        "simulated_risk": Estimate("Excess risk over $γ²$ on simulated prompts"),
     }
     table = Table.of([shared | exact(curves), shared | exact(at) | simulated], columns)
     return Numbers(table, (_simulation_claim(simulation), _gap_claim(size, curves)))

@@ -45,11 +45,11 @@ def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
         for curve in thresholds
     ]
     columns = {
-        "decade": Column("Decimal logarithm of the prompt length L"),
-        "temperature": Column("Temperature √(2 ln L)/τ, 1 at freezing"),
-        "ratio": Column("Signal strength ν over 2 ln L at which the mean weight of the relevant token is ½"),
+        "decade": Column("Decimal logarithm of the prompt length $L$"),
+        "temperature": Column("Temperature $√(2 ln L)/τ$, 1 at freezing"),
+        "ratio": Column("Signal strength $ν$ over $2 ln L$ at which the mean weight of the relevant token is ½"),
         "limit": Column("The same in the limit of long prompts"),
-        "best_head": Column("Signal strength over 2 ln L for which the temperature is that of the best head"),
+        "best_head": Column("Signal strength over $2 ln L$ for which the temperature is that of the best head"),
     }
     return Numbers(Table.of(groups, columns), (_cold_claim(phases), _hot_claim(phases)))
 

@@ -30,9 +30,9 @@ def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers
         for curve in risks
     ]
     columns = {
-        "decade": Column("Decimal logarithm of the prompt length L"),
-        "temperature": Column("Temperature √(2 ln L)/τ, 1 at freezing"),
-        "risk": Column("Excess risk over γ² of a head whose key is orthogonal to the hidden direction, v = v*"),
+        "decade": Column("Decimal logarithm of the prompt length $L$"),
+        "temperature": Column("Temperature $√(2 ln L)/τ$, 1 at freezing"),
+        "risk": Column("Excess risk over $γ²$ of a head whose key is orthogonal to the hidden direction, $v = v*$"),
         "limit": Column("The same in the limit of long prompts"),
     }
     return Numbers(Table.of(groups, columns), (_claim(others),))

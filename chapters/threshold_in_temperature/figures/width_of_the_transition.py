@@ -38,9 +38,9 @@ def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
         for curve in widths
     ]
     columns = {
-        "temperature": Column("Temperature √(2 ln L)/τ, 1 at freezing"),
-        "decade": Column("Decimal logarithm of the prompt length L"),
-        "width": Column(f"Distance between the amplitudes √ν with the mean weights {LOW:g} and {HIGH:g}, exact"),
+        "temperature": Column("Temperature $√(2 ln L)/τ$, 1 at freezing"),
+        "decade": Column("Decimal logarithm of the prompt length $L$"),
+        "width": Column(f"Distance between the amplitudes $√ν$ with the mean weights {LOW:g} and {HIGH:g}, exact"),
         "mean_field": Column("The same in the mean-field formula"),
         "limit": Column("The same for the score of the relevant token alone"),
     }

@@ -63,11 +63,11 @@ def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
         "use": Column(
             "Factor on the scores; `retrained`: the best head for this length; `drawn`: simulated prompts", "name"
         ),
-        "trained": Column("Prompt length L of training", "tokens"),
-        "used": Column("Prompt length L' of use", "tokens"),
+        "trained": Column("Prompt length $L$ of training", "tokens"),
+        "used": Column("Prompt length $L'$ of use", "tokens"),
         "factor": Column("Factor on the scores", absolute=1e-5),
-        "risk": Column("Risk ½ E(ŷ - y)²", std_error="std_error", absolute=1e-7),
-        "price": Column("Risk over that of the best head for length L'", moves_with="risk"),
+        "risk": Column("Risk $½ 𝔼(ŷ - y)²$", std_error="std_error", absolute=1e-7),
+        "price": Column("Risk over that of the best head for length $L'$", moves_with="risk"),
         "std_error": Column("Standard error of the risk; 0 where it is exact", moves_with="risk"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)

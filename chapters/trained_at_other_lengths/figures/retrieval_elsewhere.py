@@ -56,12 +56,14 @@ def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
     columns = {
         "head": Column("Activation of the head", "name"),
         "use": Column(
-            "`as trained`: unchanged; `retrained`: the best head for this length; `scores times growth^power`: scores "
-            "times this power of ln L'/ln L; `drawn`: unchanged, on simulated prompts",
+            (
+                "`as trained`: unchanged; `retrained`: the best head for this length; `scores times growth^power`: "
+                "scores times this power of $ln L'/ln L$; `drawn`: unchanged, on simulated prompts"
+            ),
             "name",
         ),
-        "trained": Column("Prompt length L of training", "tokens"),
-        "used": Column("Prompt length L' of use", "tokens"),
+        "trained": Column("Prompt length $L$ of training", "tokens"),
+        "used": Column("Prompt length $L'$ of use", "tokens"),
         "risk": Column("Excess risk; the output 0 has the excess risk 1", std_error="std_error"),
         "std_error": Column("Standard error of the risk; 0 where it is exact", moves_with="risk"),
     }

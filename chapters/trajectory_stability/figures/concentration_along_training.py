@@ -52,17 +52,17 @@ def _table(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) -> 
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
         "checkpoint": Column("Checkpoint on the trajectory of infinite prompts", "name"),
-        "squared_norm": Column("Largest H² = ‖Γ^{1/2} U Γ_q^{1/2}‖² over the shared episodes"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
+        "squared_norm": Column("Largest $H² = ‖Γ^{1/2} U Γ_q^{1/2}‖²$ over the shared episodes"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
         "gap": Column(
             "Mean of ‖gradient of one prompt's loss - gradient for the infinite prompt‖²", std_error="gap_std_error"
         ),
         "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
         "exponent": Column(
-            "Exponent r in gap ∝ L^-r, fitted with a correction 1/L, and with many lengths also with 1/√L",
+            "Exponent $r$ in gap ∝ $L^{-r}$, fitted with a correction $1/L$, and with many lengths also with $1/√L$",
             std_error="exponent_std_error",
         ),
-        "exponent_std_error": Column("Standard error of r", moves_with="exponent"),
+        "exponent_std_error": Column("Standard error of $r$", moves_with="exponent"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

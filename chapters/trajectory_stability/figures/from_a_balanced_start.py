@@ -51,12 +51,12 @@ def _table(flows: BalancedFlows) -> Table:
     ]
     # tolerances for the error of the integrator are absolute, because distances start near 0 and risks end near 0
     columns = {
-        "log10_length": Column("log₁₀ L, for prompts of L tokens"),
+        "log10_length": Column("$log₁₀ L$, for prompts of $L$ tokens"),
         "time": Column("Time of the gradient flow"),
-        "tilt": Column("Squared tilt H² = ‖Σ^{1/2} A Σ^{1/2}‖² along the infinite flow", absolute=1e-6),
-        "distance": Column("Distance of the parameters, ‖θ_L(t) - θ_∞(t)‖", absolute=1e-6),
-        "risk": Column("Risk of the finite flow, R_L(θ_L(t))", absolute=1e-8),
-        "infinite_risk": Column("Risk of the infinite flow, R_∞(θ_∞(t))", absolute=1e-8),
+        "tilt": Column("Squared tilt $H² = ‖Σ^{1/2} A Σ^{1/2}‖²$ along the infinite flow", absolute=1e-6),
+        "distance": Column("Distance of the parameters, $‖θ_L(t) - θ_∞(t)‖$", absolute=1e-6),
+        "risk": Column("Risk of the finite flow, $R_L(θ_L(t))$", absolute=1e-8),
+        "infinite_risk": Column("Risk of the infinite flow, $R_∞(θ_∞(t))$", absolute=1e-8),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

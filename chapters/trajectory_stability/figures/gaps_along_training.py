@@ -51,15 +51,15 @@ def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePath
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
         "kind": Column(
-            "`parameters`: ‖θ_L(t) - θ_∞(t)‖; `gradient`: distance of the gradients of the two descents", "name"
+            "`parameters`: $‖θ_L(t) - θ_∞(t)‖$; `gradient`: distance of the gradients of the two descents", "name"
         ),
-        "length": Column("Tokens in the prompt, L", "tokens"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
         "gap": Column("Largest gap over training time, mean over runs", std_error="gap_std_error"),
         "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
         "exponent": Column(
-            "Exponent r in gap ∝ L^-r: mean of one straight line per run", std_error="exponent_std_error"
+            "Exponent $r$ in gap ∝ $L^{-r}$: mean of one straight line per run", std_error="exponent_std_error"
         ),
-        "exponent_std_error": Column("Standard error of r, from the runs", moves_with="exponent"),
+        "exponent_std_error": Column("Standard error of $r$, from the runs", moves_with="exponent"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

@@ -53,17 +53,21 @@ def _table(envelopes: Mapping[str, Envelope]) -> Table:
             frames.append(pd.DataFrame({**base, **gap, **made_of}))
     columns = {
         "task": Column("The task", "name"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "time": Column("Training time t: step size times number of steps"),
-        "gap": Column("Distance ‖θ_L(t) - θ_∞(t)‖, root mean square over runs", std_error="std_error"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "time": Column("Training time $t$: step size times number of steps"),
+        "gap": Column("Distance $‖θ_L(t) - θ_∞(t)‖$, root mean square over runs", std_error="std_error"),
         "std_error": Column("Standard error of the distance", moves_with="gap"),
-        "envelope": Column("g(L) t e^{βt}, g(L) the largest measured gap of gradients at one head", moves_with="gap"),
-        "linear": Column("g(L) t, the envelope if differences did not grow", moves_with="gap"),
-        "curvature": Column("β, the largest norm of the Hessian of R_∞ between the two trajectories", moves_with="gap"),
-        "scaled_time": Column("Time in units of the curvature, βt", moves_with="gap"),
-        "envelope_growth": Column("Envelope over g(L) t, which is e^{βt}", moves_with="gap"),
-        "growth": Column("Distance over g(L) t", std_error="growth_std_error"),
-        "growth_std_error": Column("Standard error of this ratio, without the error of g(L)", moves_with="gap"),
+        "envelope": Column(
+            "$g(L) t e^{βt}$, $g(L)$ the largest measured gap of gradients at one head", moves_with="gap"
+        ),
+        "linear": Column("$g(L) t$, the envelope if differences did not grow", moves_with="gap"),
+        "curvature": Column(
+            "$β$, the largest norm of the Hessian of $R_∞$ between the two trajectories", moves_with="gap"
+        ),
+        "scaled_time": Column("Time in units of the curvature, $βt$", moves_with="gap"),
+        "envelope_growth": Column("Envelope over $g(L) t$, which is $e^{βt}$", moves_with="gap"),
+        "growth": Column("Distance over $g(L) t$", std_error="growth_std_error"),
+        "growth_std_error": Column("Standard error of this ratio, without the error of $g(L)$", moves_with="gap"),
         "compared": Column("Whether the claim compares distance and envelope at this time", "yes or no"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)

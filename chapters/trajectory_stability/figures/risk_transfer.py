@@ -57,12 +57,12 @@ def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table
         frames.append(pd.DataFrame({"task": name, "length": finite.lengths, **at_end}))
     columns = {
         "task": Column("The task", "name"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "time": Column("Training time t: step size times number of steps; empty for the excess at the end"),
-        "risk": Column("R_L(θ_L(t)), from the new prompts of each step", std_error="risk_std_error"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "time": Column("Training time $t$: step size times number of steps; empty for the excess at the end"),
+        "risk": Column("$R_L(θ_L(t))$, from the new prompts of each step", std_error="risk_std_error"),
         "risk_std_error": Column("Standard error of this risk, from the runs", moves_with="risk"),
-        "infinite": Column("R_∞(θ_∞(t))"),
-        "excess": Column("R_L(θ_L) - R_∞(θ_∞), mean over the last quarter of training", std_error="excess_std_error"),
+        "infinite": Column("$R_∞(θ_∞(t))$"),
+        "excess": Column("$R_L(θ_L) - R_∞(θ_∞)$, mean over the last quarter of training", std_error="excess_std_error"),
         "excess_std_error": Column("Standard error of the excess, from the runs", moves_with="excess"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)

@@ -72,12 +72,12 @@ def _table(curves: Curves) -> Table:
     power = frame["law"].map({student(n): student_power(n) for n in (LIGHT, HEAVY)})
     last = frame.groupby("law")["bound"].transform("last")
     frame["line"] = last * (frame["log_length"] / LOG_LENGTHS[-1]) ** power
-    bound = "(ln L)⁴ E L^(-1/σ_w²), σ_w² = 1 + ‖w‖²; for bounded tasks with the largest σ_w"
+    bound = "$(ln L)⁴ 𝔼 L^{-1/σ_w²}$, $σ_w² = 1 + ‖w‖²$; for bounded tasks with the largest $σ_w$"
     columns = {
         "law": Column("Distribution of the task vectors", "name"),
-        "log_length": Column("ln L, for prompts of L tokens"),
+        "log_length": Column("$ln L$, for prompts of $L$ tokens"),
         "bound": Column(bound, absolute=1e-30),
-        "line": Column("Power of ln L through the last point, for Student distributions"),
+        "line": Column("Power of $ln L$ through the last point, for Student distributions"),
     }
     return Table(frame, columns)
 

@@ -25,11 +25,11 @@ def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
     curves = {"key": head.keys, "plain": head.plain, "centred": head.centred, "pair": head.pair}
     points = {"simulated": head.simulated, "simulated_std_error": head.std_error, "centred": head.centred_there}
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "key": Column("Key ω"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "key": Column("Key $ω$"),
         "plain": Column("Mean square error of one softmax head"),
         "centred": Column("Mean square error of one centred head"),
-        "pair": Column("Mean square error of the pair with keys ±ω"),
+        "pair": Column("Mean square error of the pair with keys $±ω$"),
         "debiased": Column("Mean square error of debiased gradient descent"),
         "simulated": Estimate("Mean square error of the centred head on simulated prompts"),
     }

@@ -45,14 +45,14 @@ def numbers(pairs: Sequence[BestPairs], limit: float, dimension: int, noisy: Noi
         for kernel in ("exp", *SLOW)
     ]
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "kernel": Column("Kernel f: exp, square is (1 + x/2)², softplus, sigmoid"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "kernel": Column("Kernel $f$: exp, square is $(1 + x/2)²$, softplus, sigmoid"),
         "scaled_gain": Column(
-            "Mean square error of debiased gradient descent minus that of the best pair, times L²", absolute=1e-3
+            "Mean square error of debiased gradient descent minus that of the best pair, times $L²$", absolute=1e-3
         ),
-        "scaled_key": Column("Best key of the pair times √L, to the accuracy of the search", absolute=0.02),
+        "scaled_key": Column("Best key of the pair times $√L$, to the accuracy of the search", absolute=0.02),
         "linear": Column(
-            "Mean square error of debiased gradient descent minus that of linear attention, times L²", absolute=1e-3
+            "Mean square error of debiased gradient descent minus that of linear attention, times $L²$", absolute=1e-3
         ),
         "limit": Column("Limit of the scaled gain for long prompts, for every kernel of negative curvature"),
     }

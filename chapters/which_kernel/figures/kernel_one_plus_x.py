@@ -52,8 +52,8 @@ def numbers(errors: Sequence[CutErrors]) -> Numbers:
             shared | {"prompts": error.simulated_prompts} | points,
         ]
     columns = {
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "prompts": Column("Number n of prompts of which one is left out"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "prompts": Column("Number $n$ of prompts of which one is left out"),
         "exact": Column("Mean square error of the remaining prompts, exact"),
         "debiased": Column("Mean square error of debiased gradient descent"),
         "simulated": Estimate("The same error over simulated prompts"),

@@ -38,9 +38,9 @@ def numbers(curves: KeyCurves) -> Numbers:
         for kernel, errors in curves.errors.items()
     ]
     columns = {
-        "kernel": Column("Kernel f: exp, 1 + exp, square is (1 + x/2)², softplus, sigmoid"),
-        "length": Column("Tokens in the prompt, L", "tokens"),
-        "key": Column("Key ω of the pair"),
+        "kernel": Column("Kernel $f$: exp, 1 + exp, square is $(1 + x/2)²$, softplus, sigmoid"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "key": Column("Key $ω$ of the pair"),
         "error": Column("Mean square error of the pair with its best value"),
         "linear": Column("Mean square error of the best linear attention"),
         "debiased": Column("Mean square error of debiased gradient descent, the limit of zero keys"),

@@ -44,7 +44,7 @@ def numbers(pairs: BestPairs, retrieval: Retrieval) -> Numbers:
         for kernel in pairs.errors
     ]
     columns = {
-        "kernel": Column("Kernel f: exp, 1 + exp, square is (1 + x/2)², softplus, sigmoid"),
+        "kernel": Column("Kernel $f$: exp, 1 + exp, square is $(1 + x/2)²$, softplus, sigmoid"),
         "regression": Column("Regression: error of the best pair minus that of linear attention", absolute=1e-7),
         "retrieval": Column("Retrieval: least excess error of one head", absolute=1e-5),
         "ratio": Column("The same divided by the excess error of the best predictor", absolute=1e-4),

@@ -34,8 +34,8 @@ def numbers(approaches: Sequence[Approach], drawn: RandomHeads) -> Numbers:
     groups = [{"heads": each.heads, "largest_value": each.largest_values, "excess": each.excess} for each in approaches]
     columns = {
         "heads": Column("Number of softmax heads"),
-        "largest_value": Column("Largest value |μ| of the heads"),
-        "excess": Column("Limit of L times the error above the noise, over that of linear attention, minus 1"),
+        "largest_value": Column("Largest value $|μ|$ of the heads"),
+        "excess": Column("Limit of $L$ times the error above the noise, over that of linear attention, minus 1"),
     }
     [claimed] = [each for each in approaches if each.heads == CLAIMED]
     return Numbers(Table.of(groups, columns), (_slope_claim(claimed), _bound_claim(drawn)))

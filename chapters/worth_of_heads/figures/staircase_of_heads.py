@@ -41,11 +41,11 @@ def numbers(staircase: Staircase) -> Numbers:
         }
     )
     columns = {
-        "heads": Column("Number of heads, H"),
-        "found": Column("Least error times L that the searches found", absolute=1e-4),
-        "reached": Column("Error times L that softmax heads reach, by the formula"),
-        "bound": Column("Proved lower bound of the error times L"),
-        "allocated": Column("Error times L of one softmax head for each task"),
+        "heads": Column("Number of heads, $H$"),
+        "found": Column("Least error times $L$ that the searches found", absolute=1e-4),
+        "reached": Column("Error times $L$ that softmax heads reach, by the formula"),
+        "bound": Column("Proved lower bound of the error times $L$"),
+        "allocated": Column("Error times $L$ of one softmax head for each task"),
         "tasks": Column("Number of tasks, I"),
     }
     return Numbers(Table(frame, columns), (_staircase_claim(frame),))

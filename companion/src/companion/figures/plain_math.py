@@ -29,30 +29,12 @@ GREEK = (
 )
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
-_LETTER = "A-Za-zα-ωℓ"
+_LETTER = "A-Za-zĝŷα-ωℓ"
 # Names of functions, which are upright, with or without a backslash.
-FUNCTIONS = frozenset(
-    (
-        "arg",
-        "cos",
-        "coth",
-        "Cov",
-        "det",
-        "erf",
-        "exp",
-        "inf",
-        "ln",
-        "log",
-        "Hess",
-        "max",
-        "min",
-        "sin",
-        "sup",
-        "tanh",
-        "tr",
-        "Var",
-    )
-)
+FUNCTIONS = {
+    *("arg", "cos", "coth", "Cov", "det", "erf", "exp", "Hess", "inf", "ln", "log", "max", "min", "sin", "sup", "tanh"),
+    *("tr", "Var"),
+}
 UPRIGHT = r"\\(?:mathrm|mathbb|text|operatorname)\{"
 _GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 # Parts of a formula after its commands became characters: an exponent, an index, upright text, letters, a group.
@@ -145,8 +127,7 @@ def split_formula(tex: str) -> Iterator[tuple[Kind, str]]:
 
 def fault(text: str) -> str | None:
     """Return why the formulas of a plain sentence cannot be shown and what to write instead, or None if they can."""
-    rest = FORMULAS.sub("", text)
-    if "$" in rest.replace(r"\$", ""):
+    if "$" in FORMULAS.sub("", text).replace(r"\$", ""):
         return "has a dollar sign without a partner: a formula is between two of them, and the sign itself is `\\$`"
     for formula in FORMULAS.findall(text):
         tex = re.sub(UPRIGHT, "{", formula[1:-1])
@@ -156,7 +137,7 @@ def fault(text: str) -> str | None:
                 return f"has `\\{name}` in `{formula}`, which a formula of one line cannot show; write {instead}"
         if re.search(r"[\^_](?:\d\d|[-−(]|\s|$)", tex):
             return f"has an exponent or index without braces in `{formula}`; write it as in `10^{{12}}`"
-        if "{" in (bare := re.sub(_GROUP, "", tex)) or "}" in bare:
+        if re.search("[{}]", re.sub(_GROUP, "", tex)):
             return f"has a brace without a partner in `{formula}`"
     return None
 

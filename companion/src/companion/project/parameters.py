@@ -210,6 +210,7 @@ def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> st
         name = str(problem["loc"][0])
         element = name + "".join(f"[{step}]" for step in problem["loc"][1:])
         meaning = model.model_fields[name].description if name in model.model_fields else None
+        meaning = (meaning or "").replace("$", "")  # around formulas
         sentences.append(
             f"`{element}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
             + (f" It means: {meaning}" if meaning else "")
