@@ -68,7 +68,8 @@ def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.
         return []
     link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
     files = thumbnail_files(app.env.docname, figure)
-    link += picture(alt=next(shown.findall(picture))["alt"], size=thumbnails.SIZE, within_link=True, **files)
+    alt = next(shown.findall(picture))["alt"]
+    link += picture(alt=alt, size=thumbnails.SIZE, within_link=True, at_top=True, **files)
     link += nodes.inline("", "", *[part.deepcopy() for part in next(shown.findall(nodes.caption)).children])
     return [nodes.container("", nodes.paragraph("", "", link, classes=[LEAD]), classes=["companion-lead"])]
 
