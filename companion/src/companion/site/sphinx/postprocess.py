@@ -66,6 +66,10 @@ def slim(out: Path) -> None:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
+    for pattern in UNUSED:
+        for path in out.glob(pattern):
+            if path.suffix != ".woff":
+                path.unlink()
     theme = out / "_static" / THEME_SCRIPT
     if (script := MEASURED.sub("[]", whole := _read(theme))) != whole:
         theme.write_text(script, encoding="utf-8")
@@ -74,10 +78,6 @@ def slim(out: Path) -> None:
         text = page.read_text(encoding="utf-8")
         if (joined := join_sheets(out, page, text)) != text:
             page.write_text(joined, encoding="utf-8")
-    for pattern in UNUSED:
-        for path in out.glob(pattern):
-            if path.suffix != ".woff":
-                path.unlink()
 
 
 def _scripts_last(page: str) -> str:
