@@ -48,7 +48,7 @@ def test_classes_of_scripts_and_licences_are_kept(tmp_path):
 
 
 def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
-    """Scripts of the theme name the classes of all components; one that a page or another script has keeps its rules."""
+    """Scripts of the theme name the classes of all components; a page or another script has those that are kept."""
     (tmp_path / "_static/scripts").mkdir(parents=True)
     (tmp_path / "_static/scripts/theme.js").write_text('"modal-open list-group-item popover-body tooltip"')
     (tmp_path / "_static/page.js").write_text('"popover-body"')

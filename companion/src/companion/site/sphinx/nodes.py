@@ -38,8 +38,8 @@ class picture(nodes.General, nodes.Element):
     """A picture in two versions, `light` and `dark`; the browser fetches the one that it shows.
 
     A click opens the file, or, with scripts, enlarges the picture to the size of the screen. With `within_link`, the
-    picture is part of a link to another place. With `at_top`, the browser fetches the light version before it lays out the
-    page, also for readers of dark pages, which costs them some ten kilobytes.
+    picture is part of a link to another place. With `at_top`, the browser fetches the light version before it lays out
+    the page, also for readers of dark pages, which costs them some ten kilobytes.
     """
 
 

@@ -29,11 +29,12 @@ LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
 # make the browser compute all styles again.
 AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
 SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
-# A page that a link opens is laid out as it is read (`data-lazy` in `design.css`); one that is reloaded or opened again by
-# the back button is laid out as a whole, so that the browser finds the reader's place.
+# A page that a link opens is laid out as it is read (`data-lazy` in `design.css`); one that is reloaded or opened again
+# by the back button is laid out as a whole, so that the browser finds the reader's place.
 LAZY = """
-    if (performance.getEntriesByType("navigation")[0]?.type === "navigate") document.documentElement.dataset.lazy = "";"""
-# The theme asks each listing for its width, and a browser must then lay out every section. `companion.js` observes them.
+    if (performance.getEntriesByType("navigation")[0]?.type === "navigate")
+      document.documentElement.dataset.lazy = "";"""
+# The theme asks each listing for its width, and a browser must then lay out every section; `companion.js` does not.
 THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
 MEASURED = re.compile(r'document\.querySelectorAll\(\["pre",[^\]]*\]\.join\(", "\)\)')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')

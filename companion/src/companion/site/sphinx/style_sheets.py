@@ -77,10 +77,11 @@ def _without_unused(sheets: dict[Path, str], used: set[str]) -> dict[Path, str]:
     """Return style sheets without the custom properties that neither they nor the names `used` refer to."""
     while True:
         names = used.union(*(USE.findall(text) for text in sheets.values()))
-        fewer = {
-            sheet: DEFINITION.sub(lambda found: found[0] if found[1] in names else "", text)
-            for sheet, text in sheets.items()
-        }
+
+        def definition(found: re.Match[str], names: set[str] = names) -> str:
+            return found[0] if found[1] in names else ""
+
+        fewer = {sheet: DEFINITION.sub(definition, text) for sheet, text in sheets.items()}
         if fewer == sheets:
             return sheets
         sheets = fewer
