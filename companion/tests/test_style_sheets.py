@@ -47,6 +47,30 @@ def test_classes_of_scripts_and_licences_are_kept(tmp_path):
     assert sheet.read_text() == f"/*! a licence */{kept}"
 
 
+def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
+    """Scripts of the theme name the classes of all components; a page or another script has those that are kept."""
+    (tmp_path / "_static/scripts").mkdir(parents=True)
+    (tmp_path / "_static/scripts/theme.js").write_text('"modal-open list-group-item popover-body tooltip"')
+    (tmp_path / "_static/page.js").write_text('"popover-body"')
+    sheet = tmp_path / "_static/a.css"
+    sheet.write_text(".modal-open{a:b}.list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}")
+    slim_sheets(tmp_path, ['<ul class="list-group">'])
+    assert sheet.read_text() == ".list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}"
+
+
+def test_unused_custom_properties_are_removed(tmp_path):
+    """Also one that only an unused one refers to. A page, a script or another sheet may use a property."""
+    static = tmp_path / "_static"
+    static.mkdir()
+    (static / "page.js").write_text('style.setProperty("--by-script", 1);')
+    (static / "b.css").write_text("b{top:var( --elsewhere, 0)}")
+    used = "--by-script:1;--on-page:2;--elsewhere:3;"
+    unused = ';--lost:url(data:x;y,"}");--last:var(--only)'
+    (static / "a.css").write_text(f"p{{--only:4;{used}left:var(--own);--own:'--x:1;'{unused}}}")
+    slim_sheets(tmp_path, ['<p style="right: var(--on-page)">'])
+    assert (static / "a.css").read_text() == f"p{{{used}left:var(--own);--own:'--x:1;';}}"
+
+
 def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):
     """Addresses in them still lead to the same files; another page with the same sheets gets the same file."""
     (tmp_path / "_static/styles").mkdir(parents=True)

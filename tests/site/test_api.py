@@ -24,6 +24,7 @@ def page(browser: Browser, address: str):
 
 def open_page(page: Page, address: str, name: str) -> None:
     page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
+    page.evaluate("delete document.documentElement.dataset.lazy")  # lay out all sections
 
 
 def test_every_name_is_shown_once_with_its_signature(page: Page, address: str, library: ApiIndex):

@@ -21,9 +21,11 @@ from companion.site.sphinx.inline_text import figure_anchor
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 KILOBYTE = 1000
 LINE = ".companion-line.companion-details"
-OPEN_ALL = (
-    """document.querySelectorAll('details').forEach(fold => { fold.removeAttribute('name'); fold.open = true })"""
-)
+# Open all folds, and lay out sections that are far from the window.
+OPEN_ALL = """() => {
+    delete document.documentElement.dataset.lazy;
+    document.querySelectorAll('details').forEach(fold => { fold.removeAttribute('name'); fold.open = true });
+}"""
 # Return the mean number of characters in the full lines of paragraphs without formulas.
 CHARACTERS = """() => {
     const counts = [];
@@ -119,7 +121,7 @@ def test_boxes_look_alike_and_their_rule_shows_the_source(
         page.goto(f"{address}/book/{name}.html")
         looks = page.locator("div.proof[id]").evaluate_all(
             """all => all.map(node => { const look = getComputedStyle(node); return [node.id, look.borderLeftColor,
-            look.backgroundColor, look.boxShadow, node.querySelector('.companion-badge')?.innerText] })"""
+            look.backgroundColor, look.boxShadow, node.querySelector('.companion-badge')?.textContent.trim()] })"""
         )
         boxes = {label: look for label, *look in looks if label in statements.boxes}
         assert boxes

@@ -53,7 +53,7 @@ def test_a_link_to_a_formula_has_its_number_and_a_preview(browser: Browser, addr
     page = browser.new_page()
     page.goto(f"{address}/book/{name}.html")
     link, card = page.locator("article a[href*='#equation-']:not(.headerlink)").first, page.locator(CARD)
-    number = link.inner_text()
+    number = link.text_content()
     assert re.fullmatch(r"\(\d+\)", number)
     link.hover()
     expect(card.locator(".katex-html").first).to_be_visible()

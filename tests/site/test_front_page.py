@@ -111,7 +111,7 @@ def test_the_map_of_the_papers_joins_them_with_their_chapters(front: Page, proje
 def test_the_citation_of_the_book_can_be_copied(front: Page, project: Project):
     """It has the version, and, in a git repository, the commit and the date."""
     entry = front.locator(".companion-book-entry")
-    text = entry.inner_text()
+    text = entry.text_content().strip()
     assert text.startswith("@software{")
     assert f"Version {project.metadata['version']}" in text
     if commit := commit_of(project.root):

@@ -211,7 +211,9 @@ def test_a_point_can_be_dragged_with_a_finger(browser: Browser, address: str, fi
     page.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
     page.wait_for_selector(f"#fig-{figure}.lab-live")
     dot = page.locator(f"#fig-{figure} .lab-knob .lab-dot").first
-    dot.scroll_into_view_if_needed()
+    for _ in range(2):  # sections that come near the window are laid out, and change their heights
+        dot.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+        page.wait_for_timeout(200)
     before, box = readings(page, figure), dot.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     touch = context.new_cdp_session(page)

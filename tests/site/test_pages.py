@@ -58,6 +58,8 @@ CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}'
 LINKS = "all => all.map(node => new URL(node.href.baseVal ?? node.href, document.baseURI).href)"
 # The page "not found" has no scripts and no theme.
 IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"
+# Pages lay out a section only when it comes near the window.
+LAY_OUT_ALL = "delete document.documentElement.dataset.lazy"
 OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 # Wait until all animations, such as those of colours, have ended.
 AT_REST = """async () => {
@@ -141,6 +143,7 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
     page.emulate_media(color_scheme="light")
     forbidden.clear()
     page.goto(url)
+    page.evaluate(LAY_OUT_ALL)
     page.evaluate("document.fonts.ready")
     anchors = set(page.eval_on_selector_all("[id]", "all => all.map(node => node.id)"))
     links = page.eval_on_selector_all("a[href]", LINKS)
@@ -159,7 +162,7 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
         page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # axe-core would read intermediate colours
         page.evaluate(Axe().axe_script)
-        page.wait_for_timeout(350)  # the theme makes scrollable code focusable after this time
+        page.wait_for_timeout(350)  # a script makes scrollable code focusable
         for scheme, rules in (("light", None), ("dark", OF_A_THEME)):
             use_theme(page, scheme)
             page.evaluate(AT_REST)

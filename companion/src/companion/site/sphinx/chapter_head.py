@@ -57,7 +57,7 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
     head += _main_figure(app, doctree, name)
     place = title.parent.index(title) + 1
     title.parent[place:place] = head
-    _show_findings(doctree)
+    _show_findings(app, doctree, name)
 
 
 def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.Node]:
@@ -68,26 +68,32 @@ def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.
         return []
     link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
     files = thumbnail_files(app.env.docname, figure)
-    link += picture(alt=next(shown.findall(picture))["alt"], size=thumbnails.SIZE, within_link=True, **files)
+    alt = next(shown.findall(picture))["alt"]
+    link += picture(alt=alt, size=thumbnails.SIZE, within_link=True, at_top=True, **files)
     link += nodes.inline("", "", *[part.deepcopy() for part in next(shown.findall(nodes.caption)).children])
     return [nodes.container("", nodes.paragraph("", "", link, classes=[LEAD]), classes=["companion-lead"])]
 
 
-def _show_findings(doctree: nodes.document) -> None:
-    """Add to each finding the picture of its first figure that no finding before it shows."""
+def _show_findings(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Add to each finding the picture of its first figure that no finding before it shows.
+
+    The figure of the chapter's card is shown by its thumbnail, which the page has loaded for the top.
+    """
     figures = _figures(doctree)
     findings = _findings(doctree, figures)
     if findings is None:
         return
     findings["classes"].append("companion-findings")
+    card = app.config.companion_cards.get(name, "")
     for item in findings.findall(nodes.list_item):
         anchor = next((anchor for anchor in _linked(item) if anchor in figures), None)
         if anchor is None:
             continue
         shown = next(figures.pop(anchor).findall(picture))
-        small = picture(
-            alt=shown["alt"], light=shown["light"], dark=shown["dark"], size=shown["size"], within_link=True
-        )
+        files, size = {"light": shown["light"], "dark": shown["dark"]}, shown["size"]
+        if anchor == figure_anchor(card):
+            files, size = thumbnail_files(app.env.docname, card), thumbnails.SIZE
+        small = picture(alt=shown["alt"], size=size, within_link=True, **files)
         link = nodes.reference("", "", small, refuri=f"#{anchor}", internal=True)
         item.insert(0, nodes.paragraph("", "", link, classes=["companion-finding"]))
 

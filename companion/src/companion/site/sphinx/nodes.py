@@ -38,7 +38,8 @@ class picture(nodes.General, nodes.Element):
     """A picture in two versions, `light` and `dark`; the browser fetches the one that it shows.
 
     A click opens the file, or, with scripts, enlarges the picture to the size of the screen. With `within_link`, the
-    picture is part of a link to another place.
+    picture is part of a link to another place. With `at_top`, the browser fetches the light version before it lays out
+    the page, also for readers of dark pages, which costs them some ten kilobytes.
     """
 
 
@@ -140,7 +141,9 @@ def _visit_picture(writer: Any, node: nodes.Element) -> None:
     writer.body.append("" if within_link else '<div class="companion-pictures">\n')
     for theme in ("light", "dark"):
         # lazy: the hidden picture of the other theme is never fetched; the theme dims pictures without `dark-light`
-        about = {"src": node[theme], "alt": node["alt"], "loading": "lazy", **size}
+        now = node.get("at_top", False) and theme == "light"
+        order = {"fetchpriority": "high"} if now else {"loading": "lazy"}
+        about = {"src": node[theme], "alt": node["alt"], **order, **size}
         if within_link:
             image = writer.emptytag(nodes.inline(), "img", "", CLASS=f"dark-light only-{theme}", **about)
             writer.body.append(f"{image}\n")

@@ -29,6 +29,14 @@ LAST_SCRIPTS = re.compile(r'\s*<script defer src="[^"]*scripts/bootstrap\.js')
 # make the browser compute all styles again.
 AUTOMATIC = 'document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";'
 SYSTEM = AUTOMATIC.replace('"auto"', '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')
+# A page that a link opens is laid out as it is read (`data-lazy` in `design.css`); one that is reloaded or opened again
+# by the back button is laid out as a whole, so that the browser finds the reader's place.
+LAZY = """
+    if (performance.getEntriesByType("navigation")[0]?.type === "navigate")
+      document.documentElement.dataset.lazy = "";"""
+# The theme asks each listing for its width, and a browser must then lay out every section; `companion.js` does not.
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+MEASURED = re.compile(r'document\.querySelectorAll\(\["pre",[^\]]*\]\.join\(", "\)\)')
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 # Spans that docutils puts around the words of code. They add half a megabyte, and no style needs them.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
@@ -53,21 +61,24 @@ def slim(out: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, text in texts.items():
         slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
-        slimmer = WORD.sub(r"\1", ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM))
+        slimmer = WORD.sub(r"\1", ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM + LAZY))
         slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
     _keep_icons(out / "_static", icons)
+    for pattern in UNUSED:
+        for path in out.glob(pattern):
+            if path.suffix != ".woff":
+                path.unlink()
+    theme = out / "_static" / THEME_SCRIPT
+    if (script := MEASURED.sub("[]", whole := _read(theme))) != whole:
+        theme.write_text(script, encoding="utf-8")
     slim_sheets(out, texts.values())
     for page in pages:
         text = page.read_text(encoding="utf-8")
         if (joined := join_sheets(out, page, text)) != text:
             page.write_text(joined, encoding="utf-8")
-    for pattern in UNUSED:
-        for path in out.glob(pattern):
-            if path.suffix != ".woff":
-                path.unlink()
 
 
 def _scripts_last(page: str) -> str:

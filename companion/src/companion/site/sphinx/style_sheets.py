@@ -25,24 +25,66 @@ IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
 ADDRESS = re.compile(r"""url\((["']?)(?!data:|https?:|#)([^"')]+)\1\)""")
 # The beginning of names that a script composes, such as `bs-` of `bs-${placement}-auto`.
 COMPOSED = re.compile(r"([a-zA-Z][\w-]*-[\w-]*)\$\{")
+# The folder of the theme's scripts, and the beginnings of classes that they use only for components written in a page.
+THEME_SCRIPTS = "scripts"
+COMPONENTS = (
+    "bs-popover",
+    "carousel",
+    "dropdown-",
+    "list-group",
+    "modal",
+    "offcanvas",
+    "popover",
+    "toast",
+    "version-switcher",
+)
+# The definition of a custom property, its use in a style sheet, and its name in a script or page.
+DEFINITION = re.compile(
+    r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
+)
+USE, NAME = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
 # At-rules that contain rules.
 GROUPS = ("@media", "@supports", "@layer", "@container")
 
 
 def slim_sheets(out: Path, pages: Iterable[str]) -> None:
-    """Remove from the style sheets of the site in `out` the rules for classes that no page or script has."""
-    words = {name for page in pages for match in CLASSES.findall(page) for name in " ".join(match).split()}
+    """Remove from the style sheets of the site in `out` what no page or script uses: rules and custom properties."""
+    classes: set[str] = set()
+    properties: set[str] = set()
+    for page in pages:
+        classes.update(name for match in CLASSES.findall(page) for name in " ".join(match).split())
+        properties.update(NAME.findall(page))
+    absent = tuple(beginning for beginning in COMPONENTS if not any(name.startswith(beginning) for name in classes))
     beginnings: set[str] = set()
     for script in out.rglob("*.js"):
         text = script.read_text(encoding="utf-8")
-        words |= set(WORD.findall(text))
-        beginnings |= set(COMPOSED.findall(text))
-    for sheet in (out / "_static").rglob("*.css"):
-        text = sheet.read_text(encoding="utf-8")
+        unseen = absent if script.parent.name == THEME_SCRIPTS else ()
+        classes.update(word for word in WORD.findall(text) if not word.startswith(unseen))
+        beginnings.update(beginning for beginning in COMPOSED.findall(text) if not beginning.startswith(unseen))
+        properties.update(NAME.findall(text))
+    texts = {sheet: sheet.read_text(encoding="utf-8") for sheet in (out / "_static").rglob("*.css")}
+    slimmer: dict[Path, str] = {}
+    for sheet, text in texts.items():
         licences = LICENCE.findall(text)
-        slimmer = "".join([*licences, reduced(LICENCE.sub("", text), words, tuple(beginnings))])
-        if slimmer != text:
-            sheet.write_text(slimmer, encoding="utf-8")
+        slimmer[sheet] = "".join([*licences, reduced(LICENCE.sub("", text), classes, tuple(beginnings))])
+    slimmer = _without_unused(slimmer, properties)
+    for sheet, text in slimmer.items():
+        if text != texts[sheet]:
+            sheet.write_text(text, encoding="utf-8")
+
+
+def _without_unused(sheets: dict[Path, str], used: set[str]) -> dict[Path, str]:
+    """Return style sheets without the custom properties that neither they nor the names `used` refer to."""
+    while True:
+        names = used.union(*(USE.findall(text) for text in sheets.values()))
+
+        def definition(found: re.Match[str], names: set[str] = names) -> str:
+            return found[0] if found[1] in names else ""
+
+        fewer = {sheet: DEFINITION.sub(definition, text) for sheet, text in sheets.items()}
+        if fewer == sheets:
+            return sheets
+        sheets = fewer
 
 
 def join_sheets(out: Path, path: Path, page: str) -> str:

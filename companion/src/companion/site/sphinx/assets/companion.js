@@ -95,27 +95,30 @@ document.addEventListener("DOMContentLoaded", () => {
   // loaded, a fold opens or the window is resized.
   const SMALLEST = 0.7;
   const fitted = new Map();
-  const offerScrolling = (formula) => {
-    const room = formula.clientWidth, inner = formula.firstElementChild;
-    if (!room) return;
-    const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
-    // a little less than the room, because parts of a formula, such as rules, do not become smaller
-    const scale = width <= room ? 1 : Math.max(SMALLEST, Math.floor((995 * room) / width) / 1000);
-    if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
-      inner.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
+  // First all widths are read and then all sizes are set, so that the browser lays out the page once for all formulas.
+  const fit = (formulas) => {
+    const shown = formulas.filter((formula) => formula.clientWidth);
+    shown.map((formula) => [formula, formula.clientWidth, formula.firstElementChild.scrollWidth]).forEach(([formula, room, drawn]) => {
+      const before = fitted.get(formula) ?? 1, width = drawn / before;
+      // a little less than the room, because parts of a formula, such as rules, do not become smaller
+      const scale = width <= room ? 1 : Math.max(SMALLEST, Math.floor((995 * room) / width) / 1000);
+      if (Math.abs(scale - before) <= 0.004) return;
+      formula.firstElementChild.style.fontSize = scale < 1 ? `calc(${scale} * var(--size-formula))` : "";
       fitted.set(formula, scale);
-    }
-    if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
-    else formula.removeAttribute("tabindex");
+    });
+    shown.map((formula) => [formula, formula.scrollWidth > formula.clientWidth]).forEach(([formula, scrolls]) => {
+      if (scrolls) formula.tabIndex = 0;
+      else formula.removeAttribute("tabindex");
+    });
   };
-  const widths = new ResizeObserver((entries) => {
-    entries.forEach(({ target }) => offerScrolling(target.closest(".katex-display")));
+  const widths = new ResizeObserver((entries) => fit([...new Set(entries.map(({ target }) => target.closest(".katex-display")))]));
+  // Tables and code that scroll are tab stops too, also when a fold opens later.
+  const scrolled = new ResizeObserver((entries) => {
+    entries.forEach(({ target }) => {
+      if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight + 1) target.tabIndex = 0;
+    });
   });
-  // the theme does this once, and so not for tables in closed folds
-  const tables = new ResizeObserver((entries) => {
-    entries.forEach(({ target }) => { if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; });
-  });
-  article.querySelectorAll("table").forEach((table) => tables.observe(table));
+  article.querySelectorAll("table, pre, .cell_output > .output").forEach((part) => scrolled.observe(part));
   article.querySelectorAll(".katex-display").forEach((formula) => {
     [formula, formula.firstElementChild].forEach((part) => widths.observe(part));
   });

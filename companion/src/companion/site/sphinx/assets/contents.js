@@ -1,26 +1,31 @@
-// Mark the current section in the contents of the page: the last one whose heading is above a line near the top of the
+// Mark the current section in the contents of the page: the last one that begins above a line near the top of the
 // window. The theme marks a section only when its heading enters the window, which leaves a wrong one marked after a jump.
 {
   const contents = document.getElementById("pst-page-toc-nav");
   const links = contents ? [...contents.querySelectorAll("a[href^='#']")] : [];
-  const headings = links.map((link) => {
-    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-    return section?.querySelector(":is(h1, h2, h3, h4, h5, h6)") ?? section;
-  });
-  if (links.length && headings.every(Boolean)) {
+  const sections = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  if (links.length && sections.every(Boolean)) {
     contents.id = "companion-contents"; // so that the script of the theme, which runs later, does not find it
+    // Sections outside of others, and by section those in it. Browsers lay out the inside of a section only near the
+    // window; its position is asked for only if the section itself is the current one.
+    const outer = sections.filter((section) => !sections.some((other) => other !== section && other.contains(section)));
+    const inside = new Map(outer.map((one) => [one, sections.filter((section) => section !== one && one.contains(section))]));
+    const top = (section) => (section.querySelector(":scope > :is(h1, h2, h3, h4, h5, h6)") ?? section).getBoundingClientRect().top;
+    const last = (line) => {
+      const found = outer.findLast((section) => section.getBoundingClientRect().top <= line);
+      return found && ([found, ...inside.get(found)].findLast((section) => top(section) <= line) ?? outer[outer.indexOf(found) - 1]);
+    };
     const find = () => {
-      const tops = headings.map((heading) => heading.getBoundingClientRect().top);
       if (scrollY + innerHeight >= document.documentElement.scrollHeight - 2 && scrollY > 0) {
         // at the end of the page, a heading that the reader went to may not reach the line
-        const wanted = links.findIndex((link) => link.hash === location.hash);
-        if (wanted >= 0 && tops[wanted] >= 0 && tops[wanted] < innerHeight) return wanted;
-        return tops.findLastIndex((top) => top < innerHeight);
+        const wanted = sections.find((section) => `#${section.id}` === decodeURIComponent(location.hash));
+        if (wanted && top(wanted) >= 0 && top(wanted) < innerHeight) return wanted;
+        return last(innerHeight - 1);
       }
-      return tops.findLastIndex((top) => top <= innerHeight * 0.3);
+      return last(innerHeight * 0.3);
     };
     const mark = () => {
-      const current = links[find()];
+      const current = links[sections.indexOf(find())];
       links.forEach((link) => {
         link.classList.toggle("active", link === current);
         if (link === current) link.setAttribute("aria-current", "true");

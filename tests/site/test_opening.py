@@ -1,0 +1,100 @@
+"""A long page opens quickly: sections are laid out when the reader comes near them, and nothing is lost by that."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+LONG = "concentration"
+# Whether a browser skips the last section, which is far from the window.
+SKIPPED = """() => {
+    const last = [...document.querySelectorAll('article.bd-article > section > section')].pop();
+    return !last.firstElementChild.checkVisibility({ contentVisibilityAuto: true });
+}"""
+# The distance of the target of the address from the place where browsers put it.
+PLACE = """() => {
+    const target = document.querySelector(':target');
+    return target.getBoundingClientRect().top - parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+}"""
+AT_TOP = "() => { const near = document.elementFromPoint(innerWidth / 2, 200); return near.closest('[id]').id; }"
+
+
+@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
+def page(browser: Browser, request):
+    page = browser.new_page(viewport=request.param)
+    yield page
+    page.close()
+
+
+def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp_path: Path):
+    """Fonts, scripts and pictures that arrive later do not make the browser lay out distant sections either."""
+    page = browser.new_page(viewport=PHONE)
+    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
+    page.goto(f"{address}/book/{LONG}.html", wait_until="networkidle")
+    page.wait_for_timeout(500)
+    assert page.evaluate(SKIPPED)
+    elements = page.evaluate("document.querySelectorAll('article *').length")
+    browser.stop_tracing()
+    events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    laid_out = [event["args"]["beginData"]["dirtyObjects"] for event in events if event["name"] == "Layout"]
+    assert 0 < sum(laid_out) < elements
+    page.close()
+
+
+def test_links_lead_to_their_place(page: Page, address: str):
+    """From another page, and from the contents of the page."""
+    for name in ("in-short", "the-bounds-on-the-gradients"):
+        page.goto("about:blank")
+        page.goto(f"{address}/book/{LONG}.html#{name}")
+        page.wait_for_timeout(300)
+        assert abs(page.evaluate(PLACE)) < 4
+        page.goto("about:blank")
+        page.goto(f"{address}/book/{LONG}.html")
+        assert page.evaluate(SKIPPED)
+        page.locator(f"a[href='#{name}']").first.evaluate("link => link.click()")
+        page.wait_for_timeout(500)
+        assert abs(page.evaluate(PLACE)) < 4
+
+
+def test_a_reload_keeps_the_place(page: Page, address: str):
+    page.goto(f"{address}/book/{LONG}.html")
+    for _ in range(25):
+        page.mouse.wheel(0, 400)
+        page.wait_for_timeout(40)
+    page.wait_for_timeout(300)
+    before = page.evaluate(AT_TOP)
+    page.reload()
+    page.wait_for_timeout(500)
+    assert page.evaluate(AT_TOP) == before
+
+
+def test_words_in_distant_sections_are_found(page: Page, address: str):
+    """As by the search of the browser, which shows them."""
+    page.goto(f"{address}/book/{LONG}.html")
+    assert page.evaluate(SKIPPED)
+    assert page.evaluate("find('solution', false, false, true) || find('exercise', false, false, true)")
+
+
+def test_paper_and_pages_without_scripts_are_whole(browser: Browser, address: str):
+    context = browser.new_context(viewport=DESKTOP, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/book/{LONG}.html")
+    section = page.locator("article.bd-article > section > section").last
+    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
+    context.close()
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/{LONG}.html")
+    section = page.locator("article.bd-article > section > section").last
+    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "auto"
+    page.emulate_media(media="print")
+    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
+    page.close()
+
+
+def test_the_first_picture_is_fetched_first(page: Page, address: str):
+    page.goto(f"{address}/book/{LONG}.html")
+    pictures = page.locator(".companion-lead img")
+    assert [picture.get_attribute("loading") for picture in pictures.all()] == [None, "lazy"]
+    assert pictures.first.get_attribute("fetchpriority") == "high"
