@@ -26,6 +26,7 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.page import write as write_tables  # noqa: E402
 from benchmarks.page_speed import PAGE, PAGES, RUNS, served, show  # noqa: E402
 from benchmarks.table import origin, progress  # noqa: E402
 from companion.project.paths import Project  # noqa: E402
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="where Lighthouse is installed")
     parser.add_argument("--page", action="append", help=f"name of a page (default: {', '.join(PAGES)})")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how often each page is graded (default: {RUNS})")
-    parser.add_argument("--keep", action="store_true", help=f"write {TABLE} and {ORIGIN}")
+    parser.add_argument("--keep", action="store_true", help=f"write {TABLE} and {ORIGIN}, and the tables of the page")
     asked = parser.parse_args(arguments)
     rows, last = [], {}
     with served(Project(ROOT)) as address, progress() as bar:
@@ -91,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.keep:
         table.to_csv(ROOT / TABLE, index=False)
         pd.DataFrame([origin(ROOT)]).to_csv(ROOT / ORIGIN, index=False)
+        write_tables(ROOT)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ def tables(root: Path) -> dict[Path, str]:
         "gpu origin": short(read("gpu_origin"), ("device", *origin)),
         "page speed": short(read("page_speed"), ("page", "first paint", "readable", "complete", "kilobytes")),
         "page speed origin": short(read("page_speed_origin"), origin),
+        "lighthouse": short(read("lighthouse"), ("page", "performance", "accessibility", "best-practices", "seo")),
+        "lighthouse origin": short(read("lighthouse_origin"), origin),
     }  # fmt: skip
     return {FOLDER / f"{re.sub(' ', '_', name.lower())}.md": f"{text}\n" for name, text in texts.items()}
 
