@@ -105,7 +105,7 @@ class ByImportance(eqx.Module):
     """A gap at a query drawn from N(0, spread² I), weighted so that its mean is that over queries N(0, I).
 
     Where long queries carry the mean, few of the queries of N(0, I) are that long, and the standard error, measured on
-    the same few, is too small. A wider distribution draws them more often. No weight exceeds spread^q.
+    the same few, is too small. A wider distribution draws them more often. No weight exceeds `spread**q`.
 
     Args:
       gap: the gap to weight.

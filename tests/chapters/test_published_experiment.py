@@ -33,7 +33,7 @@ from chapters.published_experiment.runs import (
     train_short_runs,
 )
 from chapters.published_experiment.tasks import tasks
-from chapters.style import listing
+from chapters.wording import listing
 from companion.authoring import datasets
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.tasks import FOLDER

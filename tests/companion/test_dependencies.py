@@ -410,12 +410,12 @@ def test_readers_see_the_code_that_computes_and_draws(book):
 
 
 def test_gaussian_limit_depends_on_attention_and_measures():
-    """It depends on no other chapter and on no `__init__`."""
+    """Apart from phrases in its claims, it depends on no other chapter, and on no `__init__`."""
     library = dependencies.Library.at(ROOT, Project(ROOT).settings.science)
     files = set(library.numbers_digests(slicing.modules(Notebook.named(Project(ROOT), "gaussian_limit").code)))
     assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= files
     chapters = {path.split("/")[1] for path in files if path.startswith("chapters/")}
-    assert chapters == {"gaussian_limit"}
+    assert chapters == {"gaussian_limit", "wording.py"}
     assert [path for path in sorted(files) if path.endswith("__init__.py")] == []
 
 

@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error

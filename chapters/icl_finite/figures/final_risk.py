@@ -22,7 +22,7 @@ from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.icl import LinearRegression

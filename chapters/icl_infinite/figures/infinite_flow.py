@@ -29,7 +29,7 @@ from chapters.icl_infinite.block_flows import (
     solve_flows,
     toeplitz,
 )
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
 from lib.icl import Blocks, LinearRegression, balanced_start

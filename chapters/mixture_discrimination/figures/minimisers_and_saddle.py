@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 

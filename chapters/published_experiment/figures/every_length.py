@@ -25,7 +25,7 @@ from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_f
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 from lib.statistics import comparison_quantile

@@ -19,7 +19,7 @@ from chapters.published_experiment.optima import Optima
 from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
-from chapters.style import listing
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, sequence
 

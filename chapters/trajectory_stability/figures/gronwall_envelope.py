@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.style import listing
 from chapters.trajectory_stability.envelope import Envelope
+from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, sequence
 
