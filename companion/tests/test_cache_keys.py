@@ -215,7 +215,7 @@ EDITS = {
     "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),
     "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
-    "wording of a claim": (FIGURE, "the ratio where they differ most", "their ratio", NUMBERS),
+    "wording of a claim": (FIGURE, "the ratio at the worst", "their ratio at the worst", NUMBERS),
     "numbers": (FIGURE, "values.mean()", "values.max()", NUMBERS),
     "task": ("clone/toy/tasks.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
     "comment on a task": (

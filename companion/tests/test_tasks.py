@@ -67,7 +67,7 @@ def test_edits_that_cannot_change_a_result_keep_it(precomputed):
     precomputed.replace(NOTEBOOK, "measures the", "is about the")
     precomputed.replace(NOTEBOOK, "repeats = 500", "repeats = 400")
     precomputed.replace(FIGURE, "Points are means", "Points are averages")
-    precomputed.replace(FIGURE, "the ratio where they differ most", "their ratio")
+    precomputed.replace(FIGURE, "the ratio at the worst", "their ratio at the worst")
     precomputed.replace(FIGURE, 'fmt="o"', 'fmt="s"')
     precomputed.replace(FIGURE, "values.mean()", "1.0 * values.mean()")
     precomputed.replace(CODE, "Return the squared errors at one length", "Squared errors at one length")
