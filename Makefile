@@ -18,7 +18,7 @@ QUICK := \
   tests/companion/test_dependencies.py \
   tests/companion/test_slicing.py \
   tests/lib/test_measures.py
-# Those of the tool, which is a project of its own.
+# The quick tests of the publishing tool, which is a separate project.
 QUICK_TOOL := \
   companion/tests/test_atomic.py \
   companion/tests/test_comparison.py \

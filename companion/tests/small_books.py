@@ -30,6 +30,20 @@ from companion.project import repository
 from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
 from companion.project.paths import OUT, PROFILE, Project
 
+# The fixtures, which a conftest.py imports.
+__all__ = [
+    "_isolated_imports",
+    "clone",
+    "in_tasks",
+    "omissions",
+    "pristine",
+    "ran",
+    "ran_clone",
+    "split_clone",
+    "unpublished",
+    "walked",
+]
+
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
 

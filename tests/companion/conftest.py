@@ -1,27 +1,3 @@
 """The fixtures of `small_books`, for the tests of the tool with this book."""
 
-from small_books import (
-    _isolated_imports,
-    clone,
-    in_tasks,
-    omissions,
-    pristine,
-    ran,
-    ran_clone,
-    split_clone,
-    unpublished,
-    walked,
-)
-
-__all__ = [
-    "_isolated_imports",
-    "clone",
-    "in_tasks",
-    "omissions",
-    "pristine",
-    "ran",
-    "ran_clone",
-    "split_clone",
-    "unpublished",
-    "walked",
-]
+from small_books import *  # noqa: F403

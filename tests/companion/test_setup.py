@@ -290,7 +290,7 @@ def test_both_commands_run_every_night_with_every_python_of_the_readme():
 
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_packages_import_only_their_requirements(package):
-    """`lib` those without an extra, chapters also the extra `notebook`, `companion` those of its own project."""
+    """`lib` needs no extra, `chapters` the extra `notebook`, and `companion` the packages of its pyproject.toml."""
     project = TOOL if package == "companion" else PYPROJECT
     extras = {"lib": [], "chapters": ["notebook"], "companion": ["site", "pdf"]}[package]
     lines = [line for extra in extras for line in project["project"]["optional-dependencies"][extra]]
