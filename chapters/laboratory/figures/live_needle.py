@@ -88,7 +88,7 @@ def numbers(trial: Trial) -> Numbers:
         measured=trial.error(*RISKS),
         expected=0.0,
         tolerance=5e-4,
-        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
+        reason="at most one unit of the last of the four digits that a reading shows",
         relation="≤",
         alternative=Alternative("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
     )

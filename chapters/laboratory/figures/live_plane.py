@@ -83,7 +83,7 @@ def numbers(trial: Trial) -> Numbers:
         measured=trial.error(*logs),
         expected=0.0,
         tolerance=1e-3,
-        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
+        reason="at most one unit of the last of the four digits that a reading shows",
         relation="≤",
         alternative=Alternative(lines, trial.error_of_lines(*logs)),
     )

@@ -81,7 +81,7 @@ def numbers(trial: Trial) -> Numbers:
         measured=_error(trial, trial.grid.read),
         expected=0.0,
         tolerance=1e-3,
-        reason="less than the four digits shown would need, more than what six digits of a logarithm leave",
+        reason="at most one unit of the last of the four digits that a reading shows",
         relation="≤",
         alternative=Alternative("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )
