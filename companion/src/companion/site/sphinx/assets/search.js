@@ -169,7 +169,7 @@
         hits.length === SHOWN ? `The first ${SHOWN} results` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
       choose(text ? 0 : -1);
     };
-    field.addEventListener("focus", () => { field.select(); load().then(update); });
+    field.addEventListener("focus", () => load().then(update));
     field.addEventListener("input", () => load().then(update));
     field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") choose(chosen + 1);
@@ -188,9 +188,14 @@
       if (event.target.closest?.("input:not([type='range']), textarea, select, [contenteditable]")) return;
       event.preventDefault();
       dialog.showModal();
+    });
+    // However the search is opened, the last query is selected, so that the next one replaces it. An event "focus" would
+    // not do: the field of a dialog that is closed and opened at once keeps the focus.
+    new MutationObserver(() => {
+      if (!dialog.open) return;
       field.focus();
       field.select();
-    });
+    }).observe(dialog, { attributeFilter: ["open"] });
   };
 
   // The page of results: the entries that fit come first. Excerpts have no code, and formulas as plain text. Each result
