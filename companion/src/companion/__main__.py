@@ -3,12 +3,13 @@
 import sys
 
 from companion import missing_library
-from companion.io import signals, streams
+from companion.io import signals, startup, streams
 
 
 def main() -> None:
     """Run the command line; after a signal or without a library that it needs, print a message and exit."""
     streams.prepare()
+    startup.skip_grammar_of_addresses()
     try:
         signals.listen()
         try:

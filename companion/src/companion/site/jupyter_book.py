@@ -20,7 +20,7 @@ from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Build, Project
 from companion.site import notebook_pages
 
-QUICKLY = "from companion.io import startup; startup.collect_seldom()"
+QUICKLY = "from companion.io import startup; startup.collect_seldom(); startup.skip_grammar_of_addresses()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
