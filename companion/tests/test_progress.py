@@ -2,7 +2,9 @@
 
 import pytest
 
-from companion.build.progress import Progress, known_seconds, time_needed
+from companion.build.progress import Progress, TaskProgress, known_seconds, time_needed
+from companion.io.errors import UserError
+from companion.project import costs
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,30 @@ def test_known_seconds_are_those_of_the_last_run(ran_clone):
     (seconds,) = known_seconds(ran_clone.project, "laptop", ["toy"]).values()
     assert 0 < seconds < 600
     assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": None}
+
+
+def test_the_remaining_time_of_tasks_is_that_of_the_finished_ones():
+    """They need one minute and three minutes, so the two others need two each, at the same time."""
+    progress = TaskProgress(total=4, cores=2)
+    progress.start(7, 0)
+    progress.start(8, 0)
+    assert progress.end(7, 60) == "1 of 4, about 2 min left"
+    assert progress.end(8, 180) == "2 of 4, about 2 min left"
+
+
+def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
+    """They are in a table of the book, one for each profile; a run on this machine counts more."""
+    ran_clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ncosts.smoke = "costs.csv"\n')
+    table = ran_clone.root / "costs.csv"
+    table.write_text("notebook,core minutes,memory,ended\ntoy,2.5,1.2 GB,well\n")
+    assert costs.read(ran_clone.project, "smoke") == {"toy": costs.Cost(150.0, 1200)}
+    assert costs.read(ran_clone.project, "laptop") == {}
+    assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": 150.0}
+    plan = ran_clone.companion("build", "--profile", "smoke", "--dry-run")
+    assert "One notebook to run: about 2 min with 2 at a time." in plan.stdout
+    table.write_text("notebook,core minutes\ntoy,2.5\n")
+    with pytest.raises(UserError, match="with the columns 'notebook', 'core minutes' and 'memory'"):
+        costs.read(ran_clone.project, "smoke")
 
 
 def test_a_build_prints_its_progress(ran_clone):

@@ -1,21 +1,26 @@
-"""The progress of a build, with the remaining time estimated from the durations of the last runs."""
+"""The progress of a build, with the remaining time estimated from the durations of the last runs.
+
+Notebooks that were never run on this machine are expected to take as long as in the book's table of costs.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from companion.project import provenance
+from companion.project import costs, provenance
 from companion.project.paths import Project
 
 # The first characters of the lines that report a started and a finished step.
 STARTED, DONE = "▸", "✓"
-# The environment variable with the arguments of `Progress` as JSON, and the prefix of the rules that run a notebook.
-KNOWN, RULE = "COMPANION_PROGRESS", "notebook_"
+# The environment variable with the arguments of `Progress` as JSON, the prefix of the rules that run a notebook, and the
+# rule that computes a task.
+KNOWN, RULE, TASK = "COMPANION_PROGRESS", "notebook_", "task"
 
 
 def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
-    """Return the duration of the last run of each notebook; None if it was never run."""
+    """Return the duration of the last run of each notebook, or else its cost elsewhere; None if neither is known."""
     origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
-    return {name: origin["seconds"] if origin else None for name, origin in origins.items()}
+    elsewhere = {name: cost.seconds for name, cost in costs.read(project, profile).items()}
+    return {name: origin["seconds"] if origin else elsewhere.get(name) for name, origin in origins.items()}
 
 
 def time_needed(seconds: Iterable[float | None], cores: int) -> str:
@@ -52,3 +57,25 @@ class Progress:
     def _left(self, name: str, now: float) -> float | None:
         duration = self.seconds[name]
         return None if duration is None else max(duration - (now - self._started.get(name, now)), 0.0)
+
+
+@dataclass
+class TaskProgress:
+    """The progress of the tasks of a build, whose durations are not known before: `total` tasks on `cores` cores."""
+
+    total: int
+    cores: int
+    _started: dict[int, float] = field(default_factory=dict[int, float])
+    _seconds: list[float] = field(default_factory=list[float])
+
+    def start(self, job: int, now: float) -> None:
+        """Note that a task started at second `now`, as the job of this number."""
+        self._started[job] = now
+
+    def end(self, job: int, now: float) -> str:
+        """Note that it ended at second `now`, and return the progress in words."""
+        self._seconds.append(now - self._started[job])
+        left = self.total - len(self._seconds)
+        mean = sum(self._seconds) / len(self._seconds)
+        remaining = time_needed([mean] * left, self.cores)
+        return f"{len(self._seconds)} of {self.total}{f', {remaining} left' if remaining else ''}"

@@ -7,17 +7,18 @@ import sys
 from companion.build import cache_keys
 from companion.build.progress import RULE
 from companion.build.run_spec import RunSpec, Target, targets_of
-from companion.project import parameters
+from companion.project import costs, parameters
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
 project = Project(Path(workflow.basedir))
+# The megabytes that most notebooks, and the site, need at most, with a margin (decision 8 has the measurements).
+MEMORY = 4000
 
 
 def resources_of_a_job(megabytes):
     """Return the resources that a scheduler is asked for; a local build ignores them.
 
-    The runtime, in minutes, is the longest that one cell may take. A job that is submitted again asks for more memory:
-    few jobs need more than the usual amount (decision 8 has the measurements).
+    The runtime, in minutes, is the longest that one cell may take. A job that is submitted again asks for more memory.
     """
     runtime = int(60 * project.settings.hours_a_step)
     return {"mem_mb": lambda wildcards, attempt: megabytes * attempt, "runtime": runtime}
@@ -41,6 +42,13 @@ def below(paths):
 site_stamp = stamps.pop(cache_keys.Site.BUILT)
 stale = [name for name in names if not cache_keys.intact(project, stamps[Target(name)])]
 tasks = {name: [] for name in names}
+measured = costs.read(project, profile)
+
+
+def megabytes_of(notebook):
+    """Return the memory of a run: what it needed elsewhere and a quarter more, or the usual amount if that is more."""
+    return max(MEMORY, round(1.25 * measured[notebook].megabytes)) if notebook in measured else MEMORY
+
 if config.get("tasks") and workflow.is_main_process:  # the process of a job needs no list of tasks
     from companion.build import task_cache  # imports the chapters that have tasks
 
@@ -81,7 +89,7 @@ for notebook in names:
             params:
                 notebook=notebook,
             resources:
-                **resources_of_a_job(megabytes=4000),
+                **resources_of_a_job(megabytes=megabytes_of(notebook)),
             shell:
                 "{command:q} run {params.notebook} --profile {profile:q}"
 
@@ -118,6 +126,6 @@ rule book:
     output:
         below([site_stamp]),
     resources:
-        **resources_of_a_job(megabytes=4000),
+        **resources_of_a_job(megabytes=MEMORY),
     shell:
         "{command:q} site --profile {profile:q}"

@@ -46,8 +46,8 @@ def build(
 ) -> None:
     """Rebuild all stale figures and the site.
 
-    A change is recognised by its content, not by the time of a file. While notebooks run, the build prints how many
-    have finished and how long the others took last time.
+    A change is recognised by its content, not by the time of a file. Before and while notebooks
+    run, the build prints how long they need, from the last runs on this machine or from the book's table of costs.
 
     Example:
 
@@ -67,12 +67,12 @@ def build(
     seconds = known_seconds(project, profile, stale)
     if dry_run:
         _print_plan(project, profile, target, tasks)
-        if duration := time_needed(seconds.values(), cores):
-            console.print(f"The notebooks to run took {duration} last time.")
+        _print_duration(seconds, cores)
         return
     with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(project)
+        _print_duration(seconds, cores)
         command = [
             *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(project.root)),
             *("--snakefile", str(project.root / "Snakefile"), "--config", f"profile={profile}"),
@@ -101,6 +101,13 @@ def build(
         )
     if target == "site":
         console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
+
+
+def _print_duration(seconds: Mapping[str, float | None], cores: int) -> None:
+    """Print how long the notebooks to run are expected to take, if that is known."""
+    if duration := time_needed(seconds.values(), cores):
+        number = "One notebook" if len(seconds) == 1 else f"{len(seconds)} notebooks"
+        console.print(f"{number} to run: {duration} with {cores} at a time.")
 
 
 @contextmanager

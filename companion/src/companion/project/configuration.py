@@ -53,6 +53,10 @@ class Settings(BaseModel):
     )
     api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
+    costs: dict[str, str] = Field(
+        default_factory=dict,
+        description="for a profile, a table of what its notebooks cost elsewhere: `notebook`, `core minutes`, `memory`",
+    )
     compute: Texts = Field(
         ("pandas",),
         description="distributions whose versions can change a number, besides the needs of `[project.dependencies]`",

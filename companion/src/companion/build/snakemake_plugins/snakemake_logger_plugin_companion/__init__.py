@@ -1,4 +1,4 @@
-"""A logger plugin of Snakemake, `--logger companion`: it prints the progress of a build as notebooks end.
+"""A logger plugin of Snakemake, `--logger companion`: it prints the progress of a build as notebooks and tasks end.
 
 Snakemake finds plugins by the name of a package on its path, so `companion build` adds the folder of this package.
 """
@@ -14,7 +14,7 @@ from logging import LogRecord
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from companion.build.progress import KNOWN, RULE, Progress
+from companion.build.progress import KNOWN, RULE, TASK, Progress, TaskProgress
 
 
 class LogHandler(LogHandlerBase):
@@ -24,15 +24,27 @@ class LogHandler(LogHandlerBase):
     has_filter = has_formatter = True
 
     def __post_init__(self) -> None:
-        """Read from the environment how long the notebooks took last time."""
+        """Read from the environment how long the notebooks are expected to take."""
         self.progress = Progress(**json.loads(os.environ[KNOWN]))
-        self.notebooks: dict[int, str] = {}
+        self.tasks = TaskProgress(0, self.progress.cores)
+        self.rules: dict[int, str] = {}
 
     def emit(self, record: LogRecord) -> None:
-        """Note the start of a notebook; print the progress at its end."""
-        event = getattr(record, "event", None)
-        if event == LogEvent.JOB_INFO and str(getattr(record, "rule_name", "")).startswith(RULE):
-            name = self.notebooks[record.__dict__["jobid"]] = record.__dict__["rule_name"].removeprefix(RULE)
-            self.progress.start(name, time.monotonic())
-        elif event == LogEvent.JOB_FINISHED and (name := self.notebooks.get(record.__dict__["job_id"])):
-            print(f"  notebooks: {self.progress.end(name, time.monotonic())}", flush=True)
+        """Note the start of a notebook or a task; print the progress at its end."""
+        event, about, now = getattr(record, "event", None), record.__dict__, time.monotonic()
+        if event == LogEvent.RUN_INFO:
+            self.tasks.total = about["stats"].get(TASK, 0)
+        elif event == LogEvent.JOB_INFO:
+            job, rule = about["jobid"], str(about["rule_name"])
+            self.rules[job] = rule
+            if rule == TASK:
+                self.tasks.start(job, now)
+            elif rule.startswith(RULE):
+                self.progress.start(rule.removeprefix(RULE), now)
+        elif event == LogEvent.JOB_FINISHED:
+            job = about["job_id"]
+            rule = self.rules.get(job, "")
+            if rule == TASK:
+                print(f"  tasks: {self.tasks.end(job, now)}", flush=True)
+            elif rule.startswith(RULE):
+                print(f"  notebooks: {self.progress.end(rule.removeprefix(RULE), now)}", flush=True)
