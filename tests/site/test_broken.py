@@ -129,15 +129,6 @@ def test_claim_without_source_fails(book: Project):
     assert "needs a source" in finished.stderr
 
 
-def test_heading_without_content_fails(book: Project):
-    """A heading above another heading of a lower level has content."""
-    add_to_front_page(book, "## Above\n\n### Below\n\nWords.\n\n## Nothing follows\n\n## After\n\nWords.")
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert "The heading 'Nothing follows' has no content" in finished.stderr
-    assert "Above" not in finished.stderr
-
-
 STATEMENTS = """\
 origins:
   P: {name: the printed paper}
@@ -288,9 +279,11 @@ def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
 def test_every_fault_of_a_page_is_reported_again(book: Project):
     """A second build fails too: Sphinx must not treat a page with warnings as read.
 
-    The faults are a broken link, an unknown claim, a box whose label equals the anchor of a heading, and a box and a
-    claim that cite a paper without a row in the list of statements.
+    The faults are a broken link, an unknown claim, a box whose label equals the anchor of a heading, a box and a claim
+    that cite a paper without a row in the list of statements, and a heading without content. One above another heading
+    of a lower level has content.
     """
+    add_to_front_page(book, "## Above\n\n### Below\n\nWords.\n\n## Nothing follows\n\n## After\n\nWords.")
     add_to_front_page(book, "See {doc}`nowhere`.")
     add_to_front_page(book, "Measured: {claim}`toy-rat`.")
     add_to_front_page(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
@@ -303,6 +296,8 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
         assert "have the anchor 'slow-words'" in finished.stderr
         assert "Box 'slow' on index cites MU49 and has no row" in finished.stderr
         assert "has the source [MU49, Thm 2] and no row" in finished.stderr
+        assert "The heading 'Nothing follows' has no content" in finished.stderr
+        assert "'Above'" not in finished.stderr
 
 
 def test_notebook_without_a_run_fails(book: Project):

@@ -130,7 +130,8 @@ def test_arrow_keys_choose_and_escape_closes(page: Page):
 
 # Keys that are pressed before the browser draws the page again: the field then keeps the focus.
 AT_ONCE = """() => {
-  const press = (init) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { ...init, bubbles: true }));
+  const event = (init) => new KeyboardEvent("keydown", { ...init, bubbles: true });
+  const press = (init) => document.activeElement.dispatchEvent(event(init));
   press({ key: "Escape" });
   press({ key: "k", ctrlKey: true });
 }"""
