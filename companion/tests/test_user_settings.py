@@ -101,7 +101,8 @@ def versioned(ran_clone, tmp_path):
     """Return a clone with a commit, `clone.commit`, in which git reads its settings only from `clone.settings`."""
     ran_clone.settings = tmp_path / "gitconfig"
     ran_clone.settings.write_text("", encoding="utf-8")
-    ran_clone.environment |= {"GIT_CONFIG_GLOBAL": str(ran_clone.settings), "GIT_CONFIG_SYSTEM": os.devnull}
+    settings = {"GIT_CONFIG_GLOBAL": str(ran_clone.settings), "GIT_CONFIG_SYSTEM": os.devnull}
+    ran_clone.environment = ran_clone.with_forked_kernels() | settings
     ran_clone.commit = repository(ran_clone.root, ran_clone.environment, ".")
     return ran_clone
 
