@@ -11,6 +11,7 @@ commands, so that the processes that they start are forked, too.
 import atexit
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import shlex
@@ -115,17 +116,20 @@ def _client(place: str, python: str, *arguments: str) -> None:
 
 def _server(kind: str, place: str) -> None:
     """Import the modules, then fork for every request; only the forked processes return from `serve`."""
-    sys.path.append(str(SOURCES / "companion/build"))
+    path = [*sys.path]
+    sys.path.insert(0, str(SOURCES))
+    package = importlib.util.find_spec("companion")
+    assert package is not None
+    assert package.origin is not None
+    sys.path.append(str(Path(package.origin).with_name("build")))
     # not as a module of `companion`, all of which a kernel imports itself
     fork_server: Any = importlib.import_module("fork_server")
-    path = sys.path[:-1]
     address, hidden = Path(place, kind), Path(place, f".{kind}")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(hidden))
     listener.listen(64)
     if kind == "commands":
         sys.executable = str(Path(place, "python"))
-        sys.path.insert(0, str(SOURCES))
         importlib.import_module("companion.io.startup").skip_grammar_of_addresses()
     for name in MODULES if kind == "commands" else [*fork_server.KERNEL, *PACKAGES]:
         with suppress(ImportError):  # what needs it reports the error

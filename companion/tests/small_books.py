@@ -17,10 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import command_server
 import pytest
 from ruamel.yaml import YAML
 
+import command_server
 from companion.analysis.dependencies import Library
 from companion.authoring.tasks import FOLDER
 from companion.build import fork_server
