@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+import command_server
 from companion.analysis.dependencies import Library
 from companion.authoring.tasks import FOLDER
+from companion.build import fork_server
 from companion.cli import scaffold
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
@@ -62,8 +64,20 @@ class Clone:
             "NO_COLOR": "1",
         }
         self.environment = INHERITED | overrides
+        self._usual = {**self.environment}
+        # False for a test of what happens at the start of a command or of a kernel
+        self.forks_commands = self.forks_kernels = fork_server.can_be()
+
+    def with_forked_kernels(self) -> dict[str, str]:
+        """Return the environment of a command whose kernel is forked if possible; it saves the imports of a kernel."""
+        kernels = {fork_server.FORK_SERVER: str(command_server.folder() / "kernels")} if self.forks_kernels else {}
+        return self.environment | kernels
 
     def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run Python; a command is forked unless the test changed its environment or what Python does at its start."""
+        changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
+        if self.forks_commands and not changed and command_server.can_fork(arguments):
+            return command_server.run(arguments, self.with_forked_kernels(), cwd or self.root)
         return subprocess.run(
             [sys.executable, *arguments],
             check=False,
@@ -104,6 +118,11 @@ class Clone:
             cell["metadata"].update(metadata)
 
         self.edit_notebook(rewrite)
+
+    def add_page(self, name: str) -> None:
+        """Add a notebook that has no parameters cell, no chapter and no figure."""
+        self.write(f"book/{name}.ipynb", page_notebook())
+        self.replace("_toc.yml", "- file: book/toy", f"- file: book/toy\n      - file: book/{name}")
 
     def tree(self, *below: str) -> dict[str, str]:
         """Return the digest of every file in these folders (default: the whole book)."""
@@ -146,6 +165,7 @@ def clone(pristine: Clone, tmp_path: Path) -> Clone:
 def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A read-only clone after a successful `companion run toy`; `.seconds` is its duration, `.output` its output."""
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
+    clone.forks_commands = False  # tests compare its files with those of forked commands and kernels
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore
@@ -168,6 +188,22 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     finished = clone.companion("run", "walks")
     assert finished.returncode == 0, finished.stderr
     return clone
+
+
+# The last cell of a notebook without figures.
+STEPS_OF_A_PAGE = ["import math\n", "print('the sum is', math.pi + base)"]
+
+
+def page_notebook(*, parameters: bool = False) -> str:
+    """Return a notebook without figures, titled "A page", that prints a sum, with or without a parameters cell."""
+    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# A page"]}]
+    sources = [(["base = 1\n"], ["parameters"] if parameters else []), (STEPS_OF_A_PAGE, [])]
+    for index, (source, tags) in enumerate(sources):
+        cell = {"cell_type": "code", "id": f"code-{index}", "metadata": {"tags": tags} if tags else {}}
+        cells.append({**cell, "source": source, "outputs": [], "execution_count": None})
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return repository.dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
 # The tasks of toy, one per length. They refuse to be computed in a kernel, where their results should be cached.

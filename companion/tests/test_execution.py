@@ -226,6 +226,7 @@ MEMORY = "Did the machine run out of memory?"
 )
 def test_a_dead_kernel_is_reported_with_its_cause(ran_clone, how, cause):
     """The exit code is 2; only SIGKILL suggests too little memory; published and built files stay the same."""
+    ran_clone.forks_kernels = False  # forked kernels: test_fork_server.py
     ran_clone.rewrite_cell("# setup", f"# setup\nimport os\n\n{how}\n")
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
@@ -244,6 +245,7 @@ os._exit(1)
 
 
 def test_the_last_words_of_a_dead_kernel_are_shown(ran_clone):
+    ran_clone.forks_kernels = False
     ran_clone.rewrite_cell("# setup", f"# setup\n{LAST_WORDS}")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 2
@@ -409,10 +411,12 @@ def test_a_run_must_publish_exactly_the_figures_of_its_notebook(ran_clone, rerun
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
 
-def test_the_bytes_are_the_same_without_docstrings(ran_clone):
+def test_the_bytes_are_the_same_without_docstrings(ran_clone, tmp_path):
     """`PYTHONOPTIMIZE=2` removes docstrings from modules, whether a kernel or a command imports them."""
     before = ran_clone.tree("figures")
-    ran_clone.environment["PYTHONOPTIMIZE"] = "2"
+    # the processes share bytecode, so that libraries are compiled once
+    ran_clone.environment |= {"PYTHONOPTIMIZE": "2", "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+    del ran_clone.environment["PYTHONDONTWRITEBYTECODE"]
     for command in ("redraw", "run"):
         finished = ran_clone.companion(command, "toy")
         assert finished.returncode == 0, finished.stderr

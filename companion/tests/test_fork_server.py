@@ -23,8 +23,8 @@ FORKED, STARTED = "ipykernel_launcher True", "False"
 
 
 def with_two_notebooks(clone, preload: str = '"wave"'):
-    """Add a notebook and preload a package that no other module imports."""
-    assert clone.companion("new", "second").returncode == 0
+    """Add a notebook without figures, and preload a package that no other module imports."""
+    clone.add_page("second")
     clone.replace("pyproject.toml", "[tool.companion]\n", f"[tool.companion]\npreload = [{preload}]\n")
     return clone
 
@@ -60,6 +60,7 @@ def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
 
 
 def test_a_build_of_one_notebook_starts_no_fork_server(clone):
+    clone.forks_kernels = False
     clone.rewrite_cell("# means", REPORTING)
     clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["wave"]\n')
     assert clone.companion("build", "--target", "figures").returncode == 0
@@ -77,7 +78,7 @@ def test_a_build_of_one_notebook_starts_no_fork_server(clone):
     ],
 )
 def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
-    clone.rewrite_cell("# means", f"# means\nimport os\n{how}")
+    clone.rewrite_cell("# setup", f"# setup\nimport os\n{how}")
     finished = with_two_notebooks(clone).companion("build", "--target", "figures")
     assert finished.returncode == 2
     assert f"its kernel died. The kernel {cause}" in finished.stdout

@@ -8,6 +8,8 @@ import time
 import pytest
 from bs4 import BeautifulSoup
 
+from small_books import Clone
+
 # Python imports `sitecustomize` at each start: every process of a build sees an unusual host name.
 SITECUSTOMIZE = """\
 import os
@@ -61,7 +63,8 @@ def site(pristine, tmp_path_factory):
     clone.environment |= {"HOME": str(home), "USER": "augusta", "LOGNAME": "augusta", "HOSTNAME": "lovelace-desk"}
     finished = clone.companion("build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    return clone
+    (clone.root / "sitecustomize.py").unlink()
+    return Clone(clone.root)  # whose commands have usual names again, and are forked
 
 
 def test_site_does_not_identify_its_builder(site):

@@ -7,31 +7,15 @@ import pytest
 from companion.build.plan import RUN
 from companion.build.status import Listing
 from companion.io.errors import UserError
-from companion.project import repository
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, resolve
-
-TITLE = "# A page"
-STEPS = ["import math\n", "print('the sum is', math.pi + base)"]
-
-
-def notebook(parameters):
-    """Return a notebook that prints a sum, with or without a parameters cell."""
-    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": [TITLE]}]
-    sources = [(["base = 1\n"], ["parameters"] if parameters else []), (STEPS, [])]
-    for index, (source, tags) in enumerate(sources):
-        cell = {"cell_type": "code", "id": f"code-{index}", "metadata": {"tags": tags} if tags else {}}
-        cells.append({**cell, "source": source, "outputs": [], "execution_count": None})
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return repository.dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+from small_books import page_notebook
 
 
 @pytest.fixture
 def with_page(ran_clone):
     """A book with a notebook `page` that has no parameters cell and no chapter."""
-    ran_clone.write("book/page.ipynb", notebook(parameters=False))
-    ran_clone.replace("_toc.yml", "- file: book/toy", "- file: book/toy\n      - file: book/page")
+    ran_clone.add_page("page")
     return ran_clone
 
 
@@ -71,7 +55,7 @@ def test_the_table_of_notebooks_names_a_page_without_parameters(with_page):
 
 def test_a_notebook_with_parameters_and_no_figure_is_run(ran_clone):
     """It gets the values of the profile or of the command line."""
-    ran_clone.write("book/toy.ipynb", notebook(parameters=True))
+    ran_clone.write("book/toy.ipynb", page_notebook(parameters=True))
     ran_clone.write(
         "clone/toy/parameters.py",
         '"""P."""\n\nimport companion\n\n\nclass Parameters(companion.Parameters):\n    """P."""\n\n    base: int\n',

@@ -27,7 +27,12 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+# One folder has all names in which no quote can end the quoting of another.
+QUOTES = {name: NAMES[name] for name in ("single quote", "double quote")}
+FOLDERS = {**QUOTES, "no quote": " ".join(name for name in NAMES.values() if name not in QUOTES.values())}
+
+
+@pytest.mark.parametrize("name", FOLDERS.values(), ids=FOLDERS)
 def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
     """Snakemake redraws the stale picture and executes no part of the name."""
     (tmp_path / name).mkdir()

@@ -17,8 +17,10 @@ import pytest
 
 from companion.build import execution, fork_server
 from companion.io import processes, signals
+from companion.project.notebooks import Notebook
 
-FOREVER = """# means, after ten minutes
+# The first lines of a cell, before its imports, which would take seconds.
+FOREVER = """# setup, after ten minutes
 import os
 import time
 from pathlib import Path
@@ -26,14 +28,16 @@ from pathlib import Path
 Path("began").write_text(str(os.getpid()))
 time.sleep(600)
 Path("ended").write_text("")
-publish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed))
 """
 
 
 @pytest.fixture
 def endless(clone):
     """Return a clone whose notebook runs for ten minutes, with its own temporary folder (of a short name)."""
-    clone.rewrite_cell("# means", FOREVER)
+    clone.setup = next(
+        cell["source"] for cell in Notebook.named(clone.project, "toy").cells if cell["source"].startswith("# setup")
+    )
+    clone.rewrite_cell("# setup", f"{FOREVER}{clone.setup}")
     folder = Path(tempfile.mkdtemp(prefix="stop-", dir="/tmp"))
     clone.environment["TMPDIR"] = str(folder)
     clone.temporary = folder
@@ -220,9 +224,7 @@ def test_the_next_run_removes_what_a_killed_run_left(endless):
     killed.communicate()
     sockets, staging = (set(folders(endless, kind)) for kind in ("sockets", "staging"))
     assert len(sockets) == len(staging) == 2
-    endless.rewrite_cell(
-        "# means", "# means\npublish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed))"
-    )
+    endless.rewrite_cell("# setup", endless.setup)
     finished = endless.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert active.poll() is None
@@ -276,7 +278,7 @@ def building(endless):
     """Start a build of two notebooks, one of which runs for ten minutes; yield it, that kernel, all processes."""
     if not fork_server.can_be():
         pytest.skip("kernels are forked on Linux only")
-    assert endless.companion("new", "second").returncode == 0
+    endless.add_page("second")
     endless.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["json"]\n')
     process = begin(endless, "build", "--target", "figures")
     kernel = kernel_of(endless, process)
