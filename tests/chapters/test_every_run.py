@@ -1,5 +1,6 @@
 """Every run of the published protocol: tracked runs start as they would today, and a killed run continues."""
 
+import os
 import re
 import subprocess
 import sys
@@ -111,9 +112,14 @@ for name in ("killed.npz", "whole.npz"):
 
 
 def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
-    """It is killed by SIGKILL at random moments."""
+    """It is killed by SIGKILL at random moments. The later processes read the programs that the first compiles."""
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "xla"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     completed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **cache},
     )
     assert completed.stdout.split() == list(map(str, range(1, 11)))
     with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "whole.npz") as whole:

@@ -47,9 +47,9 @@ class Paper:
     def bytes_of(self, *names: str) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in names}
 
-    def build(self) -> str:
+    def build(self, *options: str) -> str:
         """Run `companion build`, which must succeed; return its output."""
-        finished = self.companion("build")
+        finished = self.companion("build", *options)
         assert finished.returncode == 0, finished.stdout + finished.stderr
         return finished.stdout
 
@@ -63,32 +63,43 @@ EXECUTED = "_build/laptop/executed/walks.ipynb"
 KERNEL = "▸ walks"
 
 
-def environment(folder: Path, *projects: Path) -> Path:
-    """Return the Python of a new environment with the wheels of `projects` and the locked packages."""
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder / "wheels")]
-    for project in projects:
-        subprocess.run([*build, str(project)], check=True, capture_output=True)
+def wheel(project: Path, folder: Path) -> Path:
+    """Build the wheel of `project` in `folder`; return its path."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(project)]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def environment(folder: Path, *wheels: Path) -> Path:
+    """Return the Python of a new environment with these wheels and the locked packages."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
-    for wheel in (folder / "wheels").glob("*.whl"):
-        shutil.unpack_archive(wheel, packages, "zip")
+    for each in wheels:
+        shutil.unpack_archive(each, packages, "zip")
     # Python searches a folder named in a .pth file, but ignores .pth files there, such as that of the editable checkout
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Path:
-    """Return the Python of an environment with the wheel of `companion`, without this checkout and its packages."""
-    return environment(tmp_path_factory.mktemp("elsewhere"), ROOT / "companion")
+def companion_wheel(tmp_path_factory) -> Path:
+    """Return the wheel of `companion`."""
+    return wheel(ROOT / "companion", tmp_path_factory.mktemp("companion"))
 
 
 @pytest.fixture(scope="module")
-def with_the_book(tmp_path_factory) -> Path:
+def elsewhere(companion_wheel, tmp_path_factory) -> Path:
+    """Return the Python of an environment with the wheel of `companion`, without this checkout and its packages."""
+    return environment(tmp_path_factory.mktemp("elsewhere"), companion_wheel)
+
+
+@pytest.fixture(scope="module")
+def with_the_book(companion_wheel, tmp_path_factory) -> Path:
     """Return the Python of an environment with both wheels, without this checkout."""
-    return environment(tmp_path_factory.mktemp("with_the_book"), ROOT, ROOT / "companion")
+    book = wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+    return environment(tmp_path_factory.mktemp("with_the_book"), book, companion_wheel)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +171,7 @@ def test_edited_colour_or_caption_redraws_one_figure(paper, old, new):
     before, numbers = paper.bytes_of(EXECUTED, *other_figure), paper.bytes_of("figures/walks/spread.csv")
     picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
     paper.replace("episodes/walks/figures/spread.py", old, new)
-    output = paper.build()
+    output = paper.build("--target", "figures")
     assert KERNEL not in output
     assert output.count("redrawn") == 1
     assert paper.bytes_of(EXECUTED, *other_figure) == before
@@ -170,9 +181,7 @@ def test_edited_colour_or_caption_redraws_one_figure(paper, old, new):
 
 def test_edited_simulation_runs_its_notebook(paper):
     paper.replace("walkers/line.py", "return 2 * steps_up - steps", "return -(2 * steps_up - steps)")
-    finished = paper.companion("build", "--target", "figures")
-    assert finished.returncode == 0, finished.stderr
-    assert KERNEL in finished.stdout
+    assert KERNEL in paper.build("--target", "figures")
 
 
 def test_failed_claim_prevents_publication(paper):

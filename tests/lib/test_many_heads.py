@@ -43,6 +43,8 @@ ROWS = np.asarray(runpy.run_path(str(REFERENCES.with_suffix(".py")))["points"]()
 A, B, LOG_LENGTH = ROWS.T
 ALLOWED = 1e-9
 L40 = np.log(40)
+# For traced programs, which contain several grids and run a few times: without most of the compiler's optimisations.
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 def published():
@@ -56,6 +58,15 @@ def pairs(float64):
     values = pair_statistics(A, B, LOG_LENGTH)
     scale = np.sqrt(score_error(A, LOG_LENGTH) * score_error(B, LOG_LENGTH))
     return np.asarray(values.participation), np.asarray(values.score_error), np.asarray(scale)
+
+
+@pytest.fixture
+def three_grids(monkeypatch):
+    """Traced programs contain the first three grids, which hold the pairs of a test, and not all seven."""
+    monkeypatch.setattr(many_heads, "_GRIDS", many_heads._GRIDS[:3])
+    many_heads._differentiable.cache_clear()
+    yield
+    many_heads._differentiable.cache_clear()
 
 
 def trapezoid(a, b, log_length, *, step=0.33, reach=9.0, drop=30.0):
@@ -197,8 +208,8 @@ def test_pairs_at_singular_points():
     np.testing.assert_allclose(pair_score_error(a, b, 0.0), 1 + a * b, rtol=0, atol=1e-11)
 
 
-def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_points():
-    slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(pair_statistics(*x)))))
+def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_points(three_grids):
+    slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(pair_statistics(*x)))), compiler_options=QUICK)
     places = np.asarray([(1.0, -2.0, 3.0), (-4.0, 0.5, np.log(2)), (2.0, 2.0, 40.0), (0.0, 1.5, 4.0), (5.0, -5.0, 8.0)])
     singular = np.asarray([(0, 0, 0), (0, 0, 3), (2, 0, 0), (-1, -1, 0), (0, 3, 300)], float)
     found = np.asarray(slopes(np.concatenate([places, singular])))
@@ -307,14 +318,14 @@ def test_best_values_keep_the_digits_of_long_prompts():
     np.testing.assert_allclose(risk * np.exp(200.0), long_prompt_coefficient(task, omega, mu), rtol=1e-8)
 
 
-def test_slopes_of_the_best_risk_are_finite_and_right():
+def test_slopes_of_the_best_risk_are_finite_and_right(three_grids):
     """Also where keys coincide, at a key of 0 and at one token."""
     task = published()
 
     def risk(x):
         return best_values(task, x[:2], x[2])[1]
 
-    slope = jax.jit(jax.grad(risk))
+    slope = jax.jit(jax.grad(risk), compiler_options=QUICK)
     for place in ([0.3, 0.3, L40], [0.3, 0.0, L40], [0.3, -0.2, 0.0]):
         assert np.isfinite(slope(np.asarray(place))).all()
     at, step = np.asarray([0.3, 0.3, L40]), 1e-3
@@ -400,16 +411,18 @@ def test_opposite_values_at_singular_points():
     assert np.isnan(opposite_values(task, 9.0, L40)[1])
 
 
-def test_traced_pairs_are_those_that_are_computed_one_by_one():
-    """Jitted, vmapped and differentiated programs contain every grid, and concrete pairs compile their own."""
+def test_traced_pairs_are_those_that_are_computed_one_by_one(three_grids):
+    """Jitted, vmapped and differentiated programs contain several grids, and concrete pairs compile their own."""
     task, keys = published(), jnp.array([0.1, -0.4])
-    traced = jax.jit(jax.vmap(jax.value_and_grad(lambda x: opposite_values(task, x, L40)[1])))
+    value_and_slope = jax.value_and_grad(lambda x: opposite_values(task, x, L40)[1])
+    traced = jax.jit(jax.vmap(value_and_slope), compiler_options=QUICK)
     values, slopes = traced(keys)
     np.testing.assert_allclose(values, [opposite_values(task, key, L40)[1] for key in keys], rtol=1e-12)
     step = 1e-3
     at = [np.array([opposite_values(task, key + j * step, L40)[1] for key in keys]) for j in (-2, -1, 1, 2)]
     np.testing.assert_allclose(slopes, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), rtol=1e-7)
-    for found, desired in zip(jax.jit(best_pair)(task, L40), best_pair(task, L40), strict=True):
+    traced = jax.jit(best_pair, compiler_options=QUICK)
+    for found, desired in zip(traced(task, L40), best_pair(task, L40), strict=True):
         np.testing.assert_allclose(found, desired, rtol=1e-6)
 
 
