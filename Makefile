@@ -73,7 +73,7 @@ pdf: book  ## build, then print the site as one PDF (needs Chromium)
 
 test: $(VENV)/.installed  ## run every test, the browser's too
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-	$(BIN)/python -m pytest -n 2 --dist loadfile companion
+	$(BIN)/python -m pytest -n 3 --dist loadfile companion
 
 check: $(VENV)/.installed  ## run the quick tests, in three minutes or less
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)

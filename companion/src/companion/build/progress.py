@@ -11,8 +11,8 @@ from companion.project.paths import Project
 
 # The first characters of the lines that report a started and a finished step.
 STARTED, DONE = "▸", "✓"
-# The environment variable with the arguments of `Progress` as JSON, the prefix of the rules that run a notebook, and the
-# rule that computes a task.
+# The environment variable with the arguments of `Progress` as JSON, the prefix of the rules that run a notebook, and
+# the rule that computes a task.
 KNOWN, RULE, TASK = "COMPANION_PROGRESS", "notebook_", "task"
 
 
