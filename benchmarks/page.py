@@ -58,7 +58,7 @@ def tables(root: Path) -> dict[Path, str]:
         for section in SECTIONS
     } | {
         "origin": short(read("benchmarks_origin"), origin, joined="what"),
-        "full": short(full, ("notebook", "core minutes", "memory", "ended", "key")),
+        "full": short([*full, total(full)], ("notebook", "core minutes", "memory", "ended", "key")),
         "full sizes": short(full, ("notebook",), joined="larger than published"),
         "full origin": short(full, origin, joined="notebook"),
         "gpu": ratios(read("gpu"), "notebook", ("training", "two cores"), "runs"),
@@ -71,6 +71,12 @@ def tables(root: Path) -> dict[Path, str]:
         "lighthouse origin": short(read("lighthouse_origin"), origin),
     }  # fmt: skip
     return {FOLDER / f"{re.sub(' ', '_', name.lower())}.md": f"{text}\n" for name, text in texts.items()}
+
+
+def total(rows: Sequence[Row]) -> Row:
+    """Return a row with the core minutes of all notebooks."""
+    minutes = sum(float(row["core minutes"]) for row in rows)
+    return {"notebook": "all", "core minutes": f"{minutes:.1f}", "memory": "–", "ended": "–", "key": "–"}
 
 
 def ratios(rows: Sequence[Row], title: str, names: Sequence[str], across: str) -> str:
