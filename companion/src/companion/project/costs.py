@@ -4,7 +4,7 @@ import csv
 from dataclasses import dataclass
 
 from companion.io.errors import UserError
-from companion.project.configuration import TABLE
+from companion.project.configuration import FILE, TABLE, has_table
 from companion.project.paths import Project
 
 NOTEBOOK, TIME, MEMORY, UNIT = "notebook", "core minutes", "memory", " GB"
@@ -19,12 +19,14 @@ class Cost:
 
 
 def read(project: Project, profile: str) -> dict[str, Cost]:
-    """Return what notebooks cost, by name, from the table that `costs` names; empty if it names none.
+    """Return what notebooks cost, by name, from the table that `costs` names.
+
+    It is empty if there is no such entry, or no configuration, as where `companion verify` runs from the wheel.
 
     Raises:
       UserError: if there is no such table, or a column is missing or contains something else.
     """
-    name = project.settings.costs.get(profile)
+    name = project.settings.costs.get(profile) if has_table(project.root / FILE) else None
     if name is None:
         return {}
     try:
