@@ -126,7 +126,7 @@ def test_a_dry_run_writes_nothing(ran_clone, arguments):
     assert finished.returncode == 0, finished.stderr
     first, *lines = finished.stdout.splitlines()
     assert first == "▸ run toy: parameter repeats (500 → 501)"
-    assert lines[-1].startswith("The notebooks to run took about ")
+    assert lines[-1].startswith("One notebook to run: about ")
     assert any("the site" in line for line in lines) is ("figures" not in arguments)
     assert ran_clone.tree() == before
 
