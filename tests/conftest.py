@@ -90,8 +90,8 @@ def assert_monte_carlo():
     return check
 
 
-# Modules of tests/site that start first, longest first, except that test_broken.py does not wait for the site.
-FIRST = ("test_pages.py", "test_broken.py", "test_pdf.py", "test_laboratory.py", "test_reading.py")
+# Modules of tests/site that start first, longest first.
+FIRST = ("test_pages.py", "test_pdf.py", "test_laboratory.py", "test_reading.py")
 
 
 def pytest_configure(config):

@@ -1,11 +1,9 @@
 """Every fault of a book fails the build: each test breaks one thing in a small book."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from companion.cli.scaffold import create_book, figure_of
 from companion.figures import store
 from companion.project.paths import Project
+from small_books import Clone
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +32,7 @@ def book(built: Project, tmp_path) -> Project:
 
 
 def companion(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "companion", *arguments],
-        cwd=project.root,
-        env={**os.environ, "PYTHONPATH": str(project.root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return Clone(project.root).companion(*arguments)
 
 
 # Pages have typographic quotes; this maps them to ASCII.
