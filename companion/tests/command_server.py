@@ -74,7 +74,7 @@ def folder() -> Path:
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run `python ARGUMENTS` in a forked process, as `subprocess.run` runs a process of its own."""
+    """Run `python ARGUMENTS` in a forked process, with the result that `subprocess.run` would return."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         code = _wait(folder(), arguments, environment, cwd, [output.fileno(), errors.fileno()])
         texts = []

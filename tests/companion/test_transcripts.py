@@ -181,7 +181,7 @@ def test_real_book_lists_every_figure_once(real):
 
 @pytest.mark.parametrize("name", Project(ROOT).notebooks())
 def test_real_notebook_lists_its_parameters(monkeypatch, name):
-    """Each with its value. The command runs in this process; COMMANDS has the same command in one of its own."""
+    """Each with its value. The command runs in this process; COMMANDS starts a process for the same command."""
     monkeypatch.chdir(ROOT)
     finished = CliRunner().invoke(cli.app, ["run", name, "--parameters"])
     assert finished.exit_code == 0, finished.output

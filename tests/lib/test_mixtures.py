@@ -35,7 +35,7 @@ from lib.mixtures import (
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-# Of a comparison with a grid in NumPy, which sums 6e5 terms in float64.
+# The allowed relative difference from a grid in NumPy, which sums 6e5 terms in float64.
 GRID_ROUNDING = 2e-12
 # Points per axis: the risks below differ by less than 2e-13 from those of 1201 points.
 POINTS = 801

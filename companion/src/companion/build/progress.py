@@ -17,7 +17,10 @@ KNOWN, RULE, TASK = "COMPANION_PROGRESS", "notebook_", "task"
 
 
 def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
-    """Return the duration of the last run of each notebook, or else its cost elsewhere; None if neither is known."""
+    """Return the duration of the last run of each notebook, or else its core seconds elsewhere.
+
+    It is None for a notebook of which neither is known.
+    """
     origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
     elsewhere = {name: cost.seconds for name, cost in costs.read(project, profile).items()}
     return {name: origin["seconds"] if origin else elsewhere.get(name) for name, origin in origins.items()}
@@ -37,7 +40,7 @@ def time_needed(seconds: Iterable[float | None], cores: int) -> str:
 
 @dataclass
 class Progress:
-    """The progress of a build that runs the notebooks in `seconds`, which contains their last durations."""
+    """The progress of a build that runs the notebooks in `seconds`, which contains their expected durations."""
 
     seconds: Mapping[str, float | None]
     cores: int

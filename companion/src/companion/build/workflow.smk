@@ -29,9 +29,15 @@ project.require_profile(profile)
 if workflow.is_main_process:
     parameters.check_profiles(project)
     cache_keys.discard_damaged(project, profile)
+measured = costs.read(project, profile)
 command = [sys.executable, "-m", "companion"]  # `{command:q}` quotes each word for the shell
 names = project.notebooks()
 stamps = cache_keys.stamps(project, profile)
+
+
+def megabytes_of(notebook):
+    """Return the memory of a run: what it needed elsewhere and a quarter more, or the usual amount if that is more."""
+    return max(MEMORY, round(1.25 * measured[notebook].megabytes)) if notebook in measured else MEMORY
 
 
 def below(paths):
@@ -42,13 +48,6 @@ def below(paths):
 site_stamp = stamps.pop(cache_keys.Site.BUILT)
 stale = [name for name in names if not cache_keys.intact(project, stamps[Target(name)])]
 tasks = {name: [] for name in names}
-measured = costs.read(project, profile)
-
-
-def megabytes_of(notebook):
-    """Return the memory of a run: what it needed elsewhere and a quarter more, or the usual amount if that is more."""
-    return max(MEMORY, round(1.25 * measured[notebook].megabytes)) if notebook in measured else MEMORY
-
 if config.get("tasks") and workflow.is_main_process:  # the process of a job needs no list of tasks
     from companion.build import task_cache  # imports the chapters that have tasks
 

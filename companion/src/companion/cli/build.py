@@ -46,8 +46,8 @@ def build(
 ) -> None:
     """Rebuild all stale figures and the site.
 
-    A change is recognised by its content, not by the time of a file. Before and while notebooks
-    run, the build prints how long they need, from the last runs on this machine or from the book's table of costs.
+    A change is recognised by its content, not by the time of a file. Before and while notebooks run, the build prints
+    how long they need, from the last runs on this machine or from the book's table of costs.
 
     Example:
 

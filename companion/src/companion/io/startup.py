@@ -13,7 +13,7 @@ def collect_seldom() -> None:
 
 
 def skip_grammar_of_addresses() -> None:
-    """Let `jsonschema` do without `rfc3987_syntax`, for a process of our own.
+    """Let `jsonschema` do without `rfc3987_syntax` in this process, which must be one that `companion` started.
 
     That package compiles the grammar of international addresses when it is imported, in more than a second.
     `jsonschema` imports it if it is there, to check the format "iri", which no notebook has.
