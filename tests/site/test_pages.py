@@ -66,10 +66,13 @@ AT_REST = """async () => {
     await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     await Promise.all(document.getAnimations().map(node => node.finished.catch(() => null)));
 }"""
-# Rules about colours and about theme-dependent pictures; the results of all other rules do not depend on the theme.
-OF_A_THEME = ["image-alt"]
+# What scripts draw of formulas is half of the elements of a page, hidden from screen readers, and in the colour of the
+# text around it; axe-core is quicker without.
+REMOVE_DRAWN_FORMULAS = "document.querySelectorAll('.katex-html').forEach(node => node.remove())"
 # The rules of axe-core that take nine tenths of its time, as they collect everything behind each word.
 OF_WORDS = ["color-contrast", "link-in-text-block"]
+# Rules about colours and about pictures of a theme; the results of all other rules do not depend on the theme.
+OF_A_THEME = [*OF_WORDS, "image-alt"]
 # One link or element with words of each kind: those with the same names, classes and ancestors in the same colour look
 # alike.
 KINDS_OF_WORDS = """() => {
@@ -77,7 +80,7 @@ KINDS_OF_WORDS = """() => {
     for (const element of document.querySelectorAll('body *')) {
         const words = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
         const counts = words || element.localName === 'a';
-        if (!counts || element.closest('.katex-html') || !element.checkVisibility()) continue;
+        if (!counts || !element.checkVisibility()) continue;
         const { color, fontSize, fontWeight } = getComputedStyle(element), kind = [color, fontSize, fontWeight];
         for (let node = element; node; node = node.parentElement) {
             kind.push(node.localName, node.getAttribute('class'), node.getAttribute('style'));
@@ -136,23 +139,22 @@ def open_and_watch(page: Page, url: str) -> list[str]:
     return forbidden
 
 
-def inaccessible(page: Page, rules: list[str] | None = None) -> list[str]:
+def inaccessible(page: Page, *, of_a_theme: bool) -> list[str]:
     """Return the serious and critical violations that axe-core finds, except those of the theme.
 
-    The picture of a formula is left out: it is half of the elements, hidden from screen readers, and in the colour of
-    the text around it. The colours of words are checked once for each kind of element.
+    The colours of words are checked once for each kind of element. The other rules that do not depend on the theme are
+    left out if `of_a_theme` is true.
     """
-    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    options["rules"] = {rule: {"enabled": False} for rule in OF_WORDS}
     violations = page.evaluate(
-        """async ([options, ofWords, kinds]) => {
-            const exclude = [['.katex-html']];
-            const all = await axe.run({ exclude }, options);
-            const include = eval(kinds)();
-            const words = await axe.run({ include, exclude }, { ...options, rules: {}, runOnly: ofWords });
-            return [...all.violations, ...words.violations];
+        """async ([kinds, ofWords, ofATheme, onlyThese]) => {
+            const resultTypes = ['violations'], include = [...eval(kinds)(), ...document.images];
+            const some = await axe.run({ include }, { resultTypes, runOnly: ofATheme });
+            if (onlyThese) return some.violations;
+            const rules = Object.fromEntries(ofWords.map(rule => [rule, { enabled: false }]));
+            const all = await axe.run(document, { resultTypes, rules });
+            return [...some.violations, ...all.violations];
         }""",
-        [options, OF_WORDS, KINDS_OF_WORDS],
+        [KINDS_OF_WORDS, OF_WORDS, OF_A_THEME, of_a_theme],
     )
     serious = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
     where = {rule["id"]: "; ".join(node["html"][:160] for node in rule["nodes"][:3]) for rule in serious}
@@ -187,12 +189,13 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
         page.set_viewport_size(DESKTOP)
         page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # axe-core would read intermediate colours
+        page.evaluate(REMOVE_DRAWN_FORMULAS)
         page.evaluate(Axe().axe_script)
         page.wait_for_timeout(350)  # a script makes scrollable code focusable
-        for scheme, rules in (("light", None), ("dark", OF_A_THEME)):
+        for scheme in ("light", "dark"):
             use_theme(page, scheme)
             page.evaluate(AT_REST)
-            violations += [f"{scheme}: {violation}" for violation in inaccessible(page, rules)]
+            violations += [f"{scheme}: {violation}" for violation in inaccessible(page, of_a_theme=scheme == "dark")]
     return Visit(url, faults, violations, anchors, links, downloads, captions)
 
 

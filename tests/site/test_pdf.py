@@ -16,6 +16,8 @@ from companion.site import pdf as printing
 # PDF pages per page of the site: fewer would mean missing content, more would mean blank pages.
 FEWEST, MOST = 3, 20
 FIGURES = "figure.companion-figure"
+# The name and the title of each page.
+TITLES = "all => all.map(page => [page.id, page.querySelector('h1').textContent])"
 # Height of A4 paper without margins, in CSS pixels.
 TALLEST = (297 - 42) / 25.4 * 96
 
@@ -36,13 +38,10 @@ def reader(pdf: Path) -> PdfReader:
 
 
 @pytest.fixture(scope="module")
-def pages(project: Project, profile: str, site: Path) -> list[printing.Page]:
-    return printing.read_pages(project, profile)
-
-
-@pytest.fixture(scope="module")
-def numbers(pdf: Path, pages: list[printing.Page]) -> dict[str, int]:
-    return printing.page_numbers(pdf, [page.name for page in pages])
+def numbers(reader: PdfReader) -> dict[str, int]:
+    """The sheet on which each page of the book starts, by its name."""
+    places = {name.removeprefix("/"): place for name, place in reader.named_destinations.items()}
+    return {name: reader.get_destination_page_number(place) + 1 for name, place in places.items() if "." not in name}
 
 
 @pytest.fixture(scope="module")
@@ -70,24 +69,24 @@ def bookmarks(outline: list) -> Iterator[str]:
 
 
 def test_all_pages_of_the_book_are_printed_in_order(
-    project: Project, reader: PdfReader, pages, numbers: dict[str, int]
+    project: Project, paper: Page, reader: PdfReader, numbers: dict[str, int]
 ):
     """Each begins on a new sheet with its title; the contents and the bookmarks refer to that sheet.
 
     The gallery is not printed, because its pictures are in the chapters.
     """
     written = {path.stem for path in project.book.glob("*.md")} - {"gallery"} | set(project.notebooks())
-    assert {page.name for page in pages} == written
-    starts = [numbers[page.name] for page in pages]
+    titles = dict(paper.locator("section.page").evaluate_all(TITLES))
+    assert titles.keys() == numbers.keys() == written
+    starts = [numbers[name] for name in titles]
     assert starts == sorted(set(starts))
-    assert FEWEST * len(pages) < len(reader.pages) < MOST * len(pages)
+    assert FEWEST * len(titles) < len(reader.pages) < MOST * len(titles)
     contents = words("".join(leaf.extract_text() for leaf in reader.pages[: starts[0] - 1]))
     marked = {words(title) for title in bookmarks(reader.outline)}
-    for page, start in zip(pages, starts, strict=True):
-        title = words(page.title)
-        assert title in words(reader.pages[start - 1].extract_text()), page.name
-        assert f"{title}{start}" in contents, page.name
-        assert title in marked, page.name
+    for (name, title), start in zip(titles.items(), starts, strict=True):
+        assert words(title) in words(reader.pages[start - 1].extract_text()), name
+        assert f"{words(title)}{start}" in contents, name
+        assert words(title) in marked, name
 
 
 def test_every_link_works(reader: PdfReader, paper: Page):
