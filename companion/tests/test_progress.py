@@ -76,3 +76,18 @@ def test_a_build_prints_its_progress(ran_clone):
     assert finished.returncode == 0, finished.stderr
     lines = finished.stdout.splitlines()
     assert lines.index("  notebooks: 1 of 1") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))
+
+
+def test_the_longest_notebook_starts_first(ran_clone):
+    """If it started last, the other cores would wait for it."""
+    minutes = {"toy": 1.0, "brief": 0.1, "usual": 3.0, "lengthy": 9.0, "middle": 5.0}
+    rows = [f"{name},{number},1 GB" for name, number in minutes.items()]
+    ran_clone.write("costs.csv", "\n".join(["notebook,core minutes,memory", *rows]))
+    ran_clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ncosts.laptop = "costs.csv"\n')
+    for name in ("lengthy", "middle", "usual", "brief"):
+        ran_clone.add_page(name)
+    finished = ran_clone.companion("build", "--target", "figures", "--cores", "1")
+    assert finished.returncode == 0, finished.stderr
+    started = [line.split()[1] for line in finished.stdout.splitlines() if line.startswith("▸ ")]
+    assert started == sorted(started, key=minutes.__getitem__, reverse=True)
+    assert len(started) >= 4

@@ -5,7 +5,7 @@
 import sys
 
 from companion.build import cache_keys
-from companion.build.progress import RULE
+from companion.build.progress import RULE, known_seconds
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.project import costs, parameters
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
@@ -47,6 +47,7 @@ def below(paths):
 
 site_stamp = stamps.pop(cache_keys.Site.BUILT)
 stale = [name for name in names if not cache_keys.intact(project, stamps[Target(name)])]
+durations = known_seconds(project, profile, stale)
 tasks = {name: [] for name in names}
 if config.get("tasks") and workflow.is_main_process:  # the process of a job needs no list of tasks
     from companion.build import task_cache  # imports the chapters that have tasks
@@ -87,6 +88,8 @@ for notebook in names:
                 below([stamps[Target(notebook)], *pictures_of(notebook).values()]),
             params:
                 notebook=notebook,
+            priority:
+                round(durations[notebook] or 0)  # the longest first: a short one last leaves no core idle for long
             resources:
                 **resources_of_a_job(megabytes=megabytes_of(notebook)),
             shell:
