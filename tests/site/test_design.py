@@ -51,6 +51,17 @@ WIDE = """() => {
     .map(node => [node.closest('[id]').id, node.tabIndex, getComputedStyle(node).backgroundImage !== 'none',
                   size(node.firstElementChild) / size(node) / scale]);
 }"""
+# Wait until formulas are fitted to a new width.
+FITTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+# Return the number of findings, and for each picture among them the links in words to the same figure, and the figures.
+FINDINGS = """() => [
+    document.querySelectorAll('#findings > ul > li').length,
+    [...document.querySelectorAll('.companion-findings > li > .companion-finding a')].map(link => {
+        const target = link.getAttribute('href');
+        const links = link.closest('li').querySelectorAll(`a[href='${target}']:not(:has(img))`);
+        return [links.length, document.querySelectorAll(`figure${target}`).length];
+    }),
+]"""
 # Return the shown width of each picture, and the width of its file.
 PICTURES = """() => [...document.querySelectorAll('figure.companion-figure img')].filter(node => node.offsetWidth)
     .map(node => [node.getBoundingClientRect().width, Number(node.getAttribute('width'))])"""
@@ -235,14 +246,9 @@ def test_chapters_show_the_figures_of_their_card_and_findings(page: Page, addres
         assert lead.get_attribute("href") == f"#{anchor}"
         assert lead.locator("img:visible").evaluate("image => image.decode().then(() => image.naturalWidth > 100)")
         assert len(lead.inner_text()) > 20
-        pictures = page.locator(".companion-findings > li > .companion-finding a")
-        findings = page.locator("#findings > ul > li")
-        assert findings.count() == 0 or pictures.count() >= 2
-        for picture in pictures.all():
-            target = picture.get_attribute("href").removeprefix("#")
-            item = picture.locator("xpath=ancestor::li")
-            assert item.locator(f"a[href='#{target}']:not(:has(img))").count() > 0
-            assert page.locator(f"figure#{target}").count() == 1
+        findings, pictures = page.evaluate(FINDINGS)
+        assert findings == 0 or len(pictures) >= 2
+        assert all(links > 0 and figures == 1 for links, figures in pictures), (name, pictures)
     lead.click()
     expect(page.locator(f"figure#{anchor}")).to_be_in_viewport()
 
@@ -261,25 +267,24 @@ def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Pa
     assert line.startswith(f"Version {project.metadata['version']}")
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_formulas_and_names_are_not_cut(browser: Browser, address: str, project: Project, viewport):
+def test_formulas_and_names_are_not_cut(page: Page, address: str, project: Project):
     """On a desktop every formula fits. On a phone one that does not fit at 70 % shows that it scrolls, by keys too."""
-    page = browser.new_page(viewport=viewport)
-    wide: dict[str, list] = {}
+    wide = []
     for name in [*project.notebooks(), "notation", "benchmarks"]:
+        page.set_viewport_size(DESKTOP)
         page.goto(f"{address}/book/{name}.html")
         page.evaluate("document.fonts.ready")
         page.evaluate(OPEN_ALL)
-        page.evaluate(
-            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
-        )
-        wide[name] = page.evaluate(WIDE)
-        assert page.evaluate(NAMES) == [], name
-    found = [(name, *formula) for name, formulas in wide.items() for formula in formulas]
-    if viewport == DESKTOP:
-        assert found == []
-    assert [formula for formula in found if formula[2] != 0 or not formula[3] or not 0.69 < formula[4] < 0.71] == []
-    page.close()
+        for viewport in (DESKTOP, PHONE):
+            page.set_viewport_size(viewport)
+            page.evaluate(FITTED)
+            assert page.evaluate(NAMES) == [], name
+            if viewport == DESKTOP:
+                assert page.evaluate(WIDE) == [], name
+        wide += [(name, *formula) for formula in page.evaluate(WIDE)]
+    page.set_viewport_size(DESKTOP)
+    assert wide
+    assert [formula for formula in wide if formula[2] != 0 or not formula[3] or not 0.69 < formula[4] < 0.71] == []
 
 
 def test_tokens_are_the_only_colours(site: Path):
