@@ -37,7 +37,8 @@ stamps = cache_keys.stamps(project, profile)
 
 def megabytes_of(notebook):
     """Return the memory of a run: what it needed elsewhere and a quarter more, or the usual amount if that is more."""
-    return max(MEMORY, round(1.25 * measured[notebook].megabytes)) if notebook in measured else MEMORY
+    needed = measured[notebook].megabytes if notebook in measured else None
+    return max(MEMORY, round(1.25 * needed)) if needed else MEMORY
 
 
 def below(paths):
