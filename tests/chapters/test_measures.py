@@ -39,10 +39,12 @@ def test_claims_hold_for_other_seeds(run_cells, seed):
 
 
 def test_the_same_seed_gives_the_same_numbers(run, run_cells):
-    again = run_cells(NAME)
-    for name, table in run.tables.items():
-        pd.testing.assert_frame_equal(table.frame, again.tables[name].frame, check_exact=True)
-    assert again.claims == run.claims
+    """In this process as in the kernel of the build, and whether other figures are made or not."""
+    figure = "one_prompt_converges"
+    again = run_cells(NAME, only=figure)
+    pd.testing.assert_frame_equal(run.tables[figure].frame, again.tables[figure].frame, check_exact=True)
+    assert again.claims.items() <= run.claims.items()
+    assert again.claims
 
 
 def test_lengths_without_a_single_token_are_refused(run_cells):
