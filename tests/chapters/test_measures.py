@@ -105,8 +105,8 @@ def test_the_limit_of_the_fluctuation_is_withheld_at_short_prompts(correction, w
     """From a correction of a tenth on, here at 30 tokens; below, twice the correction is part of the tolerance."""
     theory = InfiniteOutput(0.0, 1.0, 1.0, 2.0, correction)
     outputs = np.random.default_rng(2).normal(scale=30**-0.5, size=(20_000, 1))
-    many = PrefixOutputs(np.asarray([30]), outputs)
-    numbers = one_prompt_converges.numbers(theory, many, many)
+    few, many = (PrefixOutputs(np.asarray([30]), drawn) for drawn in (outputs[:4], outputs))
+    numbers = one_prompt_converges.numbers(theory, few, many)
     assert [claim.id for claim in numbers.withheld] == (["measures-fluctuation"] if withheld else [])
     if not withheld:
         claim = next(claim for claim in numbers.made if claim.id == "measures-fluctuation")
