@@ -46,10 +46,12 @@ def test_the_tables_are_finite(run):
 
 
 def test_the_same_seed_gives_the_same_numbers(run, run_cells):
-    again = run_cells(NAME)
-    for name, table in run.tables.items():
-        pd.testing.assert_frame_equal(table.frame, again.tables[name].frame, check_exact=True)
-    assert again.claims == run.claims
+    """In this process as in the kernel of the build, and whether other figures are made or not."""
+    figure = "finite_prompt_response"
+    again = run_cells(NAME, only=figure)
+    pd.testing.assert_frame_equal(run.tables[figure].frame, again.tables[figure].frame, check_exact=True)
+    assert again.claims.items() <= run.claims.items()
+    assert again.claims
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):

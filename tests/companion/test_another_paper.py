@@ -78,6 +78,8 @@ def environment(folder: Path, *wheels: Path) -> Path:
     packages = Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
     for each in wheels:
         shutil.unpack_archive(each, packages, "zip")
+    # once, as pip does: the processes of these tests write no bytecode
+    subprocess.run([python, "-m", "compileall", "-q", str(packages)], check=True)
     # Python searches a folder named in a .pth file, but ignores .pth files there, such as that of the editable checkout
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python

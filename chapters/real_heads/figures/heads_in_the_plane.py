@@ -21,6 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.real_heads.encoder import HEAD_WIDTH
+from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
 from chapters.real_heads.style import GAUSSIAN, TEXT
@@ -29,6 +30,10 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
+
+# Distance from the factor `NEAR`, in logarithms, up to which a head is compared with the quadrature; tabulated curves
+# are more accurate.
+EDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -97,14 +102,24 @@ def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -
     """
 
     def count(participations: Heads, expected: Heads) -> int:
-        return int(np.sum(np.abs(np.log(participations / expected)) <= np.log(NEAR)))
+        return int(np.sum(_away(participations, expected) <= 0))
 
     def on_text(statistics: HeadStatistics) -> int:
-        curve = np.asarray(participation(statistics.mean("tau"), np.log(heads.length)))
-        return count(statistics.mean("participation"), curve)
+        tau, measured = statistics.mean("tau"), statistics.mean("participation")
+        curve = np.interp(tau, GRID, tabulate_participation(heads.length))
+        # the quadrature, which is slow, decides on heads at the edge
+        edge = np.abs(_away(measured, curve)) < EDGE
+        if edge.any():
+            curve[edge] = participation(tau, np.log(heads.length))[edge]
+        return count(measured, curve)
 
     error = float(bootstrap(on_text, heads, key=key))
     return Measured(on_text(heads), error, count(control.participation, control.expected_participation))
+
+
+def _away(participations: Heads, expected: Heads) -> Heads:
+    """Return by how much the logarithms of the participation and of the curve differ by more than a factor `NEAR`."""
+    return np.abs(np.log(participations / expected)) - np.log(NEAR)
 
 
 def _deviation(control: Control, expected: Heads) -> Heads:
