@@ -60,7 +60,7 @@ def both(head, length, params, seed):
     return drawn(batch_loss(a_task(), length, batch=1, summary=summary), params, seed + 1), right
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 20, 60])
+@pytest.mark.parametrize("length", [1, 2, 3, 20])
 @pytest.mark.parametrize("head", HEADS)
 def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
     """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
@@ -73,7 +73,7 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
         return jnp.concatenate([centred, centred[:, i] * centred[:, j]], axis=1)
 
     difference = powers(left) - powers(right)
-    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=10)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=8)
     # of a single token softmax attention has no gradient by scores, but for rounding
     rounded = (np.round(each, 6).T for each in (left, right))
     p_values = [scipy.stats.ks_2samp(*columns).pvalue for columns in zip(*rounded, strict=True)]
@@ -117,7 +117,7 @@ def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
         "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
         "linear": lambda params: 2 * task.linear_head_risk(params, length),
     }
-    risk, slope = jax.value_and_grad(exact[head])(params)
+    risk, slope = jax.jit(jax.value_and_grad(exact[head]))(params)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
         loss = batch_loss(task, length, batch=batch, summary=HEADS[head][1], weight=weight)
@@ -147,7 +147,7 @@ def test_threefry_is_that_of_jax():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_pairs_are_independent_normals(dtype, assert_monte_carlo):
     """Moments of either, products of the two, and of the two streams of a key."""
-    pairs = np.stack([normal_pairs(jr.key(6), stream, (1000, 500), dtype) for stream in (0, 1)])
+    pairs = np.stack([normal_pairs(jr.key(6), stream, (500, 500), dtype) for stream in (0, 1)])
     assert pairs.dtype == (np.complex64 if dtype == jnp.float32 else np.complex128)
     normals = np.concatenate([pairs.real, pairs.imag]).reshape(4, -1).astype(float)
     moments = np.array([0.0, 1, 0, 3, 0, 15, 0, 105])
