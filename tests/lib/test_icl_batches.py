@@ -1,6 +1,7 @@
 """Batches by their sums: the law of plain prompts, unbiased for the exact theory, and what they are drawn from."""
 
 import math
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -107,17 +108,24 @@ def test_batches_at_singular_heads(name, head, assert_monte_carlo):
     assert_monte_carlo(left - right, np.zeros(10), laws=6)
 
 
+@cache
+def exact(head, length):
+    """The exact risk of either head and its gradient."""
+    task = a_task()
+    risks = {
+        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
+        "linear": lambda params: 2 * task.linear_head_risk(params, length),
+    }
+    return jax.value_and_grad(risks[head])(a_head())
+
+
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [8, 40])
 @pytest.mark.parametrize("head", HEADS)
 def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
     """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
     task, params, weight = a_task(), a_head(), 1.0
-    exact = {
-        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
-        "linear": lambda params: 2 * task.linear_head_risk(params, length),
-    }
-    risk, slope = jax.jit(jax.value_and_grad(exact[head]))(params)
+    risk, slope = exact(head, length)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
         loss = batch_loss(task, length, batch=batch, summary=HEADS[head][1], weight=weight)
