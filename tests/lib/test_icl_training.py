@@ -32,7 +32,7 @@ from lib.statistics import standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-DRAWS = 20_000
+DRAWS = 40_000
 
 
 def a_task():
