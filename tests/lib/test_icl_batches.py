@@ -1,6 +1,7 @@
 """Batches by their sums: the law of plain prompts, unbiased for the exact theory, and what they are drawn from."""
 
 import math
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +61,7 @@ def both(head, length, params, seed):
     return drawn(batch_loss(a_task(), length, batch=1, summary=summary), params, seed + 1), right
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 20, 60])
+@pytest.mark.parametrize("length", [1, 2, 3, 20])
 @pytest.mark.parametrize("head", HEADS)
 def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
     """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
@@ -73,7 +74,7 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
         return jnp.concatenate([centred, centred[:, i] * centred[:, j]], axis=1)
 
     difference = powers(left) - powers(right)
-    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=10)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=8)
     # of a single token softmax attention has no gradient by scores, but for rounding
     rounded = (np.round(each, 6).T for each in (left, right))
     p_values = [scipy.stats.ks_2samp(*columns).pvalue for columns in zip(*rounded, strict=True)]
@@ -107,17 +108,24 @@ def test_batches_at_singular_heads(name, head, assert_monte_carlo):
     assert_monte_carlo(left - right, np.zeros(10), laws=6)
 
 
+@cache
+def exact(head, length):
+    """The exact risk of either head and its gradient."""
+    task = a_task()
+    risks = {
+        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
+        "linear": lambda params: 2 * task.linear_head_risk(params, length),
+    }
+    return jax.value_and_grad(risks[head])(a_head())
+
+
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [8, 40])
 @pytest.mark.parametrize("head", HEADS)
 def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
     """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
     task, params, weight = a_task(), a_head(), 1.0
-    exact = {
-        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
-        "linear": lambda params: 2 * task.linear_head_risk(params, length),
-    }
-    risk, slope = jax.value_and_grad(exact[head])(params)
+    risk, slope = exact(head, length)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
         loss = batch_loss(task, length, batch=batch, summary=HEADS[head][1], weight=weight)
@@ -147,7 +155,7 @@ def test_threefry_is_that_of_jax():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_pairs_are_independent_normals(dtype, assert_monte_carlo):
     """Moments of either, products of the two, and of the two streams of a key."""
-    pairs = np.stack([normal_pairs(jr.key(6), stream, (1000, 500), dtype) for stream in (0, 1)])
+    pairs = np.stack([normal_pairs(jr.key(6), stream, (500, 500), dtype) for stream in (0, 1)])
     assert pairs.dtype == (np.complex64 if dtype == jnp.float32 else np.complex128)
     normals = np.concatenate([pairs.real, pairs.imag]).reshape(4, -1).astype(float)
     moments = np.array([0.0, 1, 0, 3, 0, 15, 0, 105])

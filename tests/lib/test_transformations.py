@@ -10,6 +10,7 @@ import ast
 import importlib.util
 import inspect
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import jax
@@ -89,51 +90,76 @@ def assert_close(left, right, tolerance):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max(initial=1e-3))
 
 
-def check_jit(function, argument, _):
-    assert_close(jax.jit(function)(argument), function(argument), ROUNDING)
+def changed(change, *trees):
+    """Apply a function of NumPy arrays, for which nothing is compiled, to the leaves of trees of JAX arrays."""
+    return jax.tree.map(lambda *leaves: jnp.asarray(change(*map(np.asarray, leaves))), *trees)
 
 
-def check_vmap(function, argument, _):
+class Example:
+    """A function and its argument.
+
+    `compile` is `jax.jit`, or the identity if `jit` does not work: one program is compiled faster than its operations.
+    """
+
+    def __init__(self, function, argument, *, compile=jax.jit, estimated=False):
+        self.function, self.compile, self.estimated = function, compile, estimated
+        self.argument = jax.tree.map(jnp.asarray, argument)
+        self.compiled = compile(function)
+
+
+@lru_cache(maxsize=1)
+def example(name: str) -> Example:
+    """The example of a function; its three tests follow each other and share a compiled program."""
+    compile = jax.jit if "jit" in DOCUMENTED[name] else lambda function: function
+    return Example(*EXAMPLES[name](), compile=compile, estimated=name in ESTIMATED_GRADIENTS)
+
+
+def check_jit(case):
+    assert_close(jax.jit(case.function)(case.argument), case.function(case.argument), ROUNDING)
+
+
+def check_vmap(case):
     """Two copies, the second a little larger."""
-    larger = jax.tree.map(lambda leaf: 1.01 * leaf if is_float(leaf) else leaf + 1, argument)
-    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), argument, larger)
-    results = jax.vmap(function)(batch)
-    for index, single in enumerate((argument, larger)):
-        assert_close(jax.tree.map(lambda leaf, i=index: leaf[i], results), function(single), ROUNDING)
+    larger = changed(lambda leaf: 1.01 * leaf if is_float(leaf) else leaf + 1, case.argument)
+    batch = changed(lambda *leaves: np.stack(leaves), case.argument, larger)
+    results = as_numbers(case.compile(jax.vmap(case.function))(batch))
+    for index, single in enumerate((case.argument, larger)):
+        assert_close([leaf[index] for leaf in results], case.compiled(single), ROUNDING)
 
 
-def check_grad(function, argument, estimated):
+def check_grad(case):
     """The derivative of a weighted sum of the outputs in one direction, against a central difference."""
 
-    def total(argument):
-        leaves = [leaf for leaf in jax.tree.leaves(function(argument)) if is_float(leaf)]
-        return sum(jnp.sum(jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape) * leaf) for leaf in leaves)
+    def total(outputs):
+        leaves = [leaf for leaf in jax.tree.leaves(outputs) if is_float(leaf)]
+        return sum((np.cos(np.arange(leaf.size)).reshape(leaf.shape) * leaf).sum() for leaf in leaves)
 
-    gradient = jax.grad(total)(argument)
+    gradient = case.compile(jax.grad(lambda argument: total(case.function(argument))))(case.argument)
     assert all(np.isfinite(leaf).all() for leaf in as_numbers(gradient))
-    if not estimated:
-        direction = jax.tree.map(symmetric_direction, argument)
-        ahead, behind = (jax.tree.map(lambda x, v, s=s: x + s * v, argument, direction) for s in (STEP, -STEP))
-        difference = (total(ahead) - total(behind)) / (2 * STEP)
-        slope = sum(jnp.sum(g * v) for g, v in zip(*map(jax.tree.leaves, (gradient, direction)), strict=True))
-        scale = sum(np.abs(g * v).sum() for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True))
+    if not case.estimated:
+        direction = jax.tree.map(symmetric_direction, case.argument)
+        ahead, behind = (
+            total(as_numbers(case.compiled(changed(lambda x, v, s=s: x + s * v, case.argument, direction))))
+            for s in (STEP, -STEP)
+        )
+        products = [g * v for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True)]
+        slope, scale = (sum(size(product).sum() for product in products) for size in (np.asarray, np.abs))
+        difference = (ahead - behind) / (2 * STEP)
         np.testing.assert_allclose(slope, difference, rtol=DIFFERENCE_ERROR, atol=DIFFERENCE_ERROR * float(scale) / 10)
 
 
 def symmetric_direction(leaf):
     """Fixed numbers of the size of the leaf; symmetric where it is square, since it may be a covariance."""
-    direction = jnp.sin(1.0 + jnp.arange(leaf.size)).reshape(leaf.shape) * jnp.abs(leaf).max()
+    direction = np.sin(1.0 + np.arange(leaf.size)).reshape(leaf.shape) * np.abs(leaf).max()
     is_square = leaf.ndim >= 2 and leaf.shape[-1] == leaf.shape[-2]
-    return (direction + jnp.swapaxes(direction, -1, -2)) / 2 if is_square else direction
+    return (direction + np.swapaxes(direction, -1, -2)) / 2 if is_square else direction
 
 
 CHECKS = {"jit": check_jit, "vmap": check_vmap, "grad": check_grad}
 
 
 def works(name: str, transformation: str) -> None:
-    function, argument = EXAMPLES[name]()
-    argument = jax.tree.map(jnp.asarray, argument)
-    CHECKS[transformation](function, argument, name in ESTIMATED_GRADIENTS)
+    CHECKS[transformation](example(name))
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
@@ -159,6 +185,6 @@ def test_examples_are_of_documented_functions():
 def test_a_wrong_gradient_is_noticed():
     """Neither a gradient that is stopped halfway nor a function of Python numbers passes."""
     with pytest.raises(AssertionError):
-        check_grad(lambda x: x * jax.lax.stop_gradient(x), jnp.asarray(2.0), False)
+        check_grad(Example(lambda x: x * jax.lax.stop_gradient(x), 2.0))
     with pytest.raises(jax.errors.ConcretizationTypeError):
-        check_jit(lambda x: jnp.asarray(float(x)), jnp.asarray(2.0), False)
+        check_jit(Example(lambda x: jnp.asarray(float(x)), 2.0))
