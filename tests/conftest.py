@@ -1,6 +1,7 @@
 """Fixtures for all tests: run-time checks of the types of `lib`, and assertions with the common tolerances."""
 
 import ctypes
+import gc
 import os
 from collections import Counter
 from pathlib import Path
@@ -23,20 +24,33 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from companion.io.startup import GC_THRESHOLDS  # noqa: E402
 from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 
 # Relative tolerance of float64 results that are equal except for rounding.
 EXACT = 1e-10
 # Rounding error of the mean of constant samples, relative to the largest sample.
 ROUNDING = 1e-12
+# Bytes that a process may keep between two modules.
+KEPT = 2e9
+
+
+def _trim():
+    """Return freed memory to the system: glibc would keep gigabytes of it."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _release_memory():
-    """Return freed memory to the system after each module: glibc would keep gigabytes of it."""
+    """Release memory after each module; compiled programs too, if the process is large then."""
     yield
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
-        trim(0)
+    _trim()
+    pages = Path("/proc/self/statm")
+    if pages.is_file() and int(pages.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") > KEPT:
+        jax.clear_caches()
+        gc.collect()
+        _trim()
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +104,23 @@ def assert_monte_carlo():
     return check
 
 
-# Modules of tests/site that start first, longest first.
-FIRST = ("test_pages.py", "test_pdf.py", "test_laboratory.py", "test_reading.py")
+# Modules of tests/site that start first, longest first, and long modules with few tests, which start before others.
+FIRST = (
+    *("test_pages.py", "test_pdf.py", "test_laboratory.py", "test_reading.py"),
+    *("test_another_paper.py", "test_transcripts.py", "test_exercises.py", "test_real_heads.py"),
+)
 
 
 def pytest_configure(config):
     """Keep the order of modules below: pytest-xdist would start with the modules that have the most tests."""
     config.option.loadscopereorder = False
+    gc.set_threshold(*GC_THRESHOLDS)  # as in the commands; the usual ones take a twentieth of the time of the tests
+
+
+def pytest_collection_finish():
+    """Let the garbage collector skip the modules and tests that are there now."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
