@@ -104,9 +104,12 @@ def assert_monte_carlo():
     return check
 
 
-# Modules of tests/site that start first, longest first, and long modules with few tests, which start before others.
+# The modules that start first: the longest of tests/site, which builds the site; then some that need no site, because
+# Sphinx uses one core; then other long ones.
 FIRST = (
-    *("test_pages.py", "test_pdf.py", "test_laboratory.py", "test_reading.py"),
+    "test_pages.py",
+    *("test_transformations.py", "test_many_heads.py", "test_mixtures.py", "test_icl.py"),
+    *("test_pdf.py", "test_laboratory.py", "test_reading.py"),
     *("test_another_paper.py", "test_transcripts.py", "test_exercises.py", "test_real_heads.py"),
 )
 
@@ -124,11 +127,12 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Run the tests of the site first: its build uses every core, and its tests then run in parallel with others."""
+    """Run the tests of the site first, and then the modules with the most tests."""
     tests = Counter(item.path for item in items)
 
-    def order(item) -> tuple[bool, int, int]:
+    def order(item) -> tuple[int, bool, int]:
         name = item.path.name
-        return "site" not in item.path.parts, FIRST.index(name) if name in FIRST else len(FIRST), -tests[item.path]
+        place = FIRST.index(name) if name in FIRST else len(FIRST)
+        return place, "site" not in item.path.parts, -tests[item.path]
 
     items.sort(key=order)
