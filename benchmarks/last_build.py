@@ -1,9 +1,9 @@
-"""What the notebooks of the last build cost, to `book/PROFILE.csv`: the times that other users' builds announce.
+"""Write the times of the notebooks of the last build to `book/PROFILE.csv`, from which other users' builds read them.
 
     rm -rf _build && .venv/bin/companion build
     .venv/bin/python -m benchmarks.last_build [PROFILE]
 
-The times are those of runs of which two were going on at the same time. Nothing else should run.
+Such a build runs two notebooks at a time. Nothing else should run then.
 """
 
 import argparse
@@ -31,10 +31,9 @@ def main() -> None:
     runs = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in project.notebooks()}
     if missing := [name for name, run in runs.items() if run is None]:
         parser.error(f"no results of {', '.join(missing)}: run `companion build --profile {profile}` first")
+    where = origin(ROOT)
     rows = [
-        {costs.NOTEBOOK: name, costs.TIME: f"{run['seconds'] / 60:.2f}", **origin(ROOT)}
-        for name, run in runs.items()
-        if run
+        {costs.NOTEBOOK: name, costs.TIME: f"{run['seconds'] / 60:.2f}", **where} for name, run in runs.items() if run
     ]
     atomic.write_text(ROOT / "book" / f"{profile}.csv", pd.DataFrame(rows).to_csv(index=False))
 

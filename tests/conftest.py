@@ -24,7 +24,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from companion.io.startup import GC_THRESHOLDS  # noqa: E402
+from companion.io.startup import collect_seldom  # noqa: E402
 from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 
 # Relative tolerance of float64 results that are equal except for rounding.
@@ -117,7 +117,7 @@ FIRST = (
 def pytest_configure(config):
     """Keep the order of modules below: pytest-xdist would start with the modules that have the most tests."""
     config.option.loadscopereorder = False
-    gc.set_threshold(*GC_THRESHOLDS)  # as in the commands; the usual ones take a twentieth of the time of the tests
+    collect_seldom()  # collecting as often as usual takes a twentieth of the time of the tests
 
 
 def pytest_collection_finish():

@@ -22,6 +22,7 @@ from chapters.real_heads import (
     tracked_tables,
 )
 from chapters.real_heads.encoder import HEADS, LAYERS
+from chapters.real_heads.figures import heads_in_the_plane
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from chapters.style import REAL_PROMPT
@@ -218,6 +219,15 @@ def test_the_tabulated_participation_is_exact_between_its_nodes(assert_exact):
             jnp.asarray(taus), jnp.asarray(head_measurements.tabulate_participation(length))
         )
         assert_exact(found, np.asarray(participation(taus, np.log(length))), 1e-4)
+
+
+@pytest.mark.parametrize("length", [32, 128, 512])
+def test_the_tabulated_curve_decides_only_where_it_is_accurate(length):
+    """Heads whose distance from the edge of the band is less than `EDGE` are left to the quadrature."""
+    taus = np.random.default_rng(3).uniform(0.0, 6.0, 500)
+    curve = np.interp(taus, head_measurements.GRID, head_measurements.tabulate_participation(length))
+    errors = np.abs(np.log(curve / np.asarray(participation(taus, np.log(length)))))
+    assert errors.max() < heads_in_the_plane.EDGE
 
 
 def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):

@@ -66,8 +66,8 @@ AT_REST = """async () => {
     await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     await Promise.all(document.getAnimations().map(node => node.finished.catch(() => null)));
 }"""
-# What scripts draw of formulas is half of the elements of a page, hidden from screen readers, and in the colour of the
-# text around it; axe-core is quicker without.
+# The drawn form of formulas is half of the elements of a page, hidden from screen readers, and in the colour of the
+# text around it. Without it axe-core is quicker.
 REMOVE_DRAWN_FORMULAS = "document.querySelectorAll('.katex-html').forEach(node => node.remove())"
 # The rules of axe-core that take nine tenths of its time, as they collect everything behind each word.
 OF_WORDS = ["color-contrast", "link-in-text-block"]

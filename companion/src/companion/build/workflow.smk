@@ -90,7 +90,7 @@ for notebook in names:
             params:
                 notebook=notebook,
             priority:
-                round(durations[notebook] or 0)  # the longest first: a short one last leaves no core idle for long
+                round(durations[notebook] or 0)  # the longest first, so that at the end no core is idle for long
             resources:
                 **resources_of_a_job(megabytes=megabytes_of(notebook)),
             shell:

@@ -55,8 +55,8 @@ class Settings(BaseModel):
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
     costs: dict[str, str] = Field(
         default_factory=dict,
-        description="for a profile, a table of what its notebooks cost elsewhere: `notebook`, `core minutes` and, if "
-        "you like, `memory`",
+        description="for a profile, a table of what its notebooks cost elsewhere: `notebook`, `core minutes` and "
+        "optionally `memory`",
     )
     compute: Texts = Field(
         ("pandas",),
