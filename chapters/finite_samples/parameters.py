@@ -45,8 +45,8 @@ class Parameters(companion.Parameters):
 
     @property
     def compared(self) -> list[float]:
-        """Sample ratios at which training runs are compared with theory: `tested` of the tracked ones, evenly "
-        "chosen."""
+        """Sample ratios at which training runs are compared with theory: `tested` of the tracked ones, evenly
+        chosen."""
         return [ALPHAS[len(ALPHAS) * i // self.tested] for i in range(self.tested)]
 
     @property

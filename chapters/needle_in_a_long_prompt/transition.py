@@ -52,8 +52,8 @@ def _transition(decade: int, ratios: Float[np.ndarray, " n"]) -> Transition:
 
 
 def solve_frozen_weights() -> FrozenWeights:
-    """Return the participation of a short and of the longest prompt without a relevant token, at twice the "
-    "threshold."""
+    """Return the participation of a short and of the longest prompt without a relevant token, at twice the
+    threshold."""
     decades, excess = (SHORT_DECADE, LONG_DECADE), 2.0
     log_lengths = np.log(10.0) * np.asarray(decades, float)
     values = participation(np.sqrt(2.0 * log_lengths * excess), log_lengths)

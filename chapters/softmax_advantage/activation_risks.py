@@ -1,5 +1,5 @@
-"""The lowest risks of eight activations, the effect of a bias on softplus, and softplus against element-wise "
-"weights."""
+"""The lowest risks of eight activations, the effect of a bias on softplus, and softplus against element-wise
+weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

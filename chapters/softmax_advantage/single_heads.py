@@ -29,8 +29,8 @@ class SlopeRisks:
 
 @dataclass(frozen=True)
 class Products:
-    """The products s·p, |s|² and |p|² per simulated prompt, for weights s and posterior p, and the exact risks of "
-    "both."""
+    """The products s·p, |s|² and |p|² per simulated prompt, for weights s and posterior p, and the exact risks of
+    both."""
 
     together: Float[np.ndarray, " prompts"]
     weights: Float[np.ndarray, " prompts"]

@@ -27,8 +27,7 @@ def log_argmax_probability(means: Float[Array, " L"], variance: Float[Array, ""]
 
     Returns:
       `log ∫ φ(u) Π_{j≠l} Φ(u + (means_l - means_j)/√variance) du`, shape (L,), by a trapezoid. The absolute error of
-      the
-      probability is below 1e-11, and its relative error below 1e-8 while no other mean is ten √variance above it.
+      the probability is below 1e-11, and its relative error below 1e-8 while no other mean is ten √variance above it.
       Farther behind, the logarithm is only known to be very negative.
 
     Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.

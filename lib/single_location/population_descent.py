@@ -47,8 +47,7 @@ def descend_population(
 
     Returns:
       The start, the head after each `every` steps, with overlaps and risk; leading axis `steps // every + 1`. The
-      risk is
-      `fresh_risk`, an average over fixed quasi-random scores, good to about 1e-3.
+      risk is `fresh_risk`, an average over fixed quasi-random scores, good to about 1e-3.
 
     Raises:
       ValueError: if float64 is off, or if there is no record.

@@ -1,5 +1,6 @@
-"""A checkout that was moved or copied with its environment: `make` makes the environment again."""
+"""What `make` does about an environment: it makes a missing, incomplete, moved or outdated one."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -35,12 +36,31 @@ def is_made_again(folder, *arguments):
     return "-m venv .venv" in output
 
 
-def interpreter(folder, version):
+# Answers as a Python of the version {version}. An environment that it makes contains a copy of it instead of a Python.
+# A call of pip logs $PIP_USER and ends with {status}.
+INTERPRETER = """\
+#!/bin/sh
+case "$*" in
+  -c*) echo {version} ;;
+  "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  "-m pip install"*) echo "$PIP_USER" >> pip.log; exit {status} ;;
+esac
+"""
+
+
+def interpreter(folder, version, status=0):
     """Write a program that answers as a Python of this version."""
     path = folder.parent / "python"
-    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.write_text(INTERPRETER.format(version=version, status=status))
     path.chmod(0o755)
     return f"PYTHON={path}"
+
+
+def make_environment(folder, python):
+    """Make the environment with this Python, without uv, for a user whose pip installs into the home folder."""
+    command = ["make", "UV=", python, ".venv/.installed"]
+    environment = {**os.environ, "PIP_USER": "1"}
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, env=environment)
 
 
 def test_an_environment_in_its_place_is_kept(checkout):
@@ -62,6 +82,34 @@ def test_an_environment_of_another_python_is_made_again(checkout):
     (checkout / ".venv/bin/python").unlink()
     (checkout / ".venv/bin/python").symlink_to(checkout / "gone")
     assert is_made_again(checkout)
+
+
+def test_an_incomplete_environment_is_made_again(checkout):
+    """A failed installation leaves one; the message names what Python 3.14 needs."""
+    finished = make_environment(checkout, interpreter(checkout, "3.14.0", status=1))
+    assert finished.returncode == 2
+    assert "With Python 3.14 one of them, immutables, is compiled" in finished.stderr
+    assert (checkout / ".venv/bin/python").is_file()
+    assert not (checkout / ".venv/.installed").exists()
+    (checkout / ".venv/from-the-first-try").touch()
+    assert is_made_again(checkout)
+    finished = make_environment(checkout, interpreter(checkout, "3.14.0"))
+    assert finished.returncode == 0, finished.stderr
+    assert (checkout / ".venv/.installed").exists()
+    assert not (checkout / ".venv/from-the-first-try").exists()
+    assert set((checkout / "pip.log").read_text().split()) == {"0"}  # pip refuses $PIP_USER in an environment
+
+
+@pytest.mark.parametrize("version", ["3.10.13", "3.15.0", None])
+def test_a_python_that_cannot_be_used_is_named(checkout, version):
+    """Also one that cannot be run, as a program of pyenv that is not active; the environment is kept."""
+    python = interpreter(checkout, version) if version else "PYTHON=python-not-here"
+    finished = make_environment(checkout, python)
+    assert finished.returncode == 2
+    name = python.removeprefix("PYTHON=")
+    reason = f"{name} is {version}" if version else f"{name} cannot be run"
+    assert f"Python 3.11, 3.12, 3.13 or 3.14 is needed, and {reason}. Name another: make PYTHON=" in finished.stderr
+    assert (checkout / ".venv/.installed").exists()
 
 
 def test_code_of_another_checkout_is_reported(clone):

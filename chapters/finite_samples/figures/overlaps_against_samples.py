@@ -60,8 +60,8 @@ def numbers(
     *,
     differences: Mapping[float, Measured],
 ) -> Numbers:
-    """Return theory and runs at D → ∞; claim that they agree, and claims about ridges and the key of linear "
-    "attention."""
+    """Return theory and runs at D → ∞; claim that they agree, and claims about ridges and the key of linear
+    attention."""
     agreement = (_agreement_claim(curves, limits, compared, name) for name in HEADS)
     claims = (*agreement, _open_claim(differences), *_ridge_claims(floor), _key_claim({**curves, **bounds.far}))
     return Numbers(_table(curves, limits), claims)

@@ -212,8 +212,8 @@ def _optimal_claim(panels: Mapping[str, Panel]) -> Claim:
 
 
 def _starts_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
-    """Claim that linear attention has one minimum, and softmax several at moderate sample ratios and one at large "
-    "ones."""
+    """Claim that linear attention has one minimum, and softmax several at moderate sample ratios and one at large
+    ones."""
 
     def most(head, smallest):
         """Return the runs of the setting with the largest fraction of seeds on which the start matters."""

@@ -21,8 +21,8 @@ from companion.figures.style import COLUMN, ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
-    """Return both minima of every set of prompts by ridge; claim one minimum at strong ridges and several at weak "
-    "ones."""
+    """Return both minima of every set of prompts by ridge; claim one minimum at strong ridges and several at weak
+    ones."""
     frame = weak.pivot_table(index=["ridge_k", "seed"], columns="start", values=["objective", "risk"]).reset_index()
     frame.columns = ["_".join(filter(None, names)) for names in frame.columns]
     frame = frame.rename(columns={"ridge_k": "ridge"})
