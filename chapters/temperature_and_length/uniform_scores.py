@@ -41,13 +41,14 @@ def typical_participation(halfwidth: float, log_length: float) -> float:
 
 
 def mean_log_sum(halfwidth: float, log_length: float) -> float:
-    """Return `E ln S = -γ - L ∫ y E[e^{u-e^u}] φ^{L-1} dy`, where S is the sum of the L exponentials of the scores."""
+    """Return `E ln S = -γ - ∫ y L E[e^{u-e^u}] φ^{L-1} dy`, where S is the sum of the L exponentials of the scores.
+
+    The factor of y integrates to 1, so the integral is an average of y, which long prompts determine to more digits.
+    """
     y = _levels(halfwidth, log_length)
-    token = (np.exp(-np.exp(y - halfwidth)) - np.exp(-np.exp(y + halfwidth))) / (2 * halfwidth)
-    # where both exponentials are close to 1, compute their difference without cancellation
-    small = y + halfwidth < -30
-    token[small] = np.exp(y[small] + halfwidth) * -np.expm1(-2 * halfwidth) / (2 * halfwidth)
-    return float(-np.euler_gamma - STEP * np.sum(y * token * np.exp(log_length + _others(halfwidth, log_length, y))))
+    # e^{-w'} - e^{-w} without cancellation, up to a constant
+    token = np.exp(-np.exp(y - halfwidth)) * -np.expm1(np.exp(y + halfwidth) * np.expm1(-2 * halfwidth))
+    return float(-np.euler_gamma - np.average(y, weights=token * np.exp(_others(halfwidth, log_length, y))))
 
 
 def log_survival(y: Float[np.ndarray, " n"], halfwidth: float) -> Float[np.ndarray, " n"]:

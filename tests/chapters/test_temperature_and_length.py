@@ -1,7 +1,10 @@
 """The chapter on temperature and length: closed forms against simulations and independent quadrature, and limits."""
 
+from pathlib import Path
+
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate
 from scipy.special import exp1, expit, logsumexp, softmax
@@ -13,12 +16,14 @@ from chapters.temperature_and_length import (
     simulated_prompts,
     uniform_scores,
 )
-from chapters.temperature_and_length.style import FIXED, LOGARITHM, ROOT
+from chapters.temperature_and_length.style import FIXED, LOGARITHM, NORMAL, ROOT, UNIFORM
+from companion.project.paths import Project
 from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
 from lib.icl import fast_normal
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "temperature_and_length"
+PROJECT = Project(Path(__file__).resolve().parents[2])
 _rng = np.random.default_rng(2501)
 
 
@@ -123,6 +128,27 @@ def test_bounded_averages_agree_with_scipy():
         theirs = integrate.quad(lambda u, y=y: np.exp(-np.exp(y + u)), -a, a, epsabs=0, epsrel=1e-11, limit=400)[0]
         ours = uniform_scores.log_survival(np.asarray([y]), a)[0]
         np.testing.assert_allclose(np.exp(ours), theirs / (2 * a), rtol=1e-8)
+
+
+@pytest.mark.parametrize("log_length", [24.7, 29.6, 33.4187, 35.4945, 40.0, 330.0])
+@pytest.mark.parametrize("halfwidth", [2.0, 21.8, 280.0])
+def test_a_typical_prompt_of_many_bounded_scores_is_the_mean_prompt_to_round_off(halfwidth, log_length):
+    """By Jensen the typical participation is below the mean; the gap is of relative order a/L."""
+    # two averages of nodes that begin at -(ln L + a + DROP); each node, weight and sum is rounded
+    nodes = 3 * (log_length + uniform_scores.DROP) + 4 * halfwidth
+    round_off = 4 * np.finfo(float).eps * nodes
+    log_ratio = np.log(
+        uniform_scores.typical_participation(halfwidth, log_length)
+        / uniform_scores.participation(halfwidth, log_length)
+    )
+    assert -round_off - halfwidth * np.exp(-log_length) < log_ratio < round_off
+
+
+def test_no_published_typical_participation_is_above_the_mean():
+    """Jensen's inequality, for both distributions and in every row that has both averages."""
+    published = pd.read_csv(PROJECT.published / NAME / "three_scalings.csv").dropna(subset=["mean", "typical"])
+    assert set(published["law"]) == {NORMAL, UNIFORM}
+    assert (published["typical"] <= published["mean"]).all()
 
 
 def test_two_bounded_scores_share_by_a_sigmoid():
