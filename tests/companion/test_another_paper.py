@@ -98,13 +98,6 @@ def elsewhere(companion_wheel, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def with_the_book(companion_wheel, tmp_path_factory) -> Path:
-    """Return the Python of an environment with both wheels, without this checkout."""
-    book = wheel(ROOT, tmp_path_factory.mktemp("wheel"))
-    return environment(tmp_path_factory.mktemp("with_the_book"), book, companion_wheel)
-
-
-@pytest.fixture(scope="module")
 def built(elsewhere, tmp_path_factory) -> Paper:
     """Return the book, built from scratch; tests do not change it."""
     root = tmp_path_factory.mktemp("book") / "random walks"  # with a space, as users have
@@ -224,19 +217,3 @@ def test_published_figures_are_verified(paper):
     finished = paper.companion("verify")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "All 2 figures are reproduced." in finished.stdout
-
-
-def test_the_wheels_verify_figures_without_a_clone(with_the_book, tmp_path):
-    """They verify downloaded figures of a short chapter of the book; the clone is not on the path."""
-    downloaded = tmp_path / "downloaded/needle_in_a_long_prompt"
-    shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", downloaded)
-    finished = Paper(tmp_path, with_the_book).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert f"All {len(list(downloaded.glob('*.json')))} figures are reproduced." in finished.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
-
-
-def test_without_a_clone_the_folder_of_figures_is_required(with_the_book, tmp_path):
-    finished = Paper(tmp_path, with_the_book).companion("verify")
-    assert finished.returncode == 2
-    assert "--figures FOLDER" in finished.stderr

@@ -309,16 +309,6 @@ def test_packages_import_only_their_requirements(package):
     assert {name for name in imported if INSTALLED_WITH.get(name, name) not in modules} == set()
 
 
-def test_wheel_contains_its_book(wheel):
-    """Everything that `companion verify` needs without a clone, and no generated file."""
-    project = Project(ROOT)
-    files = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
-    needed = files | {f"book/{name}.ipynb" for name in project.notebooks()}
-    contained = {path.removeprefix("chapters/project/") for path in wheel if path.startswith("chapters/project/")}
-    assert needed <= contained
-    assert {path for path in contained if not (ROOT / path).is_file()} == set()
-
-
 def test_lib_is_tracked():
     """GitHub's template of a Python .gitignore ignores `lib/`."""
     ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
