@@ -128,7 +128,7 @@ origins:
 papers:
   MU49: {title: Words, versions: Numbers are those of the print.}
 statements:
-  - {paper: MU49, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P]}
+  - {paper: MU49, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P], boxes: [slow]}
   - {paper: MU49, item: 2, kind: theorem, number: Theorem 2, title: Slower, read: [H], pages: [index]}
 """
 
