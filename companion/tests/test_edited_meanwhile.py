@@ -23,7 +23,7 @@ def waiting(clone, lock, *command):
         process = subprocess.Popen(
             [sys.executable, "-u", "-m", "companion", *command],
             cwd=clone.root,
-            env=clone.with_forked_kernels(),
+            env=clone.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
