@@ -1,4 +1,4 @@
-"""`companion serve`: the port, the browser, and incomplete sites. The tests stop the server."""
+"""`companion site --serve`: the port, the browser, and incomplete sites. The tests stop the server."""
 
 import functools
 import gzip
@@ -42,7 +42,7 @@ def served_until_ctrl_c(clone, *arguments):
     """Start a server; yield the lines of its output with the address last, its port and its page; then press Ctrl-C."""
     # child processes of tests that run in the background would ignore Ctrl-C
     signals = {"preexec_fn": functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
-    command = [sys.executable, "-m", "companion", "serve", *arguments]
+    command = [sys.executable, "-m", "companion", "site", "--serve", *arguments]
     options = {"cwd": clone.root, "env": clone.environment, "stdout": subprocess.PIPE, "text": True, **signals}
     with subprocess.Popen(command, **options) as server:
         try:
@@ -116,7 +116,7 @@ def test_incomplete_site_is_not_served(served, lost):
         (served.project.site("laptop") / "index.html").unlink()
     else:
         cache_keys.forget(served.project.build("laptop"), cache_keys.Site.BUILT)
-    finished = served.companion("serve")
+    finished = served.companion("site", "--serve")
     assert finished.returncode == 2
     assert ("There is no site" if lost == "page" else "failed, and pages may be missing") in finished.stderr
     assert "`companion build --profile laptop`" in finished.stderr

@@ -189,19 +189,21 @@ def test_failed_claim_prevents_publication(paper):
 
 
 def test_task_stays_cached_after_edits_that_cannot_change_it(paper):
-    assert paper.companion("task", "walks", "steps-10").returncode == 0
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert paper.companion("run", "walks", "--task", "steps-10").returncode == 0
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
     paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
     paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
     paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
     paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
     paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
-    assert "0 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert "0 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "results of tasks are never deleted"
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout, (
+        "results of tasks are never deleted"
+    )
 
 
 def test_missing_science_package_is_named(paper):

@@ -438,15 +438,22 @@ def test_new_refuses_names_in_use(clone, monkeypatch, name):
 
 OPTIONS = {
     "build": ["--profile", "--cores", "--target", "--tasks", "--dry-run"],
-    "site": ["--profile", "--published"],
-    "pdf": ["--profile"],
-    "serve": ["--profile", "--port", "--open"],
-    "list": ["--profile", "--json"],
-    "run": ["NOTEBOOK", "--parameter", "-p", "--profile", "--figure", "--isolated", "--open", "--parameters"],
+    "site": ["--profile", "--published", "--serve", "--port", "--open", "--pdf"],
+    "list": ["--profile", "--json", "--runs"],
+    "run": [
+        "NOTEBOOK",
+        "--parameter",
+        "-p",
+        "--profile",
+        "--figure",
+        "--isolated",
+        "--open",
+        "--parameters",
+        "--tasks",
+        "--task",
+    ],
     "redraw": ["FIGURE", "--profile"],
-    "task": ["NOTEBOOK", "TASK", "--profile"],
     "sweep": ["NOTEBOOK", "--parameter", "-p", "--profile", "--cores"],
-    "runs": ["--json"],
     "compare": ["OLD", "NEW"],
     "verify": ["NOTEBOOK", "--figures", "--cores"],
     "new": ["NAME", "--book"],
@@ -610,7 +617,7 @@ SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import ma
 @pytest.mark.parametrize(
     ("typed", "completions"),
     [
-        ("companion ser", {"serve"}),
+        ("companion ver", {"verify"}),
         ("companion run t", {"toy"}),
         ("companion run x", set()),
         ("companion list --profile ", {"laptop", "smoke", "full"}),

@@ -254,7 +254,7 @@ def test_the_site_is_small(site: Path, project: Project):
 
     A sixth of this is the markup of formulas, which are typeset when the site is built.
     """
-    files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pdf"]  # added by `companion pdf`
+    files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pdf"]  # that `site --pdf` adds
     assert sum(path.stat().st_size for path in files) <= 32 * MEGABYTE
     assert [path for path in files if path.suffix in (".map", ".ttf")] == []
     by_digest = defaultdict(list)

@@ -1,4 +1,4 @@
-"""`companion serve` serves the built site on loopback until it is interrupted."""
+"""`companion site --serve` serves the built site on loopback until it is interrupted."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from companion.project.paths import Project
 
 def test_serve_shows_the_site_until_interrupted(project: Project, site: Path):
     """It prints its address, serves the front page there, and exits with status 0 after Ctrl-C."""
-    command = [sys.executable, "-m", "companion", "serve", "--profile", "smoke", "--port", "0"]
+    command = [sys.executable, "-m", "companion", "site", "--serve", "--profile", "smoke", "--port", "0"]
     # child processes of a background job ignore SIGINT unless it is reset
     options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True, **options) as server:
@@ -31,7 +31,7 @@ def test_serving_without_a_site_is_refused(project: Project, tmp_path: Path):
     """The message names the command that builds the site."""
     for name in ("_config.yml", "pyproject.toml"):
         shutil.copy(project.root / name, tmp_path)
-    command = [sys.executable, "-m", "companion", "serve"]
+    command = [sys.executable, "-m", "companion", "site", "--serve"]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert finished.returncode == 2
     assert "companion build --profile laptop" in finished.stderr
