@@ -78,7 +78,7 @@ book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 	$(BIN)/companion build
 
 pdf: book  ## build, then print the site as one PDF (needs Chromium)
-	$(BIN)/companion pdf
+	$(BIN)/companion site --pdf
 
 test: $(VENV)/.installed  ## run every test, the browser's too
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -92,7 +92,7 @@ verify: $(VENV)/.installed  ## compute every published figure again, and compare
 	$(BIN)/companion verify
 
 serve: book  ## build, then show the site on this machine
-	$(BIN)/companion serve
+	$(BIN)/companion site --serve
 
 lint: $(VENV)/.installed  ## what CI checks besides the tests
 	$(BIN)/ruff check .

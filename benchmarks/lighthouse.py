@@ -7,7 +7,7 @@ Lighthouse is an npm package and no part of the environment. The commands
 
 install it in FOLDER, which should be outside the repository, and grade the front page and three chapters. Each grade is
 the median of five runs. `--keep` writes book/lighthouse.csv. The site must be built. Its server compresses, as
-`companion serve` does. Nothing else should run at the same time.
+`companion site --serve` does. Nothing else should run at the same time.
 """
 
 import argparse

@@ -3,7 +3,8 @@
     .venv/bin/python -m benchmarks.page_speed            # five runs of each page, two minutes
     .venv/bin/python -m benchmarks.page_speed --keep     # the same, and write book/page_speed.csv
 
-The site must be built. Its server compresses, as `companion serve` does. Chromium opens each page with an empty cache
+The site must be built. Its server compresses, as `companion site --serve` does. Chromium opens each page with an empty
+cache
 in a window of 1440 by 900 pixels; its developer tools reduce the connection to 1 Mbit/s and 150 ms. A page is readable
 when all of it is read, its formulas are set, and no text is invisible because its font is missing; text in another face
 until then counts as readable. It is complete when nothing more is loaded. Nothing else should run at the same time.

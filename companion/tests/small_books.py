@@ -5,32 +5,40 @@ session; every test that changes something gets a copy.
 """
 
 import ast
+import atexit
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
-import command_server
 from companion.analysis.dependencies import Library
 from companion.authoring.tasks import FOLDER
 from companion.build import fork_server
-from companion.cli import scaffold
+from companion.cli import app, scaffold, terminal
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
 from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
 from companion.project.paths import OUT, PROFILE, Project
+
+# Commands that are called print as wide as those in processes.
+for console in (terminal.console, terminal.errors):
+    console.width, console.no_color = 200, True
 
 # The fixtures, which a conftest.py imports.
 __all__ = [
@@ -50,6 +58,24 @@ SOURCES = Path(__file__).resolve().parents[1] / "src"
 INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
 
 
+# What the kernels of a book import.
+PACKAGES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "pandas", "PIL.Image", "seaborn")
+
+
+@cache
+def kernels() -> dict[str, str]:
+    """Start a fork server for the kernels of this session; return the environment variable that names it."""
+    if not fork_server.can_be():
+        return {}
+    folder = tempfile.mkdtemp(prefix="cpn-tests-", dir="/tmp")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    address = f"{folder}/kernels"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"MPLBACKEND": "agg"}
+    server = subprocess.Popen(fork_server.command(address, PACKAGES), stdin=subprocess.PIPE, env=environment)
+    atexit.register(server.communicate)  # it ends when its standard input is closed
+    return {fork_server.FORK_SERVER: address}
+
+
 class Clone:
     """A book whose only notebook is `toy`, with helpers to run commands in it and to edit it."""
 
@@ -65,19 +91,11 @@ class Clone:
         }
         self.environment = INHERITED | overrides
         self._usual = {**self.environment}
-        # False for a test of what happens at the start of a command or of a kernel
-        self.forks_commands = self.forks_kernels = fork_server.can_be()
-
-    def with_forked_kernels(self) -> dict[str, str]:
-        """Return the environment of a command whose kernel is forked if possible; it saves the imports of a kernel."""
-        kernels = {fork_server.FORK_SERVER: str(command_server.folder() / "kernels")} if self.forks_kernels else {}
-        return self.environment | kernels
+        # True for a test of a process: commands and kernels are started, not called and forked
+        self.in_processes = False
 
     def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run Python; a command is forked unless the test changed its environment or what Python does at its start."""
-        changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
-        if self.forks_commands and not changed and command_server.can_fork(arguments):
-            return command_server.run(arguments, self.with_forked_kernels(), cwd or self.root)
+        """Run Python in a process."""
         return subprocess.run(
             [sys.executable, *arguments],
             check=False,
@@ -88,7 +106,25 @@ class Clone:
         )
 
     def companion(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.python("-m", "companion", *arguments)
+        """Run a command: in this process, unless the test changed its environment or what Python does at its start."""
+        changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
+        if self.in_processes or changed:
+            return self.python("-m", "companion", *arguments)
+        folder, path, environment = Path.cwd(), sys.path[:], {**os.environ}
+        os.chdir(self.root)
+        os.environ.update(self.environment | kernels())
+        try:
+            result = CliRunner().invoke(app, arguments)
+        finally:
+            os.chdir(folder)
+            sys.path[:] = path
+            os.environ.clear()
+            os.environ.update(environment)
+            forget_modules(self.root)
+        errors = result.stderr
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            errors += "".join(traceback.format_exception(result.exception))
+        return subprocess.CompletedProcess(["companion", *arguments], result.exit_code, result.stdout, errors)
 
     def copy_to(self, folder: Path) -> "Clone":
         return Clone(Path(shutil.copytree(self.root, folder)))
@@ -140,10 +176,14 @@ def _isolated_imports(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield
-    temporary = tmp_path_factory.getbasetemp()
+    forget_modules(tmp_path_factory.getbasetemp())
+
+
+def forget_modules(folder: Path) -> None:
+    """Remove the modules that were imported from below `folder`."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)  # a test may have put None or an object in the place of a module
-        if isinstance(file, str) and Path(file).is_relative_to(temporary):
+        if isinstance(file, str) and Path(file).is_relative_to(folder):
             del sys.modules[name]
 
 
@@ -165,7 +205,7 @@ def clone(pristine: Clone, tmp_path: Path) -> Clone:
 def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A read-only clone after a successful `companion run toy`; `.seconds` is its duration, `.output` its output."""
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
-    clone.forks_commands = False  # tests compare its files with those of forked commands and kernels
+    clone.in_processes = True  # tests compare its files with those of called commands and forked kernels
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore

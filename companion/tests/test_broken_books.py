@@ -128,7 +128,7 @@ origins:
 papers:
   MU49: {title: Words, versions: Numbers are those of the print.}
 statements:
-  - {paper: MU49, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P]}
+  - {paper: MU49, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P], boxes: [slow]}
   - {paper: MU49, item: 2, kind: theorem, number: Theorem 2, title: Slower, read: [H], pages: [index]}
 """
 
@@ -237,8 +237,8 @@ def test_docstrings_are_shown_literally(book: Project):
     assert f"The module {book.settings.chapters}.toy.figures.toy_error is documented on no page" in finished.stderr
 
 
-def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
-    """`set-url` adds buttons, the site map and absolute addresses; before that, no link needs the address."""
+def test_a_book_with_an_address_has_buttons(book: Project):
+    """`set-url` adds buttons and absolute addresses; before that, no link needs the address."""
     page = book.site("laptop") / "book/toy.html"
     config = book.root / "_config.yml"
     buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
@@ -249,7 +249,6 @@ def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
     assert re.findall(r"github\.com/[\w-]+|mybinder\.org|(?:href|content)=\"/?blob/", before) == []
     assert "btn-source-repository-button" not in before
     assert "btn-launch" not in before
-    assert not (book.site("laptop") / "sitemap.xml").exists()
     assert not (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").exists()
     assert companion(book, "set-url", "https://github.com/Some--body/paper").returncode == 0
     assert companion(book, "site", "--published").returncode == 0
@@ -262,9 +261,6 @@ def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
     assert (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").is_file()
     notebook = (book.site("laptop") / "notebooks/toy.ipynb").read_text()
     assert f"https://some--body.github.io/paper/figures/toy/{figure_of('toy')}.svg" in notebook
-    assert (
-        "<loc>https://some--body.github.io/paper/book/toy.html</loc>" in (page.parents[1] / "sitemap.xml").read_text()
-    )
     assert "https://some--body.github.io/paper/" in (page.parents[1] / "404.html").read_text()
 
 

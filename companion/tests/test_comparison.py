@@ -1,6 +1,5 @@
 """`companion compare` names the first difference between two builds of a figure, exactly; number format is ignored."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -137,21 +136,6 @@ def test_order_of_claims_counts(tmp_path):
     old, new = build(tmp_path / "old", claims=[CLAIM, OTHER]), build(tmp_path / "new", claims=[OTHER, CLAIM])
     order = "order of claims: ['toy-rate', 'toy-other'] and ['toy-other', 'toy-rate']"
     assert differences(old, new) == {"toy/toy_error": order}
-
-
-def test_a_record_of_the_earlier_format_is_compared(tmp_path):
-    """Records had no version, and named the theory of an alternative `says`."""
-    old, new = build(tmp_path / "old"), build(tmp_path / "new")
-    path = old / "figures/toy/toy_error.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    del record["schema_version"]
-    (claim,) = record["claims"]
-    claim["alternative"] = {"says": "it rises", "measured": 2.0}
-    path.write_text(json.dumps(record), encoding="utf-8")
-    assert differences(old, new) == {"toy/toy_error": None}
-    claim["measured"] = 1.5
-    path.write_text(json.dumps(record), encoding="utf-8")
-    assert differences(old, new) == {"toy/toy_error": "claim 'toy-rate', measured: 1.5 and 1.0"}
 
 
 def test_figure_in_only_one_build_is_named(tmp_path):

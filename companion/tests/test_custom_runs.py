@@ -39,7 +39,7 @@ def listed(ran, tmp_path_factory):
 
 def test_runs_are_listed_newest_last(listed):
     """Each run is listed with its changed parameters, claims, start and page; a folder without figures is not a run."""
-    finished = listed.companion("runs")
+    finished = listed.companion("list", "--runs")
     assert finished.returncode == 0, finished.stderr
     older, newer = NAMES[1], NAMES[0]
     assert [line.strip() for line in finished.stdout.splitlines()] == [
@@ -54,7 +54,7 @@ def test_runs_are_listed_newest_last(listed):
 
 def test_runs_are_listed_as_json(listed):
     """Standard output contains only the JSON."""
-    _, newer = json.loads(listed.companion("runs", "--json").stdout)
+    _, newer = json.loads(listed.companion("list", "--runs", "--json").stdout)
     assert newer == {
         "name": NAMES[0],
         "notebook": "toy",
@@ -69,9 +69,9 @@ def test_runs_are_listed_as_json(listed):
 
 def test_an_empty_list_explains_how_to_make_a_run(pristine):
     """As JSON it is an empty list."""
-    assert "There are no custom runs" in pristine.companion("runs").stdout
-    assert "companion run NOTEBOOK -p NAME=VALUE" in pristine.companion("runs").stdout
-    assert json.loads(pristine.companion("runs", "--json").stdout) == []
+    assert "There are no custom runs" in pristine.companion("list", "--runs").stdout
+    assert "companion run NOTEBOOK -p NAME=VALUE" in pristine.companion("list", "--runs").stdout
+    assert json.loads(pristine.companion("list", "--runs", "--json").stdout) == []
 
 
 def test_a_run_with_a_damaged_figure_is_not_listed(listed, tmp_path):

@@ -23,7 +23,7 @@ def waiting(clone, lock, *command):
         process = subprocess.Popen(
             [sys.executable, "-u", "-m", "companion", *command],
             cwd=clone.root,
-            env=clone.with_forked_kernels(),
+            env=clone.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -152,7 +152,7 @@ def test_a_task_whose_source_is_edited_during_its_computation_is_discarded(split
     """Its file would be stored under the key of the other source."""
     edits = "with open(__file__, 'a') as source:\n        source.write('EDITED = 1\\n')"
     split_clone.replace("clone/toy/tasks.py", '"""Return the squared errors at one length."""', edits)
-    finished = split_clone.companion("task", "toy", "length-10")
+    finished = split_clone.companion("run", "toy", "--task", "length-10")
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
     assert list(split_clone.project.generated.rglob("*.npz")) == []

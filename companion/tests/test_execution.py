@@ -226,7 +226,7 @@ MEMORY = "Did the machine run out of memory?"
 )
 def test_a_dead_kernel_is_reported_with_its_cause(ran_clone, how, cause):
     """The exit code is 2; only SIGKILL suggests too little memory; published and built files stay the same."""
-    ran_clone.forks_kernels = False  # forked kernels: test_fork_server.py
+    ran_clone.in_processes = True  # forked kernels: test_fork_server.py
     ran_clone.rewrite_cell("# setup", f"# setup\nimport os\n\n{how}\n")
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
@@ -245,7 +245,7 @@ os._exit(1)
 
 
 def test_the_last_words_of_a_dead_kernel_are_shown(ran_clone):
-    ran_clone.forks_kernels = False
+    ran_clone.in_processes = True
     ran_clone.rewrite_cell("# setup", f"# setup\n{LAST_WORDS}")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 2

@@ -60,7 +60,7 @@ def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
 
 
 def test_a_build_of_one_notebook_starts_no_fork_server(clone):
-    clone.forks_kernels = False
+    clone.in_processes = True
     clone.rewrite_cell("# means", REPORTING)
     clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["wave"]\n')
     assert clone.companion("build", "--target", "figures").returncode == 0

@@ -47,15 +47,13 @@ jupyter_book.build_site(project, "laptop")
 def site(pristine, tmp_path_factory):
     """A clone built by a user and on a host with unusual names.
 
-    Its notebook warns and has a technical figure, whose notebook and name were others in an earlier version.
+    Its notebook warns and has a technical figure.
     """
     clone = pristine.copy_to(tmp_path_factory.mktemp("analytical-engine") / "clone")
     notebook = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))
     (cell,) = [cell for cell in notebook["cells"] if "publish(toy_error" in "".join(cell["source"])]
     cell["metadata"]["tags"] = ["technical"]
     clone.write("book/toy.ipynb", json.dumps(notebook))
-    settings = (clone.root / "pyproject.toml").read_text(encoding="utf-8")
-    clone.write("pyproject.toml", f'{settings}\n[tool.companion.moved]\n"walk/old_error" = "toy/toy_error"\n')
     clone.write("sitecustomize.py", SITECUSTOMIZE)
     clone.replace("clone/toy/figures/toy_error.py", "    return {\n        length: np.random", WARNING)
     home = clone.root.parent / "augusta"
@@ -101,17 +99,6 @@ def test_a_technical_figure_is_folded_below_its_headline(site):
     assert fold.select(".companion-details") != []
 
 
-def test_old_addresses_of_a_figure_lead_to_the_new_ones(site):
-    """The page of a notebook that is gone has a link, and a script that knows the anchors of the new page."""
-    folder = site.project.site("laptop")
-    page = BeautifulSoup((folder / "book/walk.html").read_text(encoding="utf-8"), "html.parser")
-    assert page.find("main").find("a")["href"] == "toy.html"
-    assert '"fig-toy-error": "toy.html"' in page.find("script").string
-    for suffix in (".svg", ".csv", ".json"):
-        old, new = (folder / f"figures/{name}{suffix}" for name in ("walk/old_error", "toy/toy_error"))
-        assert old.read_bytes() == new.read_bytes()
-
-
 def test_build_after_a_killed_build_is_complete(site):
     """It succeeds at once and repairs the truncated search index."""
     index = site.project.site("laptop") / "searchindex.js"
@@ -124,11 +111,3 @@ def test_build_after_a_killed_build_is_complete(site):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert index.read_text(encoding="utf-8").endswith("})")
     assert not site.project.build("laptop").site_begun.exists()
-
-
-def test_an_entry_for_a_figure_that_does_not_exist_stops_the_build(site):
-    site.replace("pyproject.toml", '= "toy/toy_error"', '= "toy/toy_eror"')
-    finished = site.companion("build")
-    assert finished.returncode == 2
-    assert "walk/old_error is now toy/toy_eror, which does not exist. Did you mean 'toy_error'?" in finished.stdout
-    site.replace("pyproject.toml", '= "toy/toy_eror"', '= "toy/toy_error"')

@@ -40,7 +40,7 @@ def test_a_page_stops_no_command(with_page):
     assert "has no parameter 'base'" in finished.stderr
     finished = with_page.companion("run", "page", "--isolated")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "page-" in with_page.companion("runs").stdout
+    assert "page-" in with_page.companion("list", "--runs").stdout
     assert [row.notebook for row in Listing.of(with_page.project, "laptop").rows] == ["toy"]
 
 

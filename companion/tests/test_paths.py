@@ -78,7 +78,7 @@ def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
     (folder,) = clone.project.runs.iterdir()
     assert f"s. {folder}/figures/toy\n" in output
     assert f"compared with the published figures: {folder}/index.html\n" in output
-    assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
+    assert f"  {folder}/index.html\n" in clone.companion("list", "--runs").stdout
 
 
 def test_folder_name_that_is_not_utf8_is_refused_with_a_message(tmp_path, pristine):

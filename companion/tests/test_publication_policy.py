@@ -157,18 +157,6 @@ def test_a_changed_figure_is_replaced(desk, change):
     assert desk.bytes(desk.published, "two") == untouched
 
 
-def test_a_record_of_an_earlier_schema_is_replaced(desk):
-    """It is replaced although no number and no word differs."""
-    path = desk.published / "one.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    del record["schema_version"]
-    record["claims"][0]["alternative"] = {"says": "it rises", "measured": 2.0}
-    path.write_text(atomic.dump_json(record), encoding="utf-8")
-    assert store.faults(desk.published, "one") == []
-    assert desk.publish() == ["one"]
-    assert desk.publish() == []
-
-
 # Changes of the same figure that another machine may cause.
 ELSEWHERE = {"exact": 9.5 * (1 + 4e-7), "pixels": "<svg>other fonts</svg>", "claims": [CLAIM | {"measured": 1.000001}]}
 

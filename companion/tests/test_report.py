@@ -187,5 +187,5 @@ def test_open_needs_a_custom_run(pristine):
     """Other results are shown by the site; no kernel starts."""
     finished = pristine.companion("run", "toy", "--open")
     assert finished.returncode == 2
-    assert "`companion serve --open`" in finished.stderr
+    assert "`companion site --open`" in finished.stderr
     assert not pristine.project.generated.exists()

@@ -1,4 +1,4 @@
-"""`companion serve`: the port, the browser, and incomplete sites. The tests stop the server."""
+"""`companion site --serve`: the port, the browser, and incomplete sites. The tests stop the server."""
 
 import functools
 import gzip
@@ -16,7 +16,7 @@ import urllib.request
 import pytest
 
 from companion.build import cache_keys
-from companion.cli import serve
+from companion.cli import site
 from companion.io.errors import UserError
 
 
@@ -42,7 +42,7 @@ def served_until_ctrl_c(clone, *arguments):
     """Start a server; yield the lines of its output with the address last, its port and its page; then press Ctrl-C."""
     # child processes of tests that run in the background would ignore Ctrl-C
     signals = {"preexec_fn": functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
-    command = [sys.executable, "-m", "companion", "serve", *arguments]
+    command = [sys.executable, "-m", "companion", "site", "--serve", *arguments]
     options = {"cwd": clone.root, "env": clone.environment, "stdout": subprocess.PIPE, "text": True, **signals}
     with subprocess.Popen(command, **options) as server:
         try:
@@ -70,9 +70,9 @@ def test_next_port_is_used_if_one_is_taken(served, taken):
 
 def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):
     """And a command that works."""
-    monkeypatch.setattr(serve, "PORTS_TRIED", 1)
+    monkeypatch.setattr(site, "PORTS_TRIED", 1)
     with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
-        serve.listening(served.project.site("laptop"), taken)
+        site.listening(served.project.site("laptop"), taken)
 
 
 def test_option_open_opens_the_browser(served, tmp_path):
@@ -93,7 +93,7 @@ def test_pages_are_compressed_for_browsers_that_read_this(served, wanted):
     """A second request on the same connection is answered; a page that the browser has is not sent again."""
     page = served.project.site("laptop") / "index.html"
     page.write_text("<title>Front</title>" * 100, encoding="utf-8")
-    with serve.listening(page.parent, 0) as server:
+    with site.listening(page.parent, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
         for _ in range(2):
@@ -116,7 +116,7 @@ def test_incomplete_site_is_not_served(served, lost):
         (served.project.site("laptop") / "index.html").unlink()
     else:
         cache_keys.forget(served.project.build("laptop"), cache_keys.Site.BUILT)
-    finished = served.companion("serve")
+    finished = served.companion("site", "--serve")
     assert finished.returncode == 2
     assert ("There is no site" if lost == "page" else "failed, and pages may be missing") in finished.stderr
     assert "`companion build --profile laptop`" in finished.stderr

@@ -12,8 +12,6 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     "settings", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, C_LOCALE], ids=["ascii", "latin", "c"]
 )
 def test_signs_that_a_terminal_lacks_have_substitutes(ran_clone, settings):
-    if settings is not C_LOCALE:  # which also governs how a kernel reads files
-        ran_clone.environment = ran_clone.with_forked_kernels()
     ran_clone.environment |= settings
     finished = ran_clone.companion("run", "toy", "--isolated")
     assert finished.returncode == 0, finished.stderr

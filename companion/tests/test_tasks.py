@@ -48,7 +48,7 @@ def test_a_build_computes_tasks_first_and_the_notebook_reads_them(built):
     assert set(cached(built)) == {"length-10", "length-100", "length-1000"}
     assert all(cached(built).values())
     assert all(f"✓ toy/{name}" in built.output for name in cached(built))
-    listed = built.companion("task", "toy").stdout
+    listed = built.companion("run", "toy", "--tasks").stdout
     assert listed.splitlines() == [*(f"✓ {name}" for name in cached(built)), "3 of 3 tasks are cached."]
 
 
@@ -120,7 +120,7 @@ def test_a_run_with_changed_parameters_does_not_read_results_of_the_profile(prec
 
 def test_one_task_is_computed_alone(split_clone):
     """Its file is complete, and the other tasks are not computed."""
-    computed = split_clone.companion("task", "toy", "length-100")
+    computed = split_clone.companion("run", "toy", "--task", "length-100")
     assert computed.returncode == 0, computed.stderr
     assert "✓ toy/length-100" in computed.stdout
     assert cached(split_clone) == {"length-10": False, "length-100": True, "length-1000": False}
@@ -136,7 +136,7 @@ def test_an_unknown_task_is_refused_with_a_suggestion(split_clone):
 
 def test_a_notebook_without_tasks(clone):
     """The list is empty, and the message for a named task says where tasks are defined."""
-    assert clone.companion("task", "toy").stdout == "0 of 0 tasks are cached.\n"
+    assert clone.companion("run", "toy", "--tasks").stdout == "0 of 0 tasks are cached.\n"
     with pytest.raises(UserError, match=r"'toy' has no tasks: there is no .*clone/toy/tasks\.py"):
         task_cache.compute(clone.project, RunSpec("toy"), "length-10")
 

@@ -107,7 +107,7 @@ def versioned(ran_clone, tmp_path):
     ran_clone.settings = tmp_path / "gitconfig"
     ran_clone.settings.write_text("", encoding="utf-8")
     settings = {"GIT_CONFIG_GLOBAL": str(ran_clone.settings), "GIT_CONFIG_SYSTEM": os.devnull}
-    ran_clone.environment = ran_clone.with_forked_kernels() | settings
+    ran_clone.environment = ran_clone.environment | settings
     ran_clone.commit = repository(ran_clone.root, ran_clone.environment, ".")
     return ran_clone
 

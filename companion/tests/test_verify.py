@@ -234,21 +234,6 @@ def test_a_changed_record_is_detected(figures, differences, change, seen):
     assert f"walks/spread: {seen}" in differences()
 
 
-def test_a_record_of_an_earlier_schema_is_verified(figures, differences):
-    """Its numbers and words are compared like those of a present record."""
-
-    def convert(record):
-        del record["schema_version"]
-        for claim in record["claims"]:
-            claim["alternative"] = {"says": claim["alternative"]["theory"], **claim["alternative"]}
-            del claim["alternative"]["theory"], claim["reason"], claim["comparisons"]
-
-    edit(figures / "walks" / RECORD, convert)
-    assert differences() == {}
-    edit(figures / "walks" / RECORD, lambda record: record["claims"][0].update(statement="The distance is n."))
-    assert list(differences()) == ["walks/spread: claims: walks-spread"]
-
-
 def test_an_invalid_table_is_detected(figures, differences):
     (figures / "walks" / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8")
     update_checksums(figures / "walks", "spread")

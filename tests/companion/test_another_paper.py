@@ -98,13 +98,6 @@ def elsewhere(companion_wheel, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def with_the_book(companion_wheel, tmp_path_factory) -> Path:
-    """Return the Python of an environment with both wheels, without this checkout."""
-    book = wheel(ROOT, tmp_path_factory.mktemp("wheel"))
-    return environment(tmp_path_factory.mktemp("with_the_book"), book, companion_wheel)
-
-
-@pytest.fixture(scope="module")
 def built(elsewhere, tmp_path_factory) -> Paper:
     """Return the book, built from scratch; tests do not change it."""
     root = tmp_path_factory.mktemp("book") / "random walks"  # with a space, as users have
@@ -196,19 +189,21 @@ def test_failed_claim_prevents_publication(paper):
 
 
 def test_task_stays_cached_after_edits_that_cannot_change_it(paper):
-    assert paper.companion("task", "walks", "steps-10").returncode == 0
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert paper.companion("run", "walks", "--task", "steps-10").returncode == 0
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
     paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
     paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
     paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
     paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
     paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
-    assert "0 of 3 tasks are cached" in paper.companion("task", "walks").stdout
+    assert "0 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "results of tasks are never deleted"
+    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout, (
+        "results of tasks are never deleted"
+    )
 
 
 def test_missing_science_package_is_named(paper):
@@ -224,19 +219,3 @@ def test_published_figures_are_verified(paper):
     finished = paper.companion("verify")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "All 2 figures are reproduced." in finished.stdout
-
-
-def test_the_wheels_verify_figures_without_a_clone(with_the_book, tmp_path):
-    """They verify downloaded figures of a short chapter of the book; the clone is not on the path."""
-    downloaded = tmp_path / "downloaded/needle_in_a_long_prompt"
-    shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", downloaded)
-    finished = Paper(tmp_path, with_the_book).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert f"All {len(list(downloaded.glob('*.json')))} figures are reproduced." in finished.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
-
-
-def test_without_a_clone_the_folder_of_figures_is_required(with_the_book, tmp_path):
-    finished = Paper(tmp_path, with_the_book).companion("verify")
-    assert finished.returncode == 2
-    assert "--figures FOLDER" in finished.stderr

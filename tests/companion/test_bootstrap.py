@@ -1,16 +1,12 @@
 """The first cell of every notebook, run in folders as readers have them."""
 
-import importlib
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 
-from companion.authoring import bootstrap
 from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.paths import Project
@@ -91,11 +87,18 @@ def test_while_the_address_is_unset_nothing_is_installed(pip):
     finished = first_cell(folder, then="print('below')", cell=UNSET)
     assert (finished.returncode, finished.stdout) == (1, "")
     assert finished.stderr == (
-        "This book is not installed here, and it has no public address yet to install it from. "
-        "Open the notebook in a clone of the book, in the folder `book`, or run "
+        "This book is not installed here: open the notebook in a folder of a clone of the book, or run "
         "`pip install -e ./companion -e .` in a clone.\n"
     )
     assert not (folder / "arguments").exists()
+
+
+@pytest.mark.parametrize("missing", PACKAGES)
+def test_a_missing_package_stops_the_notebook(tmp_path, missing):
+    """Two of the three are installed."""
+    for name in PACKAGES.keys() - {missing}:
+        (tmp_path / name).symlink_to(ROOT / PACKAGES[name])
+    assert first_cell(tmp_path, cell=UNSET).stderr.startswith("This book is not installed here")
 
 
 def test_a_folder_without_a_package_is_not_taken_for_the_book(pip):
@@ -108,31 +111,18 @@ def test_a_folder_without_a_package_is_not_taken_for_the_book(pip):
 def test_packages_that_pip_installed_are_imported_at_once(pip):
     """In the same kernel."""
     folder = pip(f"[Path(name).symlink_to(Path({str(ROOT)!r}) / at) for name, at in {PACKAGES}.items()]")
-    finished = first_cell(folder, then="import chapters; print(missing, chapters.__name__)")
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "True chapters\n", "")
-
-
-@pytest.mark.parametrize("name", ["lib/__init__.py", "chapters/__init__.py", "lib.py", "chapters.py"])
-def test_file_that_hides_a_package_is_named(tmp_path, name):
-    """A module or package next to the notebook with the name of one of the book's packages."""
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).touch()
-    finished = first_cell(tmp_path, ROOT)
-    assert finished.returncode == 1
-    hidden = name.split("/")[0].removesuffix(".py")
-    assert f"Next to this notebook, `{hidden}` hides an installed package of its book. Rename it." in finished.stderr
+    finished = first_cell(folder, then="import chapters; print(chapters.__name__)")
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "chapters\n", "")
 
 
 PLACES = "import chapters, companion, lib; print(*(module.__file__ for module in (chapters, companion, lib)))"
 
 
 def small_clone(root):
-    """Make a folder like a clone of this book, with empty packages except the one that the cell imports."""
-    for name in ("chapters", "lib"):
-        (root / name).mkdir(parents=True)
-        (root / name / "__init__.py").touch()
-    own = PACKAGES["companion"]
-    shutil.copytree(ROOT / own, root / own, ignore=shutil.ignore_patterns("__pycache__"))
+    """Make a folder like a clone of this book, with empty packages."""
+    for folder in PACKAGES.values():
+        (root / folder).mkdir(parents=True)
+        (root / folder / "__init__.py").touch()
     for name in ("_config.yml", "pyproject.toml"):
         (root / name).touch()
     (root / "book").mkdir()
@@ -144,13 +134,15 @@ def places(root):
 
 
 @EITHER
+@pytest.mark.parametrize("folder", ["book", ".", "notes/drafts"])
 @pytest.mark.parametrize("installed", [False, True], ids=["only here", "also elsewhere"])
-def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed):
-    """Even if another copy is installed; there is no pip. A second run of the cell adds no path."""
+def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed, folder):
+    """In any of its folders, even if another copy is installed; there is no pip. A second run adds no path."""
     root = small_clone(tmp_path / "clone")
+    (root / folder).mkdir(parents=True, exist_ok=True)
     copies = [small_clone(tmp_path / "other")] if installed else []
     then = f"before = len(sys.path)\n{cell}\nassert len(sys.path) == before\n{PLACES}"
-    finished = first_cell(root / "book", *copies, then=then, cell=cell)
+    finished = first_cell(root / folder, *copies, then=then, cell=cell)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
 
 
@@ -164,14 +156,6 @@ def test_in_a_clone_no_file_next_to_the_notebook_hides_its_packages(tmp_path, ce
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
 
 
-@EITHER
-def test_at_the_root_of_a_clone_nothing_changes(tmp_path, cell):
-    """Kernels of the tool and of papermill start there, even if the folder of the clone is called `book`."""
-    root, other = small_clone(tmp_path / "book"), small_clone(tmp_path / "other")
-    then = f"assert {str(tmp_path)!r} not in sys.path\n{PLACES}"
-    assert first_cell(root, root, other, then=then, cell=cell).stdout == places(root)
-
-
 @pytest.mark.parametrize(
     "missing", ["_config.yml", "pyproject.toml", *(f"{folder}/__init__.py" for folder in PACKAGES.values())]
 )
@@ -183,103 +167,6 @@ def test_a_folder_without_all_parts_is_not_a_clone(tmp_path, missing):
     assert first_cell(root / "book", cell=UNSET).stderr.startswith("This book is not installed here")
 
 
-def test_only_the_folder_of_notebooks_uses_the_packages_of_its_clone(tmp_path):
-    root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
-    (root / "notes").mkdir()
-    assert first_cell(root / "notes", other, then=PLACES, cell=UNSET).stdout == places(other)
-
-
-@EITHER
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
-    """It would run the notebook of one copy with the code of another."""
-    root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
-    finished = first_cell(root / "book", other, cell=f"import {name}\n{cell}", then="print('below')")
-    assert finished.returncode == 1
-    assert finished.stdout == ""
-    assert f"This kernel has loaded the package `{name}` in {other / PACKAGES[name]}, " in finished.stderr
-    assert f"but this notebook needs the one in {root / PACKAGES[name]}. Restart the kernel" in finished.stderr
-
-
-@pytest.mark.parametrize("name", ["companion/__init__.py", "companion.py"])
-def test_another_package_called_companion_is_named(tmp_path, name):
-    """Without the traceback of an import."""
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).touch()
-    finished = first_cell(tmp_path, ROOT)
-    assert finished.returncode == 1
-    assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.authoring")
-    assert "next to the notebook? Rename it" in finished.stderr
-
-
-def test_missing_package_of_a_book_is_named(tmp_path):
-    """`chapters` and `companion` are installed, `lib` is not."""
-    for name in ("chapters", "companion"):
-        (tmp_path / name).symlink_to(ROOT / PACKAGES[name])
-    assert "The package `lib` is not installed" in first_cell(tmp_path).stderr
-
-
 def test_a_notebook_shows_a_user_error_without_traceback():
     """IPython calls a method of the exception."""
     assert UserError("Restart the kernel.")._render_traceback_() == ["Restart the kernel."]
-
-
-@pytest.fixture
-def kernel(tmp_path, monkeypatch):
-    """Import a book of one module, `shelf.page`, which needs numpy; return the path of the module."""
-    (tmp_path / "shelf").mkdir()
-    (tmp_path / "shelf/__init__.py").touch()
-    page = tmp_path / "shelf/page.py"
-    page.write_text("words = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(bootstrap, "_files", {})
-    monkeypatch.setattr(bootstrap, "_versions", {})
-    monkeypatch.setattr(bootstrap.metadata, "requires", lambda _: ['numpy>=2; extra == "notebook"', "not-installed"])
-    importlib.invalidate_caches()
-    importlib.import_module("shelf.page")
-    return page
-
-
-def look_around(**options):
-    bootstrap.look_around({"shelf": "shelf"}, "a-book", **options)
-
-
-def test_an_unchanged_kernel_is_accepted(kernel):
-    look_around()
-    look_around(just_installed=True)
-
-
-def test_replaced_file_that_the_kernel_has_loaded_is_named(kernel):
-    """Until the old file is restored; other files may change."""
-    unused = kernel.with_name("unused.py")
-    unused.write_text("words = 1\n")
-    look_around()
-    unused.write_text("words = 2\n")
-    look_around()
-    kernel.write_text("words = 2\n")
-    for _ in range(2):
-        with pytest.raises(UserError, match=r"replaced afterwards: shelf\.page\. Restart the kernel"):
-            look_around()
-    kernel.write_text("words = 1\n")
-    look_around()
-
-
-def test_replaced_version_that_the_kernel_has_loaded_is_named(kernel, monkeypatch):
-    """Whether the first cell or the user installed the new one."""
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="1.0"))
-    monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
-    monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
-    for just_installed in (True, False):
-        with pytest.raises(UserError, match=r"replaced afterwards: numpy 1\.0 \(now 2\.0\)\. Restart the kernel"):
-            look_around(just_installed=just_installed)
-
-
-def test_versions_are_those_of_the_metadata(kernel, monkeypatch):
-    """`__version__` may differ from the installed version."""
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="checkout"))
-    monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
-    monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
-    look_around()
-    monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "3.0"}.__getitem__)
-    with pytest.raises(UserError, match=r"numpy 2\.0 \(now 3\.0\)"):
-        look_around()

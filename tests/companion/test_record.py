@@ -47,24 +47,6 @@ RUN = RunRecord(
 )
 RECORD = FigureRecord.of_run(RUN, caption="It falls.", alt="A line.", picture="12ab", files={".csv": "34cd"})
 
-# A record in the format that preceded version numbers.
-EARLIER = """{
- "figure": "falling", "notebook": "toy", "profile": "laptop",
- "parameters": {"seed": 0, "lengths": [1, 2]}, "seed": 0,
- "columns": {
-  "x": {"meaning": "abscissa", "unit": "1", "std_error": null, "absolute": 0.0, "moves_with": null, "kind": "number"}
- },
- "claims": [
-  {
-   "id": "toy-rate", "statement": "It falls.", "source": "derived here", "measured": 1.0, "expected": 1.02,
-   "tolerance": 0.1, "alternative": {"says": "it rises", "measured": 2.0}, "relation": "=", "std_error": 0.02,
-   "box": "rate", "holds": true, "catches_alternative": true
-  }
- ],
- "steps": ["publish(falling, x)"], "functions": ["papers.toy.falling.numbers"], "sources": ["papers/toy/falling.py"],
- "caption": "It falls.", "alt": "A line.", "picture": "12ab", "files": {".csv": "34cd"}
-}"""
-
 
 def edited(**changes):
     """Return the JSON of the record with `changes` of its claim."""
@@ -77,7 +59,6 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     store.write_record(tmp_path, RECORD)
     assert store.read_record(tmp_path, "falling") == RECORD
     assert json.loads((tmp_path / "falling.json").read_text(encoding="utf-8"))["schema_version"] == 1
-    assert store.has_current_form(tmp_path, "falling")
 
 
 def test_a_record_of_a_run_has_no_caption_and_no_files(tmp_path):
@@ -85,15 +66,6 @@ def test_a_record_of_a_run_has_no_caption_and_no_files(tmp_path):
     assert store.read_run_record(tmp_path, "falling") == RUN
     with pytest.raises(UserError, match="is not the record of a figure"):
         store.read_record(tmp_path, "falling")
-
-
-def test_a_record_of_the_earlier_format_is_converted(tmp_path):
-    """Fields that the earlier format lacks become null; nothing else changes."""
-    (tmp_path / "falling.json").write_text(EARLIER, encoding="utf-8")
-    assert store.read_record(tmp_path, "falling") == RECORD
-    assert not store.has_current_form(tmp_path, "falling")
-    (claim,) = store.read_record(tmp_path, "falling").claims
-    assert (claim.reason, claim.comparisons, claim.successes, claim.trials) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(

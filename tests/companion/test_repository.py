@@ -185,7 +185,7 @@ def test_a_notebook_without_bootstrap_cell_is_named(clone):
 def test_bootstrap_installs_this_book(public):
     """It installs the distribution, with the extras of its notebooks, unless the chapters can be imported."""
     source = "".join(repository.bootstrap_cell(public.project)["source"])
-    assert 'find_spec("clone")' in source
+    assert 'packages = {"clone": "clone"}' in source
     assert f'"clone @ git+{url(OLD)}"' in source
     public.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
     assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])

@@ -313,16 +313,6 @@ def test_packages_import_only_their_requirements(package):
     assert {name for name in imported if INSTALLED_WITH.get(name, name) not in modules} == set()
 
 
-def test_wheel_contains_its_book(wheel):
-    """Everything that `companion verify` needs without a clone, and no generated file."""
-    project = Project(ROOT)
-    files = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
-    needed = files | {f"book/{name}.ipynb" for name in project.notebooks()}
-    contained = {path.removeprefix("chapters/project/") for path in wheel if path.startswith("chapters/project/")}
-    assert needed <= contained
-    assert {path for path in contained if not (ROOT / path).is_file()} == set()
-
-
 def test_lib_is_tracked():
     """GitHub's template of a Python .gitignore ignores `lib/`."""
     ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
@@ -452,15 +442,22 @@ def test_new_refuses_names_in_use(clone, monkeypatch, name):
 
 OPTIONS = {
     "build": ["--profile", "--cores", "--target", "--tasks", "--dry-run"],
-    "site": ["--profile", "--published"],
-    "pdf": ["--profile"],
-    "serve": ["--profile", "--port", "--open"],
-    "list": ["--profile", "--json"],
-    "run": ["NOTEBOOK", "--parameter", "-p", "--profile", "--figure", "--isolated", "--open", "--parameters"],
+    "site": ["--profile", "--published", "--serve", "--port", "--open", "--pdf"],
+    "list": ["--profile", "--json", "--runs"],
+    "run": [
+        "NOTEBOOK",
+        "--parameter",
+        "-p",
+        "--profile",
+        "--figure",
+        "--isolated",
+        "--open",
+        "--parameters",
+        "--tasks",
+        "--task",
+    ],
     "redraw": ["FIGURE", "--profile"],
-    "task": ["NOTEBOOK", "TASK", "--profile"],
     "sweep": ["NOTEBOOK", "--parameter", "-p", "--profile", "--cores"],
-    "runs": ["--json"],
     "compare": ["OLD", "NEW"],
     "verify": ["NOTEBOOK", "--figures", "--cores"],
     "new": ["NAME", "--book"],
@@ -624,7 +621,7 @@ SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import ma
 @pytest.mark.parametrize(
     ("typed", "completions"),
     [
-        ("companion ser", {"serve"}),
+        ("companion ver", {"verify"}),
         ("companion run t", {"toy"}),
         ("companion run x", set()),
         ("companion list --profile ", {"laptop", "smoke", "full"}),
@@ -661,13 +658,12 @@ def test_root_of_a_clone_is_found_from_a_subfolder(clone, monkeypatch):
     assert Project.here().root == clone.root
 
 
-@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
-def test_profiles_of_clusters_have_only_valid_options(name):
-    """Options of Snakemake or of the plugin; the profiles resume and resubmit failed jobs."""
-    profile = YAML(typ="safe", pure=True).load((ROOT / f"profiles/{name}/config.yaml").read_text(encoding="utf-8"))
-    assert profile["executor"] == name
+def test_the_profile_of_a_cluster_has_only_valid_options():
+    """Options of Snakemake or of the plugin; the profile resumes and resubmits failed jobs."""
+    profile = YAML(typ="safe", pure=True).load((ROOT / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+    assert profile["executor"] == "slurm"
     assert profile["retries"] >= 1
     assert profile["rerun-incomplete"] is True
     finished = subprocess.run([sys.executable, "-m", "snakemake", "--help"], check=True, capture_output=True, text=True)
     options = set(re.findall(r"--([a-z-]+)", finished.stdout))
-    assert {key for key in profile if key not in options and not key.startswith(f"{name}-")} == set()
+    assert {key for key in profile if key not in options and not key.startswith("slurm-")} == set()

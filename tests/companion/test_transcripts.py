@@ -32,7 +32,7 @@ COMMANDS = [
     ("run toi", 2, [r"^Error: There is no notebook 'toi'\. Did you mean 'toy'\?"]),
     ("run toy -p typo=1", 2, [r"^Error: .*no parameter 'typo'\. Known: lengths, repeats, seed\."]),
     ("run toy -p seed 1", 2, [r"-p seed=1"]),
-    ("runs", 0, [r"^There are no custom runs yet\."]),
+    ("list --runs", 0, [r"^There are no custom runs yet\."]),
     ("run toy", 0, [r"^▸ toy \(laptop\)$", r"^✓ toy: 1 figure, 1 claim holds, \d+ s\. .*figures/toy$"]),
     (
         "run toy -p seed=1",
@@ -42,7 +42,7 @@ COMMANDS = [
     ("run toy -p seed=1", 0, [r"^✓ toy: 1 figure, 1 claim holds", r"^  compared with the published figures: "]),
     ("run toy --figure toy_error", 0, [r"^▸ toy/toy_error \(laptop\)$", r"^✓ toy: 1 figure,"]),
     (
-        "runs",
+        "list --runs",
         0,
         [r"^toy-\w{8}  1/1 claims hold  ", r"^  seed: 0 → 1$", r"^toy-toy_error-\w{8}  ", r"^  published parameters$"],
     ),
@@ -154,7 +154,7 @@ def test_site_of_a_fresh_clone_is_built_and_served(origin, tmp_path):
     clone = clone_of(origin, tmp_path / "clone")
     code, output = run_on_terminal(clone, "site", "--published")
     assert (code, "the site: " in output) == (0, True), output
-    code, output = run_on_terminal(clone, "serve", "--port", "0", interrupt_at="press Ctrl-C to stop.")
+    code, output = run_on_terminal(clone, "site", "--serve", "--port", "0", interrupt_at="press Ctrl-C to stop.")
     assert (code, "http://127.0.0.1:" in output, "Stopped." in output) == (0, True, True), output
     assert re.search(r"the site\W+published", CONTROL.sub("", run_on_terminal(clone, "list")[1]))
     assert git_status(clone) == ""

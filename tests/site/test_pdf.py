@@ -24,8 +24,8 @@ TALLEST = (297 - 42) / 25.4 * 96
 
 @pytest.fixture(scope="module")
 def pdf(project: Project, profile: str, site: Path) -> Path:
-    """The PDF file, printed by `companion pdf`."""
-    command = [sys.executable, "-m", "companion", "pdf", "--profile", profile]
+    """The PDF file, printed by `companion site --pdf`."""
+    command = [sys.executable, "-m", "companion", "site", "--pdf", "--profile", profile]
     finished = subprocess.run(command, cwd=project.root, check=True, capture_output=True, text=True)
     target = printing.pdf_of(project, profile)
     assert str(target) in finished.stdout
@@ -140,7 +140,7 @@ def test_printing_without_a_site_is_refused(project: Project, tmp_path: Path):
     """The message names the command that builds it."""
     for name in ("_config.yml", "pyproject.toml"):
         (tmp_path / name).write_bytes((project.root / name).read_bytes())
-    command = [sys.executable, "-m", "companion", "pdf"]
+    command = [sys.executable, "-m", "companion", "site", "--pdf"]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 2
     assert "companion build --profile laptop" in finished.stderr

@@ -13,7 +13,6 @@ from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.repository import public_address
-from companion.site.sphinx.downloads import FIGURES
 
 SITE_NAME = "Softmax attention, computed"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -255,18 +254,11 @@ def test_the_site_is_small(site: Path, project: Project):
 
     A sixth of this is the markup of formulas, which are typeset when the site is built.
     """
-    files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pdf"]  # added by `companion pdf`
+    files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pdf"]  # that `site --pdf` adds
     assert sum(path.stat().st_size for path in files) <= 32 * MEGABYTE
     assert [path for path in files if path.suffix in (".map", ".ttf")] == []
-    gone = {old.partition("/")[0] for old in project.settings.moved} - set(project.notebooks())
-    moved = (  # copies of figures at their old addresses, and the short pages of notebooks that no longer exist
-        *(f"{site / FIGURES / old}." for old in project.settings.moved),
-        *(f"{site / project.book.name / name}.html" for name in gone),
-    )
     by_digest = defaultdict(list)
     for path in files:
-        if str(path).startswith(moved):
-            continue
         if path.stat().st_size > 1000:
             by_digest[digest(path.read_bytes())].append(path.relative_to(site).as_posix())
     assert [paths for paths in by_digest.values() if len(paths) > 1] == []
@@ -314,7 +306,6 @@ def test_every_page_has_a_description(site: Path, redirections: dict[str, Path],
         assert "\\" not in description[1], path.name
         assert f'property="og:site_name" content="{SITE_NAME}"' in head, path.name
         assert ("og:url" in head) == (public_address(project) is not None)
-    assert (site / "sitemap.xml").is_file() == (public_address(project) is not None)
 
 
 def test_pages_work_from_files(browser: Browser, site: Path, project: Project):

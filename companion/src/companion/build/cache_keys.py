@@ -151,7 +151,6 @@ def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
         "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(project.settings.live),
         "terms": dict(project.settings.terms),
-        "moved": dict(project.settings.moved),
         "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),
     }

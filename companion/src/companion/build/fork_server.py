@@ -176,6 +176,8 @@ def become(connection: socket.socket, request: Mapping[str, Any], handles: list[
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [folder for folder in searched if folder and folder not in sys.path]
     sys.argv = ["ipykernel_launcher", *request["arguments"]]
     importlib.import_module("ipykernel.kernelapp").launch_new_instance()
 

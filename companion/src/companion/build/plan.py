@@ -36,7 +36,6 @@ WORDS = NAMED | {
     "picture": "its `draw`, its caption or the style",
     "live": "which interactive figures are shown below others",
     "terms": "where terms are defined",
-    "moved": "which figures had another address",
     "api": "which packages the reference documents",
 }
 

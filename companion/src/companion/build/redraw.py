@@ -77,7 +77,7 @@ def _with_present_names(run: RunRecord, project: Project, module: str, library: 
 
 def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:
     """Return whether published files are intact and their record equals `drawn`, except for the checksums."""
-    if store.faults(published, figure) or not store.has_current_form(published, figure):
+    if store.faults(published, figure):
         return False
     record = store.read_record(published, figure)
     return record == drawn.model_copy(update={"files": record.files})

@@ -119,7 +119,7 @@ rule task:
     resources:
         **resources_of_a_job(megabytes=2000),
     shell:
-        "{command:q} task {wildcards.notebook} {wildcards.task:q} --profile {profile:q}"
+        "{command:q} run {wildcards.notebook} --task {wildcards.task:q} --profile {profile:q}"
 
 
 rule book:

@@ -15,7 +15,7 @@ from companion.project.paths import Project
 def compare(
     old: Annotated[
         str,
-        typer.Argument(metavar="OLD", help="A custom run by its name in `companion runs`, or a folder of figures."),
+        typer.Argument(metavar="OLD", help="A custom run, by its name in `companion list --runs`, or a folder."),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The run or folder to compare it with.")],
 ) -> None:

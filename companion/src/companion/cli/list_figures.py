@@ -1,4 +1,4 @@
-"""`companion list`: show the state of every figure."""
+"""`companion list`: show the state of every figure, or the custom runs."""
 
 from typing import Annotated
 
@@ -11,6 +11,8 @@ from companion.cli.terminal import (
     app,
     console,
     counted,
+    escaped,
+    formatted,
     report_errors,
     report_unlisted,
     show_table,
@@ -25,8 +27,11 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 def list_figures(
     profile: Profile = DEFAULT_PROFILE,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="List custom runs: their changed parameters, claims and pages.")
+    ] = False,
 ) -> None:
-    """List all figures with their state, run time and claims.
+    """List all figures with their state, run time and claims, or all custom runs.
 
     The state of a figure is one of these:
 
@@ -36,7 +41,8 @@ def list_figures(
     - **published**: never computed here and shown as it is in `figures/`, as in a fresh clone; later changes of
       library functions are not detected.
 
-    The site is **fresh**, **published** (built by `companion site --published`), **stale** or **not built**.
+    The site is **fresh**, **published** (built by `companion site --published`), **stale** or **not built**. A custom
+    run is a run with `-p`, `--figure` or `--isolated`.
 
     Example:
 
@@ -46,6 +52,9 @@ def list_figures(
 
     project = Project.here()
     project.require_profile(profile)
+    if runs:
+        _list_runs(project, as_json)
+        return
     report_unlisted(project)
     listing = Listing.of(project, profile)
     if as_json:
@@ -66,6 +75,30 @@ def list_figures(
         names = f"{counted(len(listing.other_line_ends), 'published figure')}, such as {listing.other_line_ends[0]}"
         correction = store.restore_line_ends(project.published.name)
         console.print(f"{names}: {store.OTHER_LINE_ENDS}. {correction}", markup=False, soft_wrap=True)
+
+
+def _list_runs(project: Project, as_json: bool) -> None:
+    from companion.runs.custom_runs import all_runs
+
+    summaries = [run.summary() for run in all_runs(project)]
+    if as_json:
+        print(atomic.dump_json(summaries), end="")
+        return
+    if not summaries:
+        console.print("There are no custom runs yet. Start one: companion run NOTEBOOK -p NAME=VALUE")
+    for summary in summaries:
+        colour = "green" if summary["hold"] == summary["claims"] else "red"
+        console.print(
+            f"[bold]{summary['name']}[/]  [{colour}]{summary['hold']}/{summary['claims']} claims hold[/]  "
+            f"{summary['started'] or 'time unknown'}",
+            soft_wrap=True,
+        )
+        changes = ", ".join(
+            f"{name}: {formatted(published)} → {formatted(value)}"
+            for name, (published, value) in summary["changed"].items()
+        )
+        console.print(f"  {escaped(changes) or 'published parameters'}", soft_wrap=True)
+        console.print(f"  {escaped(summary['page'])}", soft_wrap=True)
 
 
 def _coloured(state: str) -> str:

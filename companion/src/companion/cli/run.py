@@ -1,5 +1,6 @@
 """`companion run`: run one notebook."""
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ from companion.cli.terminal import (
     report_errors,
 )
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
+from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
@@ -59,6 +61,11 @@ def run(
     list_parameters: Annotated[
         bool, typer.Option("--parameters", help="Run nothing; list the notebook's parameters and its run time.")
     ] = False,
+    list_tasks: Annotated[bool, typer.Option("--tasks", help="Run nothing; list the notebook's tasks.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="Compute only this task and cache its result."),
+    ] = None,
 ) -> None:
     """Run one notebook, with changed parameters if you like.
 
@@ -66,6 +73,10 @@ def run(
     profile also replaces published figures that changed. With one of these options the run is a *custom run*: its
     results go to a separate folder in `_build/runs/`, even if a claim does not hold, and its page `index.html` compares
     them with the published ones.
+
+    A *task* is a part of a heavy computation, for example one seed, whose cached result the notebook reads.
+    `companion build --tasks` computes all tasks, each in its own process; so does Snakemake on a cluster with
+    `--config tasks=1`.
 
     Example:
 
@@ -80,12 +91,15 @@ def run(
         project.require_profile(profile)
         _print_parameters(project, Notebook.named(project, notebook))
         return
+    if list_tasks or task:
+        _tasks(project, RunSpec(notebook, profile), task)
+        return
     overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     spec = RunSpec(notebook, profile, overrides, figure, isolated)
     if show and not spec.is_custom:
         raise UserError(
             "`--open` shows the page of a custom run. Add `-p`, `--figure` or `--isolated`, or open the site with "
-            "`companion serve --open`."
+            "`companion site --open`."
         )
     result = _run(project, spec, show)
     claims = f"{counted(len(result.claims), 'claim')} {'holds' if len(result.claims) == 1 else 'hold'}"
@@ -120,6 +134,23 @@ def _run(project: Project, spec: RunSpec, show: bool) -> "RunResult":
         open_page(result.build.page)
     require_claims(spec.notebook, result.claims, result.build.page)
     return result
+
+
+def _tasks(project: Project, spec: RunSpec, task: str | None) -> None:
+    """Compute a task of a notebook, or list all of them."""
+    from companion.build import task_cache
+
+    if task is None:
+        files = task_cache.files(project, spec)
+        for name, file in files.items():
+            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", name)
+        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} tasks are cached.")
+        return
+    console.print(f"{STARTED} {spec.notebook}/{task} ({spec.profile})")
+    start = time.monotonic()
+    with atomic.announced(project.build(spec.profile).running / f"{spec.notebook}-{task}"):
+        task_cache.compute(project, spec, task)
+    console.print(f"[green]{DONE}[/] {spec.notebook}/{task}: {time.monotonic() - start:.0f} s")
 
 
 def _print_parameters(project: Project, notebook: Notebook) -> None:

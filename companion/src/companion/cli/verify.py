@@ -40,7 +40,7 @@ def verify(
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", metavar="FOLDER", help="Folder of the published figures, if there is no clone."),
+        typer.Option("--figures", metavar="FOLDER", help="Folder of the figures (default: figures/)."),
     ] = None,
     cores: Annotated[int, typer.Option(min=1, help="Number of notebooks that run at the same time.")] = 2,
 ) -> None:
@@ -48,8 +48,7 @@ def verify(
 
     The book is copied to `_build/verify/` and run there; no earlier result is used, and nothing is published. Numbers
     are compared with the tolerances of a rebuild; claims and pictures are compared too. The table shows the largest
-    deviation of each figure, in tolerances. Without a clone, the command verifies the figures in `--figures` against
-    the installed book.
+    deviation of each figure, in tolerances.
 
     Exit code: 0 if all figures are reproduced, 1 if not, 2 if a notebook could not be run.
 

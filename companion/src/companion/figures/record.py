@@ -5,7 +5,6 @@ tools. Measured numbers have six significant digits; infinite numbers and NaN ar
 `nan`. `companion.figures.store` reads and writes the files.
 """
 
-import json
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
@@ -284,14 +283,11 @@ Record = TypeVar("Record", bound=RunRecord)
 
 
 def parse(text: str, kind: type[Record]) -> Record:
-    """Return the record in a JSON text, of the current schema or of the form before version 1.
+    """Return the record in a JSON text.
 
     Raises:
-      ValueError: if the text is not a record.
+      ValueError: if the text is not a record of the current version.
     """
-    content: JsonValue = json.loads(text)
-    if isinstance(content, dict) and "schema_version" not in content:
-        text = json.dumps(_converted(content))
     return kind.model_validate_json(text)
 
 
@@ -299,11 +295,6 @@ def dump(record: RunRecord) -> dict[str, JsonValue]:
     """Return a record as the content of its JSON file."""
     content = _json(record)
     return content if record.withheld else {name: value for name, value in content.items() if name != OPTIONAL}
-
-
-def is_current(text: str) -> bool:
-    """Return whether a JSON text, which `parse` accepts, has the current version of the schema."""
-    return json.loads(text).get("schema_version") == SCHEMA_VERSION
 
 
 def json_schema() -> dict[str, JsonValue]:
@@ -316,19 +307,3 @@ def json_schema() -> dict[str, JsonValue]:
 
 def _json(part: BaseModel) -> Any:
     return part.model_dump(mode="json")
-
-
-def _converted(content: dict[str, Any]) -> dict[str, Any]:
-    """Convert a record from before version 1 to version 1.
-
-    Claims had no reason and no counts, and the key of an alternative's theory was `says`.
-    """
-    try:
-        claims = [{**claim, "alternative": _renamed(claim["alternative"])} for claim in content["claims"]]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"neither schema_version nor the claims of an earlier form: {error!r}") from error
-    return {"schema_version": SCHEMA_VERSION, **content, "claims": claims}
-
-
-def _renamed(alternative: dict[str, Any]) -> dict[str, Any]:
-    return {"theory" if name == "says" else name: value for name, value in alternative.items()}

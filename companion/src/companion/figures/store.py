@@ -60,11 +60,6 @@ def _require_readable(record: RunRecord) -> None:
             raise UserError(f"{record.notebook}/{record.figure}: {place} {fault}.")
 
 
-def has_current_form(folder: Path, figure: str) -> bool:
-    """Return whether the record of a figure, which `read_record` accepts, has the current version of the schema."""
-    return records.is_current((folder / f"{figure}{RECORD}").read_text(encoding="utf-8"))
-
-
 def _read(path: Path, kind: type[Record]) -> Record:
     try:
         return records.parse(path.read_text(encoding="utf-8"), kind)

@@ -47,10 +47,6 @@ class Settings(BaseModel):
         default_factory=dict,
         description="for a term, its definition, to which chapters link: the label of a theorem box, or `page#anchor`",
     )
-    moved: dict[str, str] = Field(
-        default_factory=dict,
-        description="for a `notebook/figure` of an earlier version, its present `notebook/figure`",
-    )
     api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
     costs: dict[str, str] = Field(

@@ -18,27 +18,19 @@ from companion.project.notebooks import BOOTSTRAP_TAG
 from companion.project.paths import MARK, SOURCES, Project, relative
 
 # Plain Python. An error is one sentence: `SystemExit` has no traceback in a notebook. The clone comes first because a
-# notebook belongs to the code of the clone that contains it; `look_around` then compares the loaded modules.
+# notebook belongs to the code of the clone that contains it.
 BOOTSTRAP = """\
-# bootstrap: find this book's packages, in the clone that holds this notebook or among the installed packages
-import importlib.util
-{import_subprocess}import sys
+# bootstrap: find this book's packages, in the clone around the working folder or among the installed packages
+{imports}from importlib.util import find_spec
 from pathlib import Path
 
-clone = Path.cwd().parent
 packages = {packages}
 parts = ["{mark}", "{file}", *(f"{{folder}}/__init__.py" for folder in packages.values())]
-if Path.cwd().name == "{book}" and all((clone / part).is_file() for part in parts) and sys.path[0] != str(clone):
-    sys.path[:0] = {folders}
-spec = importlib.util.find_spec("{chapters}")
-missing = spec is None or spec.origin is None
-if missing:
+clones = [folder for folder in [Path.cwd(), *Path.cwd().parents] if all((folder / part).is_file() for part in parts)]
+for clone in clones[:1]:
+    sys.path[:0] = [] if sys.path[0] == str(clone) else {folders}
+if not all((spec := find_spec(package)) and spec.origin for package in packages):
 {otherwise}
-try:
-    from companion.authoring.bootstrap import look_around
-except ImportError as error:
-    raise SystemExit(f"`companion` cannot be used: {{error}}. Is one next to the notebook? Rename it.") from error
-look_around(packages, "{name}", just_installed=missing)
 """
 INSTALL = """\
     wanted = {wanted}
@@ -46,14 +38,15 @@ INSTALL = """\
     installed = subprocess.run(pip, check=False, capture_output=True, text=True)
     if installed.returncode:
         raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{installed.stderr}")
-    importlib.invalidate_caches()"""
+    importlib.invalidate_caches()
+"""
 # While the URL is unset, the cell has no code that installs anything.
 REFUSE = """\
     raise SystemExit(
-        "This book is not installed here, and it has no public address yet to install it from. "
-        "Open the notebook in a clone of the book, in the folder `{book}`, or run "
+        "This book is not installed here: open the notebook in a folder of a clone of the book, or run "
         "`pip install {editable}` in a clone."
-    )"""
+    )
+"""
 # The extra of a book that installs the requirements of its notebooks, if the book has one.
 NOTEBOOK = "notebook"
 # The distribution of this package, and the folder of its project if a book's repository contains it.
@@ -118,20 +111,15 @@ def bootstrap_cell(project: Project) -> dict:
     otherwise = (
         INSTALL.replace("{wanted}", json.dumps(wanted))
         if url
-        else REFUSE.replace("{book}", project.book.name).replace(
-            "{editable}", f"-e ./{OWN_PROJECT} -e ." if own else "-e ."
-        )
+        else REFUSE.replace("{editable}", f"-e ./{OWN_PROJECT} -e ." if own else "-e .")
     )
     source = BOOTSTRAP.format(
-        import_subprocess="import subprocess\n" if url else "",
+        imports="import importlib\nimport subprocess\nimport sys\n" if url else "import sys\n",
         packages=json.dumps(places),
-        folders="[{}]".format(", ".join("str(clone)" if at == "." else f'str(clone / "{at}")' for at in folders)),
         mark=MARK,
         file=FILE,
-        book=project.book.name,
-        chapters=project.settings.chapters,
+        folders="[{}]".format(", ".join("str(clone)" if at == "." else f'str(clone / "{at}")' for at in folders)),
         otherwise=otherwise,
-        name=name,
     )
     return {
         "cell_type": "code",

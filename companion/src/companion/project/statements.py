@@ -1,10 +1,10 @@
 """The index of the statements of the papers that a book is about.
 
 A YAML file (the entry `statements` of `[tool.companion]`) lists the statements: where each was read, where the book
-states it, and which claims check it. Boxes and claims are assigned to rows automatically unless a row names them: a
-theorem box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is `[PAPER, Lemma 2.1]`, belong to the
-first row with this number, preferably of this kind. A box or claim that cites a listed paper and has no row is a fault,
-because the index then does not record where its wording was read.
+states it, and which claims check it. A row names its boxes by their labels. A claim whose source is
+`[PAPER, Lemma 2.1]` belongs to the first row with this number, preferably of this kind, unless a row names the claim. A
+box or claim that cites a listed paper and has no row is a fault, because the index then does not record where its
+wording was read.
 """
 
 import re
@@ -29,8 +29,6 @@ NUMBERED = re.compile(r"\b([A-Z][a-z]+)\.?[\s~]+([A-Z]?[0-9][0-9.]*|[A-Z]\.[0-9]
 DERIVED = re.compile(r"\bderived here\b", re.IGNORECASE)
 # The source of a box: a paper, this book, or a heuristic argument.
 BoxSource = Literal["paper", "derived", "heuristic"]
-# Largest distance in characters between the number of an item and its citation in a box.
-BEFORE, AFTER = 60, 40
 
 
 class _Strict(BaseModel):
@@ -154,8 +152,8 @@ class Statements(Generic[AnyClaim]):
         return cls(read_index(project.root / path), boxes(project), claims, withheld) if path else None
 
     def rows_of_box(self, label: str) -> list[Statement]:
-        """Return the rows of a box: those that name it, or else the first with each number that it cites."""
-        return self._rows_by_box.get(label, [])
+        """Return the rows that name a box."""
+        return [row for row in self.index.statements if label in row.boxes]
 
     def rows_of_claim(self, identifier: str) -> list[Statement]:
         """Return the rows of a claim: those that name it, else those of the number it cites, else that of its box."""
@@ -211,15 +209,6 @@ class Statements(Generic[AnyClaim]):
         return _source(claim.source)[0] in self.index.papers
 
     @cached_property
-    def _rows_by_box(self) -> dict[str, list[Statement]]:
-        rows: dict[str, list[Statement]] = {}
-        for box in self.boxes.values():
-            named = [row for row in self.index.statements if box.label in row.boxes]
-            cited = self.cited_by(box.label)
-            rows[box.label] = named or [row for paper in cited for row in self._numbered(paper, _near(box, paper))]
-        return rows
-
-    @cached_property
     def _rows_by_claim(self) -> dict[str, list[Statement]]:
         rows: dict[str, list[Statement]] = {}
         for claim in self.claims:
@@ -264,7 +253,7 @@ class Statements(Generic[AnyClaim]):
             for name in self.index.heuristic
             if name not in self.boxes
         ]
-        correction = "add a row to the index of statements, or cite the number of a row, to record where it was read."
+        correction = "name it in a row of the index of statements, to record where it was read."
         for box in self.boxes.values():
             cited = self.cited_by(box.label)
             if cited and not self.rows_of_box(box.label):
@@ -303,12 +292,3 @@ def _source(source: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the paper and the numbered items of a claim's source `[PAPER, Prop. 3.1]`."""
     match = re.match(r"\[(\w+)(.*)\]", source)
     return (match[1], numbered(match[2])) if match else ("", [])
-
-
-def _near(box: Box, paper: str) -> list[tuple[str, str]]:
-    """Return the numbered items next to a citation of the paper in a box."""
-    return [
-        item
-        for citation in re.finditer(rf"\{{cite:?\w*\}}`{paper}`|\[{paper}\b", box.text)
-        for item in numbered(box.text[max(citation.start() - BEFORE, 0) : citation.end() + AFTER])
-    ]

@@ -61,7 +61,7 @@ class Run:
         return provenance.read(self.build.provenance / f"{self.notebook}.json")
 
     def summary(self) -> dict[str, Any]:
-        """Return what `companion runs` shows; a changed parameter is a pair (published, this run)."""
+        """Return what `companion list --runs` shows; a changed parameter is a pair (published, this run)."""
         origin = self.origin or {}
         return {
             "name": self.name,

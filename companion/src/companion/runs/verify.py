@@ -28,13 +28,11 @@ from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, FigureReco
 from companion.figures.tolerances import movement
 from companion.io import processes
 from companion.io.errors import UserError
-from companion.project.configuration import FILE, Settings, has_table
+from companion.project.configuration import FILE
 from companion.project.paths import MARK, SOURCES, Build, Project
 
 # The exit codes of `companion run` with complete results: every claim holds, or some do not.
 COMPLETE = (0, 3)
-# The folder with pages, notebooks and profiles in the chapters package of a wheel.
-IN_WHEEL = "project"
 # The most characters of a value that a difference shows.
 LONGEST = 60
 
@@ -72,22 +70,15 @@ class Verification:
 
     @classmethod
     def of(cls, published: Path | None) -> "Verification":
-        """Return the verification of the book around the working folder, otherwise of the installed book.
+        """Return the verification of the book around the working folder.
 
-        `published` is the folder of the figures (default: those of the book). Without a checkout, `figures/` and
-        `_build/` are those of the working folder.
+        `published` is the folder of the figures (default: those of the book).
         """
-        try:
-            home = Project.here()
-            parts = _checkout(home)
-        except UserError:
-            home, parts = Project(Path.cwd()), _installed()
-            if not parts:
-                raise
+        home = Project.here()
         published = (published or home.published).absolute()
         if not published.is_dir():
             raise UserError(f"There are no published figures in {published}. Give their folder: `--figures FOLDER`.")
-        return cls(parts, published, home)
+        return cls(_checkout(home), published, home)
 
     def lay_out(self) -> Project:
         """Remove the copy of the last verification, and copy the book."""
@@ -252,15 +243,3 @@ def _checkout(project: Project) -> dict[str, Path]:
     if project.root / SOURCES == MACHINE.parent:
         parts.append(f"{SOURCES.as_posix()}/{MACHINE.name}")
     return {part: project.root / part for part in parts}
-
-
-def _installed() -> dict[str, Path]:
-    """Return the same parts of the book that was installed with this package; empty if there is none."""
-    for table in sorted(MACHINE.parent.glob(f"*/{FILE}")):
-        folder = table.parent / IN_WHEEL
-        if has_table(table) and folder.is_dir():
-            # all packages together, because a single one next to a notebook would hide the installed one
-            packages = {package: MACHINE.parent / package for package in Settings.read(table).science}
-            own = {f"{SOURCES.as_posix()}/{MACHINE.name}": MACHINE}
-            return {FILE: table, **{path.name: path for path in folder.iterdir()}, **packages, **own}
-    return {}

@@ -42,10 +42,9 @@ from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
 from companion.site.sphinx.inline_text import FORMULA_ROLE, FormulaRole
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
-from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
+from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
-from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
 from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
 from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
@@ -122,13 +121,11 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", link_terms)
     app.connect("doctree-read", keep_punctuation)
     app.connect("env-check-consistency", warn_of_faults)
-    app.connect("env-check-consistency", warn_of_wrong_entries)
     app.connect("env-check-consistency", warn_of_undocumented_modules)
     app.connect("missing-reference", find_work)
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", add_metadata)
-    app.connect("html-page-context", lead_to_new_pages)
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -287,10 +284,8 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     (out / ".nojekyll").touch()
     (out / "404.html").write_text(_not_found(project), encoding="utf-8")
     copy_files(project, app.config.companion_profile, out)
-    write_pages(app, out)
     write_index(app, out)
     draw_thumbnails(app, out)
-    write_sitemap(project, out)
     slim(out)
     (out / pdf_name(project)).unlink(missing_ok=True)  # it shows an earlier state of the pages
     fill_marks(project, out)

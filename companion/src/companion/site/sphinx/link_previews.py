@@ -2,13 +2,11 @@
 
 import html
 from collections.abc import MutableMapping
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.project.paths import Project
 from companion.project.repository import public_address, site_address
 from companion.site.sphinx.chapter_head import LEAD
 from companion.site.sphinx.nodes import picture
@@ -74,19 +72,4 @@ def _plain(title: str) -> str:
     """Return a title without HTML tags."""
     return html.unescape(
         "".join(part.partition(">")[2] if index else part for index, part in enumerate(title.split("<")))
-    )
-
-
-def write_sitemap(project: Project, out: Path) -> None:
-    """Write the sitemap for search engines, or remove it while the address of the site is unknown."""
-    target, address = out / "sitemap.xml", site_address(project)
-    if address is None:
-        target.unlink(missing_ok=True)
-        return
-    pages = sorted(path.relative_to(out).as_posix() for path in (out / project.book.name).glob("*.html"))
-    entries = "".join(f"<url><loc>{html.escape(address + page)}</loc></url>\n" for page in pages)
-    target.write_text(
-        '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        f"{entries}</urlset>\n",
-        encoding="utf-8",
     )
