@@ -11,9 +11,9 @@ from pathlib import Path
 from companion.project.paths import Project
 
 
-def test_serve_shows_the_site_until_interrupted(project: Project, site: Path):
+def test_serve_shows_the_site_until_interrupted(project: Project, site: Path, profile: str):
     """It prints its address, serves the front page there, and exits with status 0 after Ctrl-C."""
-    command = [sys.executable, "-m", "companion", "serve", "--profile", "smoke", "--port", "0"]
+    command = [sys.executable, "-m", "companion", "serve", "--profile", profile, "--port", "0"]
     # child processes of a background job ignore SIGINT unless it is reset
     options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True, **options) as server:
