@@ -1,5 +1,5 @@
-# `make site` builds the site from the published figures, `make book` computes the figures first, `make test` runs every
-# test. Each makes the environment first.
+# `make site` builds the site from the published figures, `make book` computes the figures first, `make test` runs the
+# tests. Each makes the environment first.
 # `make check` runs the tests named here: none runs a notebook of this book, none needs a browser.
 PYTHON ?= python3
 VENV := .venv
@@ -37,7 +37,7 @@ QUICK_TOOL := \
   companion/tests/test_statements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help site book pdf test check verify serve lint lock
+.PHONY: help site book pdf test test-all check verify serve lint lock
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,9 +80,12 @@ book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 pdf: book  ## build, then print the site as one PDF (needs Chromium)
 	$(BIN)/companion site --pdf
 
-test: $(VENV)/.installed  ## run every test, the browser's too
+test: $(VENV)/.installed  ## run the tests, the browser's too
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest -n 3 --dist loadfile companion
+
+test-all: test  ## run the tests, and those that are worth running once a day
+	$(BIN)/python -m pytest -m daily
 
 check: $(VENV)/.installed  ## run the quick tests, in three minutes or less
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)

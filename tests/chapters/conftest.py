@@ -1,20 +1,24 @@
-"""Chapters at smoke size: what the build left of them, or their cells run in this process with other parameters."""
+"""Chapters at smoke size: their cells run in this process, so that notebooks share imports and compiled programs."""
 
+import contextlib
+import io
+import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import jax
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from companion.authoring.publish import Publisher
-from companion.build import cache_keys, execution
-from companion.build.run_spec import RunSpec, Target
-from companion.figures import store, table_io
+from companion.figures import table_io
 from companion.figures.record import ClaimRecord
-from companion.figures.schema import Column, Table
+from companion.figures.schema import Table
+from companion.figures.style import style
 from companion.project import slicing
 from companion.project.configuration import Settings
 from companion.project.notebooks import PARAMETERS_TAG, Notebook
@@ -26,15 +30,21 @@ PROJECT = Project(Path(__file__).resolve().parents[2])
 
 @dataclass
 class Run:
-    """What the cells of one notebook left: tables by figure, claims by id; its parameters, and names they defined.
+    """The results of the cells of one notebook.
 
-    `withheld` are the reasons of withheld claims, by id.
+    Attributes:
+      tables: the tables as they would be published, by figure.
+      claims: the claims, by id.
+      withheld: the reasons of withheld claims, by id.
+      names: the parameters and, if parameters were overridden, the other names that the cells defined.
+      printed: what the cells wrote to standard output and standard error.
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
     claims: dict[str, ClaimRecord] = field(default_factory=dict)
     withheld: dict[str, str] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
+    printed: str = ""
 
     @property
     def broken(self) -> list[str]:
@@ -55,9 +65,12 @@ class Run:
             assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
 
 
-def _run_cells(name: str, *, only: str | None = None, **overrides: Any) -> Run:
-    """Run the notebook `name` at smoke size with `overrides`, or only the cells that lead to the figure `only`."""
-    notebook, run = Notebook.named(PROJECT, name), Run()
+def _run_cells(name: str, *, only: str | None = None, draws: bool = False, **overrides: Any) -> Run:
+    """Run the notebook `name` at smoke size with `overrides`, or only the cells that lead to the figure `only`.
+
+    With `draws`, each figure is drawn once from its table, and an axis without data is an error.
+    """
+    notebook, run, printed = Notebook.named(PROJECT, name), Run(), io.StringIO()
     values = resolve(PROJECT, notebook, "smoke", overrides)
 
     def keep(self, figure, *outputs, **named):
@@ -65,36 +78,44 @@ def _run_cells(name: str, *, only: str | None = None, **overrides: Any) -> Run:
         run.tables[name] = Table(table_io.plain(made.table.frame, name)[0], made.table.columns)
         run.claims |= {claim.id: ClaimRecord.of(claim) for claim in made.made}
         run.withheld |= {claim.id: claim.reason for claim in made.withheld}
+        if draws:
+            _draw(figure, run.tables[name])
 
     with (
         patch.object(Publisher, "__call__", keep),
         patch.object(Settings, "open_context", lambda self: None),
         jax.enable_x64(True),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
     ):
         for cell in notebook.cells:
             if cell["cell_type"] == "code" and PARAMETERS_TAG in cell["metadata"].get("tags", []):
                 run.names |= values
         for source in notebook.code if only is None else slicing.reduced_cells(notebook.code, only):
             exec(source, run.names)
+    run.printed = printed.getvalue()
     return run
 
 
-def _built(name: str) -> Run:
-    """What the smoke build of `name` left, which is made if it is not there; claims to six digits."""
-    if not cache_keys.is_fresh(PROJECT, Target(name), "smoke"):
-        execution.run(PROJECT, RunSpec(name, "smoke"))
-    build, run = PROJECT.build("smoke"), Run(names=dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke")))
-    for figure in Notebook.named(PROJECT, name).figures:
-        record = store.read_run_record(build.tables / name, figure)
-        meanings = {
-            column: Column(one.meaning, one.unit, one.std_error, one.absolute, one.moves_with)
-            for column, one in record.columns.items()
-        }
-        table = table_io.read_csv(build.tables / name / f"{figure}{store.DATA}", record.columns)
-        run.tables[figure] = Table(table, meanings)
-        run.claims |= {claim.id: claim for claim in record.claims}
-        run.withheld |= {claim.id: claim.reason for claim in record.withheld}
-    return run
+def _draw(figure, table: Table) -> None:
+    """Draw a figure from its table; every visible axis must contain data."""
+    with style("light"):
+        drawn = figure.draw(table.frame)
+        drawn.canvas.draw()
+        plt.close(drawn)
+    assert drawn.axes
+    assert all(axes.has_data() for axes in drawn.axes if axes.axison)  # axes without a frame may hold a legend
+
+
+def _run_once(name: str, folder: Path) -> Run:
+    """Return the run of the whole notebook. The first test process that needs it writes it to `folder`."""
+    kept = folder / f"{name}.pickle"
+    with FileLock(kept.with_suffix(".lock")):
+        if not kept.exists():
+            run = _run_cells(name, draws=True)
+            run.names = dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke"))
+            kept.write_bytes(pickle.dumps(run))
+    return pickle.loads(kept.read_bytes())
 
 
 @pytest.fixture(scope="session")
@@ -104,14 +125,17 @@ def run_cells():
 
 
 @pytest.fixture(scope="session")
-def run_chapter():
-    """What a notebook comes to at smoke size: the build's, where nothing is overridden; each once a session."""
+def run_chapter(tmp_path_factory, worker_id):
+    """Return the run of a notebook at smoke size, with or without overrides; each is made once."""
+    temporary = tmp_path_factory.getbasetemp()
+    folder = (temporary if worker_id == "master" else temporary.parent) / "runs"
+    folder.mkdir(exist_ok=True)
     done: dict[str, Run] = {}
 
     def run(name, **overrides):
         key = repr((name, sorted(overrides.items())))
         if key not in done:
-            done[key] = _run_cells(name, **overrides) if overrides else _built(name)
+            done[key] = _run_cells(name, **overrides) if overrides else _run_once(name, folder)
         return done[key]
 
     return run
@@ -119,13 +143,13 @@ def run_chapter():
 
 @pytest.fixture(scope="module")
 def run(request, run_chapter):
-    """What the notebook that the test file is about, its NAME, comes to at smoke size."""
+    """Return the run at smoke size of the notebook NAME of the test file."""
     return run_chapter(request.module.NAME)
 
 
 @pytest.fixture(scope="session")
 def smoke_parameters():
-    """Of a notebook, what the smoke profile runs it with."""
+    """Return the parameters of a notebook at smoke size."""
 
     def of(name):
         return dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke"))

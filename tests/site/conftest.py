@@ -1,7 +1,6 @@
-"""Fixtures for the tests of the site: it is built strictly once in the smoke profile, and opened in Chromium.
+"""Fixtures for the tests of the site: it is built strictly once from the published figures, and opened in Chromium.
 
-While you edit pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens an existing site, such as the one that
-`companion site --published` writes.
+`SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens a site that exists, for example while you edit pages.
 """
 
 import functools
@@ -19,10 +18,9 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
-from companion.project.paths import Project
+from companion.project.paths import DEFAULT_PROFILE, Project
 from companion.site.jupyter_book import is_built
 
-SMOKE = "smoke"
 ROOT = Path(__file__).resolve().parents[2]
 REDIRECTION = re.compile(r'http-equiv="refresh" content="0; *url=([^"#]+)', re.IGNORECASE)
 PACKAGES = ("chromium", "fonts-dejavu")
@@ -46,17 +44,17 @@ def project() -> Project:
 @pytest.fixture(scope="session")
 def profile() -> str:
     """The profile whose site is opened."""
-    return os.environ.get("SITE_PROFILE", SMOKE)
+    return os.environ.get("SITE_PROFILE", DEFAULT_PROFILE)
 
 
 @pytest.fixture(scope="session")
 def site(project: Project, profile: str, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Return the folder of the strictly built site; the build fails if a page warns or a claim does not hold."""
+    """Return the folder of the strictly built site; the build fails if a page warns."""
     temporary = tmp_path_factory.getbasetemp()
     built = (temporary if worker_id == "master" else temporary.parent) / "site"
     with FileLock(f"{built}.lock"):  # one worker builds, the others wait
-        if profile == SMOKE and not built.exists():
-            subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
+        if "SITE_PROFILE" not in os.environ and not built.exists():
+            subprocess.run([sys.executable, "-m", "companion", "site", "--published"], cwd=ROOT, check=True)
             built.touch()
     assert is_built(project, profile)
     return project.site(profile)

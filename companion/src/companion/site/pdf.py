@@ -7,7 +7,7 @@ parameters and origin, which are on the site. Links lead to places in the same f
 import html
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,14 +79,14 @@ class Page:
         return " ".join(heading.get_text().split()) if heading else self.name
 
 
-def print_book(project: Project, profile: str) -> Path:
-    """Print the built site of `profile` and return the path of the PDF.
+def print_book(project: Project, profile: str, pages: Sequence[Page] | None = None) -> Path:
+    """Print the built site of `profile`, or only some of its pages, and return the path of the PDF.
 
     Raises:
       UserError: if an element does not fit the paper.
     """
     target = pdf_of(project, profile)
-    pages = read_pages(project, profile)
+    pages = read_pages(project, profile) if pages is None else pages
     source = target.with_suffix(".html")
     hidden = target.with_name(f".{target.name}")
     atomic.write_text(source, assemble(project, profile, pages))
@@ -165,8 +165,8 @@ def _files(part: dict[str, Any]) -> Iterator[str]:
         yield from _files(entry)
 
 
-def assemble(project: Project, profile: str, pages: list[Page]) -> str:
-    """Return all pages as one HTML document, which needs only files of the site."""
+def assemble(project: Project, profile: str, pages: Sequence[Page]) -> str:
+    """Return the pages as one HTML document, which needs only files of the site."""
     site, address = project.site(profile), site_address(project)
     anchors = {f"{page.name}.{element['id']}" for page in pages for element in page.article.select("[id]")}
     anchors |= {page.name for page in pages}

@@ -1,0 +1,65 @@
+"""Every notebook at smoke size: cells run without output, claims hold and could fail, figures are drawn.
+
+The cells run in the test process. One notebook goes through papermill and a kernel, as in a build.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.build import execution
+from companion.build.run_spec import RunSpec
+from companion.figures import store, table_io
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
+
+PROJECT = Project(Path(__file__).resolve().parents[2])
+FIGURES = [(name, figure) for name in PROJECT.notebooks() for figure in Notebook.named(PROJECT, name).figures]
+SMALL = "measures"
+
+
+@pytest.mark.parametrize("name", PROJECT.notebooks())
+def test_the_cells_of_a_notebook_run(name, run_chapter):
+    """Each figure of the notebook is drawn (the fixture does it). Warnings count as printed lines."""
+    run = run_chapter(name)
+    assert set(run.tables) == set(Notebook.named(PROJECT, name).figures)
+    assert run.broken == []
+    assert run.printed == ""
+
+
+def test_a_kernel_makes_the_same_figures(run_chapter):
+    """The numbers of a build are those of the cells in this process; no cell prints."""
+    execution.run(PROJECT, RunSpec(SMALL, "smoke"))
+    build, run = PROJECT.build("smoke"), run_chapter(SMALL)
+    for figure, table in run.tables.items():
+        record = store.read_record(build.figures / SMALL, figure)
+        built = table_io.read_csv(build.figures / SMALL / f"{figure}.csv", record.columns)
+        pd.testing.assert_frame_equal(built, table.frame, check_dtype=False, rtol=1e-5)
+        for claim in record.claims:
+            assert np.allclose(claim.measured, run.claims[claim.id].measured, rtol=1e-5, atol=1e-12), claim.id
+    executed = json.loads((build.executed / f"{SMALL}.ipynb").read_text(encoding="utf-8"))
+    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
+    assert outputs
+    assert [output["text"] for output in outputs if output["output_type"] == "stream"] == []
+
+
+@pytest.mark.daily
+def test_all_notebooks_run_in_kernels():
+    """The smoke build runs every notebook through papermill and assembles the site of their results."""
+    subprocess.run([sys.executable, "-m", "companion", "build", "--profile", "smoke"], cwd=PROJECT.root, check=True)
+
+
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_claims_hold_and_would_fail_for_their_alternative(name, figure):
+    """Both verdicts are computed again from the recorded numbers; caption and alternative text have a useful length."""
+    record = store.read_record(PROJECT.figures / name, figure)
+    for claim in record.claims:
+        assert claim.accepts(claim.measured), claim
+        assert not claim.accepts(claim.alternative.measured), claim
+    assert len(record.caption) > 200
+    assert 100 < len(record.alt) < 600
