@@ -48,6 +48,11 @@ def test_only_sources_by_third_parties_are_second_hand(statements):
     }
 
 
+def test_second_hand_statements_say_what_to_compare_with_the_full_text(statements):
+    index = statements.index
+    assert [row.called for row in index.statements if index.second_hand(row) and not row.compare] == []
+
+
 def test_the_papers_theorems_are_checked(statements):
     """Each numbered lemma, proposition, theorem, corollary and result has a box or a claim."""
     kinds = {"lemma", "proposition", "theorem", "corollary", "result"}

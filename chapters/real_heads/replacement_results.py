@@ -13,7 +13,7 @@ from chapters.real_heads.regimes import LINEAR
 
 @dataclass(frozen=True)
 class Replacement:
-    """The tracked tables, and numbers from them with all `linear` heads of the linear regime replaced.
+    """The tracked tables, and numbers from them with all `linear` heads of the small-spread regime replaced.
 
     The change of an embedding is 1 - cosine. `order_ratio` and `layer_ratio` are ratios of the change between two
     orders of replacement, by spread and by layer. `restored` and `restored_by_own` are the parts of the difference

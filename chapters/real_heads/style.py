@@ -12,6 +12,6 @@ TEXT, GAUSSIAN = "C0", "C1"
 
 
 def borders(axes: Axes) -> None:
-    """Draw vertical lines at the end of the linear regime and at freezing, if x is τ̂/√(2 ln L)."""
+    """Draw vertical lines at the end of the small-spread regime and at freezing, if x is τ̂/√(2 ln L)."""
     for border, look in zip((LINEAR, FROZEN), (":", "--"), strict=True):
         axes.axvline(border, color=ink(), linestyle=look, linewidth=1.2, alpha=0.7)

@@ -1,9 +1,9 @@
-r"""Larger queries put the weight on fewer tokens, and for long prompts the change from many to a few tokens is sharp.
+r"""Larger queries put the weight on fewer tokens, gradually at every practical length and sharply only in the limit.
 
 The vertical axis is participation $P=\mathbb{E}\sum_ip_i^2$, the horizontal axis is $a=\tau/\sqrt{2\ln L}$. Solid
-curves are exact, one per length, within the domain where the quadrature is guaranteed. The dashed curve is the limit
-$(1-1/a)_+$ at fixed $a$. For $a<1$ more tokens share the weight as $L$ grows; for $a>1$ a few tokens carry it at every
-length. The corner at $a=1$ is the freezing of the random-energy model; at finite $L$ it is rounded.
+curves are exact, one per length, within the tested domain of the quadrature. The dashed curve is the limit $(1-1/a)_+$
+at fixed $a$. For $a<1$ more tokens share the weight as $L$ grows; for $a>1$ a few tokens carry it at every length. The
+corner at $a=1$ is the freezing of the random-energy model; at finite $L$ it is rounded.
 
 Alt: Line chart of participation against a. From short to long prompts the curves approach a dashed curve from above
 that is zero up to a equal to one and then rises to one half at a equal to two.

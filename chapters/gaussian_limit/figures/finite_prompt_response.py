@@ -4,11 +4,11 @@ The horizontal axis is the size $\tau = \|\Gamma^{1/2}Uz\|$ of the query. The ve
 output along the straight line of Lemma 2.1, in the unit in which the infinite prompt has the output $\tau$ (dashed).
 Each colour is a prompt length $L$: the mean over independent prompts with two standard errors (bars, mostly smaller
 than the line) and the standard deviation between prompts (band). Rings mark $\tau = \sqrt{2\ln L}$, the size of the
-largest of $L$ standard normals. A curve leaves the line somewhat before its ring; beyond the ring it levels off at the
-largest token.
+largest of $L$ standard normals. A curve leaves the line gradually, well before its ring, and levels off at the largest
+token beyond the ring.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the diagonal
-one after the other and flatten, the longest last; rings on the diagonal mark where each should leave, not far apart
+one after the other and flatten, the longest last; rings on the diagonal, one for each length, are not far apart
 although the lengths differ by orders of magnitude.
 """
 
@@ -59,7 +59,7 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         ),
         "std_error": Column("Standard error of the mean response", moves_with="response"),
         "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
-        "departure": Column("$√(2 ln L)$, the query size at which the largest score dominates [heuristic]"),
+        "departure": Column("$√(2 ln L)$, the size of the largest of $L$ standard normals, to leading order"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 

@@ -17,6 +17,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from chapters.gaussian_limit.crossover import DECADES, FOLLOWS, SLOPES, Crossing, Crossover
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -37,9 +38,10 @@ from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 
-def numbers(responses: Mapping[int, Responses]) -> Numbers:
+def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers:
     """Return slopes of mean responses with the exact ones, and the claims on the mean output."""
-    return Numbers(_table(responses), (_mean_claim(responses), _saturation_claim(responses)))
+    claims = (_mean_claim(responses), _saturation_claim(responses), _follows_claim(crossover))
+    return Numbers(_table(responses), (*claims, *map(_crossing_claim, crossover.crossings)))
 
 
 def _table(responses: Mapping[int, Responses]) -> Table:
@@ -129,6 +131,43 @@ def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
             "the mean output is linear in the query, shrunk by the same factor at every size",
             float(sample.taus[last] / sample.taus[middle]),
         ),
+    )
+
+
+def _follows_claim(crossover: Crossover) -> Claim:
+    """Claim that the slope is near 1 for queries below a fixed multiple of √(2 ln L)."""
+    return Claim.at_least(
+        "gaussian-limit-follows",
+        (
+            f"At $τ = {FOLLOWS:g}·√(2 ln L)$ the mean output is at most 5 % below the line (measured: the least slope "
+            f"over lengths from $10^{{{min(DECADES)}}}$ to $10^{{{max(DECADES)}}}$)."
+        ),
+        crossover.least_slope,
+        max(SLOPES),
+        because="5 % below the slope 1 of the infinite prompt",
+        source="derived here",
+        box="mean-output",
+        comparisons=len(DECADES),
+        alternative=Alternative("participation is $e^{τ²}/L$, its form for long prompts", crossover.asymptotic),
+    )
+
+
+def _crossing_claim(crossing: Crossing) -> Claim:
+    """Claim at which query size the slope has fallen to a value, by two different integrals."""
+    length, slope = power_of_ten(crossing.length), crossing.slope
+    return Claim.equal(
+        f"gaussian-limit-slope-{slope:.2f}-{crossing.length}".replace(".", ""),
+        (
+            f"Prompts of ${length}$ tokens have a mean output of slope {slope:g} at the query size $τ = a√(2 ln L)$ "
+            "(measured: $a$, from the participation; expected: $a$, from the derivative of $𝔼 ln Σe^{τg}$ in $τ$)."
+        ),
+        crossing.ratio,
+        crossing.by_log_sum,
+        within=1e-6,
+        because="more than ten times the error of the bisection, which is larger than that of both integrals",
+        source="derived here",
+        box="mean-output",
+        alternative=Alternative("a sharp change: the slope is min(1, $√(2 ln L)/τ$), its limit", 1 / slope),
     )
 
 

@@ -23,7 +23,7 @@ from lib.random import named_keys
 from lib.statistics import standard_error
 
 DIGITS = 6
-# Numbers of replaced heads, in addition to the number of heads in the linear regime.
+# Numbers of replaced heads, in addition to the number of heads of small spread.
 COUNTS = range(0, LAYERS * HEADS + 1, 6)
 KINDS = ("stretches", "sentences")
 SETTING = {

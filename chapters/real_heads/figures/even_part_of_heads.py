@@ -1,4 +1,4 @@
-r"""In most heads of the linear regime, the even part of the output is mostly the plain average of the prompt's values.
+r"""In most heads of small spread, the even part of the output is mostly the plain average of the prompt's values.
 
 The even part is the mean of the outputs at a query and at its negative, for which all scores are negated; outputs are
 taken minus the mean value on the other prompts. Left: the share of the even part in the mean square of both outputs.
@@ -37,7 +37,7 @@ SMALL = 1.0
 class EvenComparison:
     """Standard errors by name for all heads, and five numbers on the even parts.
 
-    `gain` is the mean gain from centring over heads of the linear regime; its alternative subtracts the plain average
+    `gain` is the mean gain from centring over heads of small spread; its alternative subtracts the plain average
     of the next prompt. `share` is the mean share of the even part over these heads, relative to the Gaussian tokens;
     its alternative is that over frozen heads. `variation` is the mean square of their plain averages, relative to
     independent tokens; its alternative is the expectation for independent tokens. `ranks` is the rank correlation of
@@ -145,11 +145,11 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
 
 
 def _gain_claim(gain: Measured) -> Claim:
-    """Claim that most of the even part in the linear regime is the plain average of the prompt."""
+    """Claim that most of the even part in heads of small spread is the plain average of the prompt."""
     return Claim.at_least(
         "real-heads-even-average",
         (
-            "At $L = 512$, most of the even part of a head in the linear regime is the plain average of the prompt's "
+            "At $L = 512$, most of the even part of a head of small spread is the plain average of the prompt's "
             "values (measured: the part of its mean square that disappears if the plain average is subtracted, mean "
             "over heads)."
         ),
@@ -167,8 +167,8 @@ def _share_claim(share: Measured) -> Claim:
     return Claim.at_least(
         "real-heads-even-share",
         (
-            "In the linear regime, the even part is a larger share of the output on the text than on Gaussian tokens "
-            "of the same moments (measured: the ratio of the mean shares)."
+            "In heads of small spread, the even part is a larger share of the output on the text than on Gaussian "
+            "tokens of the same moments (measured: the ratio of the mean shares)."
         ),
         share.value,
         2.0,
@@ -185,7 +185,7 @@ def _variation_claim(variation: Measured) -> Claim:
         "real-heads-even-dependence",
         (
             "The plain average of a head's values varies more from prompt to prompt than for independent tokens of the "
-            "same covariance (measured: the ratio of the mean squares, mean over heads of the linear regime)."
+            "same covariance (measured: the ratio of the mean squares, mean over heads of small spread)."
         ),
         variation.value,
         2.0,
@@ -243,7 +243,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.set(xscale="log", xlim=(0.13, 6.5), xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$")
         axes.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
         axes.minorticks_off()
-        for border, regime, side in ((LINEAR, "linear", "right"), (FROZEN, "freezes", "left")):
+        for border, regime, side in ((LINEAR, "small spread", "right"), (FROZEN, "freezes", "left")):
             place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
             axes.annotate(
                 regime, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place

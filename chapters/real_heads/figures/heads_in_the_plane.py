@@ -1,4 +1,4 @@
-r"""At every length, fewer than half of the 72 heads have a participation within a factor of 1.5 of the Gaussian curve.
+r"""At every length, at most about half of the heads have a participation within a factor of 1.5 of the Gaussian curve.
 
 The horizontal axis is the standard deviation $\hat\tau$ of the scores of a head over the tokens of a prompt, averaged
 over queries and prompts. The vertical axis is the participation $\sum p^2$ of its weights, the inverse of the number of
@@ -57,7 +57,7 @@ class Participations:
 
 @dataclass(frozen=True)
 class Regimes:
-    """Numbers of heads in the linear regime, frozen, and between.
+    """Numbers of heads of small spread, frozen, and between.
 
     The alternatives are the numbers for scores without the factor 1/√32 of the network.
     """
@@ -133,7 +133,7 @@ def _at_mean_spread(control: Control) -> Heads:
 
 
 def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
-    """Count the heads in the linear regime and the frozen heads."""
+    """Count the heads of small spread and the frozen heads."""
     unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
 
     def count(inside: Callable) -> Measured:
@@ -180,13 +180,13 @@ def _table(participations: Participations) -> Table:
 
 
 def _linear_claim(regimes: Regimes) -> Claim:
-    """Claim that at least a third of the heads are in the linear regime."""
+    """Claim that at least a third of the heads have a small spread."""
     count = regimes.linear
     return Claim.at_least(
         "real-heads-linear",
         (
-            f"At $L = 512$ at least a third of the {regimes.heads} heads are in the linear regime: the spread of their "
-            "scores is below half of $√(2 ln L)$ (measured: their number)."
+            f"At $L = 512$ at least a third of the {regimes.heads} heads have a small spread: that of their scores is "
+            "below half of $√(2 ln L)$ (measured: their number)."
         ),
         count.value,
         24.0,

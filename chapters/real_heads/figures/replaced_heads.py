@@ -6,7 +6,7 @@ embeddings of a text before and after, on stretches of 128 tokens. A replaced he
 prediction for the prompt, an affine map fitted on other stretches of the text, or the mean value; the last two curves
 nearly coincide. Dotted: the Gaussian prediction in the opposite order. Right: one head alone is replaced by the
 Gaussian prediction; the vertical axis is the change, 1 - cosine, over the change by the mean value. Vertical lines: end
-of the linear regime, and freezing.
+of the small-spread regime, and freezing.
 
 Alt: Two panels. Left, curves fall from one; the one for the Gaussian prediction of the prompt falls slowest, the other
 two are close together below it, and a dotted one is lower at first. Right, points mostly below the line at one on the
@@ -68,7 +68,7 @@ def _order_claim(replacement: Replacement) -> Claim:
     return Claim.at_most(
         "real-heads-order",
         (
-            f"Replacing the {replacement.linear} heads of the linear regime by the Gaussian prediction changes the "
+            f"Replacing the {replacement.linear} heads of small spread by the Gaussian prediction changes the "
             "embedding less than replacing as many heads of the largest spread (measured: the ratio of "
             r"$1 - \mathrm{cosine}$)."
         ),
@@ -85,7 +85,7 @@ def _fitted_claim(replacement: Replacement) -> Claim:
     return Claim.at_most(
         "real-heads-fitted",
         (
-            "The linear map of a head depends on the prompt: in the linear regime, moments of other stretches restore "
+            "The linear map of a head depends on the prompt: at small spread, moments of other stretches restore "
             "only a small part of the cosine that moments of the prompt restore over the mean value (measured: this "
             "part)."
         ),
@@ -103,7 +103,7 @@ def _partners_claim(replacement: Replacement) -> Claim:
         "real-heads-partners",
         (
             f"Of {replacement.sentences} sentences in pairs of one meaning, as many have their partner as nearest "
-            "neighbour with all heads of the linear regime replaced by the Gaussian prediction as without replacement "
+            "neighbour with all heads of small spread replaced by the Gaussian prediction as without replacement "
             "(measured: their fraction)."
         ),
         replacement.partners / replacement.sentences,
@@ -189,7 +189,7 @@ def draw(table: pd.DataFrame) -> Figure:
         fontsize=10,
     )
     borders(right)
-    for border, name, side in ((LINEAR, "linear", "right"), (FROZEN, "freezes", "left")):
+    for border, name, side in ((LINEAR, "small spread", "right"), (FROZEN, "freezes", "left")):
         place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
         right.annotate(name, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place)
     right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")

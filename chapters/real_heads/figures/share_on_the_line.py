@@ -26,7 +26,7 @@ from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import COLUMN
 from lib.statistics import comparison_quantile
 
@@ -38,13 +38,18 @@ ARROWS = 6
 class Shares:
     """Errors of R² for every head and length, and its dependence on spread and length.
 
-    `ranks` is the rank correlation of R² with τ̂/√(2 ln L); its alternative is that with the number of the layer.
-    `growth` is the mean change of R² from the shortest to the longest prompts over heads in the linear regime, of which
+    `ranks` is the rank correlation of R² with τ̂/√(2 ln L); its alternative is that with the number of the layer. `unit`
+    is by how much this correlation, with the heads at all lengths in one sample, is nearer to -1 than that with τ̂; its
+    alternative is the same difference if R² were a function of τ̂ alone. `unit_over_heads` is its standard error over
+    heads.
+    `growth` is the mean change of R² from the shortest to the longest prompts over heads of small spread, of which
     `growing` gain; its alternative is the mean change over frozen heads.
     """
 
     errors: dict[int, Heads]
     ranks: Measured
+    unit: Measured
+    unit_over_heads: float
     growth: Measured
     growing: int
 
@@ -58,6 +63,9 @@ def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
     def ranks(statistics: HeadStatistics) -> float:
         return float(spearmanr(statistics.ratio.ravel(), statistics.share.ravel()).statistic)
 
+    pooled = tuple(heads.values())
+    plain, in_units, _ = _pool(*pooled)
+
     def growth(chosen: Bool[np.ndarray, "layers heads"]):
         return lambda short, long: float(np.mean((long.share - short.share)[chosen]))
 
@@ -70,6 +78,12 @@ def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
             float(bootstrap(ranks, longest, key=key)),
             float(spearmanr(layers, longest.share.ravel()).statistic),
         ),
+        unit=Measured(
+            _gain_of_unit(*pooled),
+            float(bootstrap(_gain_of_unit, *pooled, key=key)),
+            float(spearmanr(in_units.ravel(), plain.ravel()).statistic) - 1,
+        ),
+        unit_over_heads=_error_over_heads(*pooled),
         growth=Measured(
             growth(linear)(shortest, longest),
             float(bootstrap(growth(linear), shortest, longest, key=key)),
@@ -79,9 +93,36 @@ def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
     )
 
 
+def _pool(*statistics: HeadStatistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return τ̂, τ̂/√(2 ln L) and R² of every head, with one row per length."""
+    columns = ([each.mean("tau"), each.ratio, each.share] for each in statistics)
+    plain, in_units, shares = (np.stack([np.ravel(part) for part in parts]) for parts in zip(*columns, strict=True))
+    return plain, in_units, shares
+
+
+def _gain(plain: np.ndarray, in_units: np.ndarray, shares: np.ndarray) -> float:
+    """Return the rank correlation of R² with τ̂ minus that with τ̂/√(2 ln L)."""
+    by_plain, by_unit = (spearmanr(spread.ravel(), shares.ravel()).statistic for spread in (plain, in_units))
+    return float(by_plain - by_unit)
+
+
+def _gain_of_unit(*statistics: HeadStatistics) -> float:
+    return _gain(*_pool(*statistics))
+
+
+def _error_over_heads(*statistics: HeadStatistics) -> float:
+    """Return the jackknife standard error of the gain over heads, each of which is left out at all lengths."""
+    columns = _pool(*statistics)
+    n = columns[0].shape[1]
+    without = [_gain(*(np.delete(column, head, axis=1) for column in columns)) for head in range(n)]
+    return float(np.sqrt((n - 1) * np.var(without)))
+
+
 def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
     """Return shares at every length, and the claims on spread and length."""
-    return Numbers(_table(heads, controls, shares), (_rank_claim(shares), _growth_claim(shares)))
+    return Numbers(
+        _table(heads, controls, shares), (_rank_claim(shares), _unit_claim(heads, shares), _growth_claim(shares))
+    )
 
 
 def _table(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Table:
@@ -135,12 +176,37 @@ def _rank_claim(shares: Shares) -> Claim:
     )
 
 
+def _unit_claim(heads: ByLength, shares: Shares) -> Claim | WithheldClaim:
+    """Claim that the spread in units of √(2 ln L) orders the heads of all lengths better than the plain spread."""
+    noise = comparison_quantile(1) * shares.unit.std_error
+    claim = Claim.at_least(
+        "real-heads-unit",
+        (
+            f"With the heads at $L = {', '.join(map(str, heads))}$ in one sample, the explained share $R²$ falls more "
+            "regularly with $τ̂/√(2 ln L)$ than with $τ̂$ (measured: the rank correlation with $τ̂$ minus that with "
+            f"$τ̂/√(2 ln L)$; its standard error is {shares.unit_over_heads:.2g} over heads, and that over prompts is "
+            "used here)."
+        ),
+        shares.unit.value,
+        noise,
+        because="without a difference, chance alone would exceed this value with a probability below 0.1 %",
+        source="measured here",
+        std_error=shares.unit.std_error,
+        alternative=Alternative(
+            "small scores alone make softmax linear, and $R²$ is a function of $τ̂$", shares.unit.alternative
+        ),
+    )
+    if -shares.unit.alternative < 2 * noise:
+        return claim.withheld("the units of these lengths differ too little for this number of prompts")
+    return claim
+
+
 def _growth_claim(shares: Shares) -> Claim:
-    """Claim that heads in the linear regime become more linear on longer prompts."""
+    """Claim that heads of small spread become more linear on longer prompts."""
     return Claim.at_least(
         "real-heads-growth",
         (
-            "Heads in the linear regime become more linear on longer prompts (measured: the mean change of $R²$ from "
+            "Heads of small spread become more linear on longer prompts (measured: the mean change of $R²$ from "
             "the shortest prompts to $L = 512$)."
         ),
         shares.growth.value,
@@ -167,7 +233,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
     axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5)
     borders(axes)
-    for border, name in ((LINEAR, "linear"), (FROZEN, "softmax freezes")):
+    for border, name in ((LINEAR, "small spread"), (FROZEN, "softmax freezes")):
         side = "right" if border == LINEAR else "left"
         axes.annotate(
             name, (border, 1.015), (-5 if side == "right" else 5, 0), textcoords="offset points", ha=side, va="bottom"

@@ -1,9 +1,9 @@
 r"""Heads of small spread are less linear on the text mainly because of the distribution of its tokens.
 
-The figure shows heads of the linear regime at the longest prompts; each line is a head, and the thick line is their
-mean. Left: the explained share on Gaussian tokens, on tokens of the text drawn independently, on the prompts of the
-text, and on these without their first position. Dependence of the tokens adds only the step from the second to the
-third. Right: the gain of $R^2$ if the first position is left out, against the weight that the head gives to it.
+The figure shows heads of small spread at the longest prompts; each line is a head, and the thick line is their mean.
+Left: the explained share on Gaussian tokens, on tokens of the text drawn independently, on the prompts of the text, and
+on these without their first position. Dependence of the tokens adds only the step from the second to the third. Right:
+the gain of $R^2$ if the first position is left out, against the weight that the head gives to it.
 
 Alt: Two panels. Left, lines over four steps: high for Gaussian tokens, clearly lower for independent tokens of the
 text, about the same for prompts, a little higher without the first position. Right, points that rise with the weight on
@@ -37,7 +37,7 @@ LADDER = {
 
 @dataclass(frozen=True)
 class ShareSteps:
-    """Explained shares of all heads in several settings, by name, and what separates them in the linear regime.
+    """Explained shares of all heads in several settings, by name, and what separates them at small spread.
 
     `independent` is the part of the loss from Gaussian tokens to prompts that occurs on independent tokens of the text;
     its alternative takes other Gaussian tokens in their place. `gain` is the gain of R² if the first position is left
@@ -142,7 +142,7 @@ def _distribution_claim(part: Measured) -> Claim:
     return Claim.at_least(
         "real-heads-law",
         (
-            "Heads of the linear regime are less linear on the text than on Gaussian tokens, mostly because of the "
+            "Heads of small spread are less linear on the text than on Gaussian tokens, mostly because of the "
             "distribution of the tokens and not their dependence (measured: the part of the loss of $R²$ that occurs "
             "on tokens of the text drawn independently)."
         ),
@@ -160,8 +160,8 @@ def _gain_claim(gain: Measured) -> Claim:
     return Claim.at_least(
         "real-heads-first-place",
         (
-            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of $R²$ in the "
-            "linear regime if the token at this position is left out)."
+            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of $R²$ in "
+            "heads of small spread if the token at this position is left out)."
         ),
         gain.value,
         comparison_quantile(1) * gain.std_error,
@@ -202,7 +202,7 @@ def draw(table: pd.DataFrame) -> Figure:
     left.plot(steps[1:], means.iloc[1:], "o", color=TEXT, markersize=8, zorder=3)
     left.annotate("thick: mean of the heads", (0.03, 0.05), xycoords="axes fraction")
     left.set_xticks(steps, list(LADDER.values()), fontsize=10)
-    left.set(ylim=(0, 1.02), ylabel="explained share, $R^2$", title="linear regime, step by step")
+    left.set(ylim=(0, 1.02), ylabel="explained share, $R^2$", title="heads of small spread, step by step")
     right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
     right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
     right.set(xlabel="weight on the first position", ylabel="gain of $R^2$ without it", title="first position")

@@ -53,7 +53,8 @@ class Statement(_Strict):
     """A row of the index: one statement of a paper.
 
     `number` is the number in citations and `other` the number in another version of the paper. `read` are the letters
-    of the origins. `not_covered` says which part the book leaves out, and why.
+    of the origins. `compare` says what to compare with the full text, if that was not read. `not_covered` says which
+    part the book leaves out, and why.
     """
 
     paper: str
@@ -64,6 +65,7 @@ class Statement(_Strict):
     number: str | None = None
     other: str | None = None
     remark: str | None = None
+    compare: str | None = None
     pages: tuple[str, ...] = ()
     boxes: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()

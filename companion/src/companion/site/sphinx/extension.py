@@ -50,7 +50,13 @@ from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
 from companion.site.sphinx.search_index import add_search, write_index
-from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, warn_of_faults
+from companion.site.sphinx.statement_index import (
+    ComparisonsDirective,
+    StatementsDirective,
+    mark_boxes,
+    number_boxes,
+    warn_of_faults,
+)
 from companion.site.sphinx.terms import link_terms
 
 # Style sheets and scripts of all pages.
@@ -65,6 +71,7 @@ DIRECTIVES = {
     "companion-card": CardDirective,
     "companion-cite": CiteDirective,
     "companion-claims": FigureClaims,
+    "companion-comparisons": ComparisonsDirective,
     "companion-figure": FigureDirective,
     "companion-gallery": GalleryDirective,
     "companion-ledger": LedgerDirective,

@@ -45,6 +45,13 @@ def warn_of_faults(app: Sphinx, env: Any) -> None:
         logger.warning("%s", fault)
 
 
+def _required(directive: SphinxDirective) -> Statements[PublishedClaim]:
+    statements = statements_of(directive.env.app)
+    if statements is None:
+        raise directive.error("The book lists no statements: name the file as `statements` in [tool.companion].")
+    return statements
+
+
 class StatementsDirective(SphinxDirective):
     """`{companion-statements} PAPER`: the statements of a paper with sources, boxes, figures, claims and gaps."""
 
@@ -52,9 +59,7 @@ class StatementsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with the numbers of checked statements, then the entries in the order of the index."""
-        statements, paper = statements_of(self.env.app), self.arguments[0]
-        if statements is None:
-            raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
+        statements, paper = _required(self), self.arguments[0]
         if paper not in statements.index.papers:
             raise self.error(f"There is no paper {paper!r}. {did_you_mean(paper, statements.index.papers)}")
         note_shown(self.env, ALL)
@@ -69,6 +74,20 @@ class StatementsDirective(SphinxDirective):
             )
             entries += entry
         return [*self.parse_text_to_nodes(text), entries]
+
+
+class ComparisonsDirective(SphinxDirective):
+    """`{companion-comparisons}`: the statements to compare with the full texts, with what to compare."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table in the order of the index."""
+        statements = _required(self)
+        lines = [
+            (f"[{row.paper} {row.item}](#{row.anchor})", escaped(row.called), escaped(row.compare))
+            for row in statements.index.statements
+            if row.compare
+        ]
+        return self.parse_text_to_nodes(table(("item", "statement", "compare"), lines))
 
 
 def _count(statements: Statements[PublishedClaim], rows: list[Statement]) -> str:
