@@ -43,12 +43,13 @@ from benchmarks import page  # noqa: E402
 from benchmarks.table import origin, processor, versions  # noqa: E402
 from chapters.published_experiment.protocol import WIDTH, SeparateWeights, published_head, published_task  # noqa: E402
 from chapters.published_experiment.runs import ROWS  # noqa: E402
+from chapters.trajectory_stability.prediction_tasks import Episode  # noqa: E402
 from chapters.trajectory_stability.problems import problems  # noqa: E402
 from chapters.trajectory_stability.programs import as_flat, keys_at, read_prompts  # noqa: E402
 from chapters.trajectory_stability.trajectories import Course, TrainingPlan, training_tasks  # noqa: E402
 from companion.authoring.tasks import Arrays, gather  # noqa: E402
 from lib.flow import sgd  # noqa: E402
-from lib.icl import Episode, batch_loss, prompt_loss, softmax_summary  # noqa: E402
+from lib.icl import batch_loss, prompt_loss, softmax_summary  # noqa: E402
 from lib.measures import constant_covariance_root, empirical  # noqa: E402
 
 TURNS = 5

@@ -34,6 +34,7 @@ from lib.concentration import value_gap as value_gap
 from lib.finite_prompt import QueryRay as QueryRay
 from lib.finite_prompt import ScoreStatistics as ScoreStatistics
 from lib.finite_prompt import mean_output as mean_output
+from lib.finite_prompt import measured_statistics as measured_statistics
 from lib.finite_prompt import output_error as output_error
 from lib.finite_prompt import participation as participation
 from lib.finite_prompt import quadrature_error as quadrature_error
@@ -42,11 +43,6 @@ from lib.finite_prompt import sample_output as sample_output
 from lib.finite_prompt import score_error as score_error
 from lib.finite_prompt import score_statistics as score_statistics
 from lib.finite_prompt import typical_participation as typical_participation
-from lib.heads import Comparison as Comparison
-from lib.heads import compare as compare
-from lib.heads import explained_share as explained_share
-from lib.heads import linear_prediction as linear_prediction
-from lib.heads import regression_slope as regression_slope
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian
 from lib.measures import GaussianMixture as GaussianMixture

@@ -32,7 +32,7 @@ from lib.partition import (
     log_tilted_square,
     mean_log_sum,
 )
-from lib.types import Scalar, Scalars
+from lib.types import AnyArray, Scalar, Scalars
 
 LARGEST_TAU = 30.0
 LARGEST_LOG_LENGTH = 330.0
@@ -475,3 +475,32 @@ def _integrals(tau_squared, log_length, resolution):
     squares = jnp.exp(log_length + others * log_phi + log_c)
     pairs = -jnp.expm1(-log_length) * tau_squared * jnp.exp(2 * log_length + (others - 1) * log_phi + 2 * log_b)
     return spacing * jnp.sum(diagonal), spacing * jnp.sum(squares + pairs)
+
+
+@public
+def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Return τ and Σ pᵢ² of measured scores, for each query: what `participation` compares with a Gaussian prompt.
+
+    τ is the standard deviation of the scores over the tokens of the prompt, and p is their softmax. For the scores of a
+    trained model, a layer or a head at a time, `participation(τ, ln L)` is the mean of Σ pᵢ² over Gaussian prompts.
+
+    Args:
+      scores: the scores of each query with the L ≥ 1 tokens of its prompt, scaled as in the model, shape (..., L).
+
+    Returns:
+      τ and the participation in [1/L, 1], each of shape (...), in the precision of the scores.
+
+    Raises:
+      ValueError: if there is no token.
+
+    Transformations: jit, vmap, grad.
+    """
+    scores = as_float(scores)
+    if not scores.shape[-1]:
+        raise ValueError(
+            "`measured_statistics(scores=...)` needs at least one token along the last axis: an empty prompt has no "
+            f"weights. Got shape {scores.shape}."
+        )
+    centred = scores - jnp.mean(scores, axis=-1, keepdims=True)
+    weights = jax.nn.softmax(centred, axis=-1)
+    return jnp.sqrt(jnp.mean(centred**2, axis=-1)), jnp.sum(weights**2, axis=-1)

@@ -363,7 +363,7 @@ MUTATIONS = (
     ),
     Mutation(
         "relevant-score-as-wide-as-the-others",
-        "lib/single_location/softmax_weights.py",
+        "chapters/threshold_in_temperature/softmax_weights.py",
         "log_tilted(1, y + shift, relevant_spread)",
         "log_tilted(1, y + shift, spread)",
         ("tests/lib/test_softmax_weights.py::test_six_tokens_are_those_of_simulated_scores",),

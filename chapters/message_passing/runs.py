@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from chapters.message_passing.inference import InferenceTrajectory
 from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
-from lib.single_location import InferenceTrajectory
 from lib.statistics import extrapolate_to_infinite_size, standard_error
 
 # The setting of the runs in the notebook.

@@ -14,7 +14,8 @@ import jax.random as jr
 import numpy as np
 import pandas as pd
 
-from lib.single_location import INFORMED, UNINFORMED, InferenceTrajectory, Spiked, simulate_message_passing
+from chapters.message_passing.inference import InferenceTrajectory, simulate_message_passing
+from lib.single_location import INFORMED, UNINFORMED, Spiked
 
 DATA = Path(__file__).resolve().parent / "data"
 STARTS = {"uninformed": UNINFORMED, "informed": INFORMED}

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
+from chapters.mixture_denoising.denoisers import add_noise, denoising_excess, denoising_heads, residual_denoising_head
 from chapters.mixture_denoising.settings import (
     DIMENSION,
     PUBLISHED_NOISE_STD,
@@ -22,14 +23,7 @@ from chapters.mixture_denoising.settings import (
 from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention, attend
 from lib.measures import GaussianMixture
-from lib.mixtures import (
-    add_noise,
-    denoising_bayes_risk,
-    denoising_excess,
-    denoising_heads,
-    denoising_linear_risk,
-    residual_denoising_head,
-)
+from lib.mixtures import denoising_bayes_risk, denoising_linear_risk
 
 # Quadrature nodes per dimension of a search, up to this distance, and of the values that are shown.
 SEARCH_NODES, REACH, NODES = 20, 6.0, 96

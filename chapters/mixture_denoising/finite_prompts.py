@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.mixture_denoising.denoisers import add_noise, residual_denoising_head
 from chapters.mixture_denoising.settings import DIMENSION, PUBLISHED_NOISE_STD, RADIUS, mixture
 from lib.attention import Attention, attend, fluctuation
 from lib.measures import Empirical, GaussianMixture
-from lib.mixtures import add_noise, residual_denoising_head
 
 # Tasks that are simulated at once.
 BATCH = 50

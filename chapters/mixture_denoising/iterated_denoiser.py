@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.mixture_denoising.denoisers import bayes_denoiser, denoiser_fixed_point, iterate_denoiser
 from chapters.mixture_denoising.settings import DIMENSION, mixture
 from chapters.mixture_denoising.style import SHOWN_STEPS, STEPS
-from lib.mixtures import bayes_denoiser, denoiser_fixed_point, iterate_denoiser
 
 # Starts of each iteration, and their standard deviation in units of half the distance of the components.
 STARTS, SPREAD = 20, 2.0

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.mixture_denoising.denoisers import add_noise
 from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
-from lib.mixtures import add_noise
 
 DIMENSION = 2
 # [GBB26, Figure 2]: means (3, 0) and (0, 3), and the standard deviation of noise. The weights are not given.

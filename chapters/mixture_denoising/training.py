@@ -10,6 +10,7 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.mixture_denoising.denoisers import add_noise, denoising_excess
 from chapters.mixture_denoising.settings import (
     DIMENSION,
     PUBLISHED_NOISE_STD,
@@ -20,7 +21,6 @@ from chapters.mixture_denoising.settings import (
 from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention
 from lib.flow import sgd
-from lib.mixtures import add_noise, denoising_excess
 
 # Published: the step size, and the norm to which gradients are clipped.
 STEP_SIZE, CLIP = 2e-3, 10.0

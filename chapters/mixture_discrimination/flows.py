@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
+from chapters.mixture_discrimination.gated_scores import GatedScore, bayes_score
 from chapters.mixture_discrimination.landscape import (
     ROUNDING,
     TOKENS,
@@ -32,7 +33,6 @@ from chapters.mixture_discrimination.settings import (
 from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
 from lib.flow import gradient_flow
 from lib.measures import GaussianMixture
-from lib.mixtures import GatedScore, bayes_score
 
 # Times at which the distance to the minimisers is recorded.
 TIMES = np.geomspace(1.0, 1e9, 181)

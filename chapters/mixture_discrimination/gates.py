@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.mixture_discrimination.gated_scores import bayes_score, label_tokens
 from chapters.mixture_discrimination.settings import Blocks, attention, published_mixture, score_of
 from lib.attention import attend, fluctuation
 from lib.measures import Empirical
-from lib.mixtures import bayes_score, label_tokens
 
 # Factors of the scores that are shown, half the side of the square of queries, and points per side.
 FACTORS, HALF_SIDE, POINTS = (0.5, 1.0, 2.0), 3.0, 31

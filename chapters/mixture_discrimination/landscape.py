@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from chapters.mixture_discrimination.gated_scores import GatedScore, bayes_score, discriminant_excess
 from chapters.mixture_discrimination.settings import (
     NODES,
     Blocks,
@@ -24,7 +25,6 @@ from chapters.mixture_discrimination.settings import (
     score_of,
 )
 from lib.measures import GaussianMixture
-from lib.mixtures import GatedScore, bayes_score, discriminant_excess
 
 # The square of heights r and gate slopes s that is shown, and an odd number of points per side.
 HALF_SIDE, POINTS = 4.0, 33

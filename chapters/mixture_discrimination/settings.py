@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.mixture_discrimination.gated_scores import GatedScore, bayes_score, discriminant_excess, gated_score
 from chapters.mixture_discrimination.style import PUBLISHED_MEANS
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
-from lib.mixtures import GatedScore, bayes_score, discriminant_excess, gated_score
 
 # [GBB26, Table 1, C1]: the probability of the label +1. Covariances are identities.
 PUBLISHED_WEIGHT = 0.6

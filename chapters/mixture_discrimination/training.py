@@ -10,10 +10,10 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.mixture_discrimination.gated_scores import bayes_score
 from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION, Blocks, opposite_mixture, score_of
 from chapters.mixture_discrimination.style import STARTS
 from lib.flow import sgd
-from lib.mixtures import bayes_score
 
 # Published: the step size.
 STEP_SIZE = 1e-2

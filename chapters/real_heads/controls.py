@@ -16,10 +16,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
+from chapters.real_heads.head_comparison import compare, explained_share
 from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import Control
-from lib.heads import compare, explained_share
 from lib.partition import LARGEST_SQUARE_TAU, square_given_others
 
 # Number of queries per head, the same in every simulated prompt.

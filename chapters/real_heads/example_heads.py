@@ -10,11 +10,11 @@ from scipy.special import ndtri, softmax
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEADS
+from chapters.real_heads.head_comparison import linear_prediction
 from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics
-from lib.heads import linear_prediction
 
 # Edges of the bins of standardised scores, number of largest weights, and number of queries.
 EDGES, LARGEST, QUERIES = np.linspace(-5.0, 5.0, 61), 64, 128

@@ -12,10 +12,10 @@ from scipy.interpolate import CubicSpline
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HeadInputs, Weights, encode
+from chapters.real_heads.head_comparison import compare
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import ByLength, HeadStatistics
 from lib.finite_prompt import LARGEST_TAU, participation
-from lib.heads import compare
 
 # Values τ at which the participation is computed by quadrature, and between which it is interpolated by a spline.
 NODES, GRID = np.linspace(0.0, LARGEST_TAU, 121), np.linspace(0.0, LARGEST_TAU, 6001)

@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from lib.heads import Comparison, explained_share, regression_slope
+from chapters.real_heads.head_comparison import Comparison, explained_share, regression_slope
 
 Heads = Float[np.ndarray, "layers heads"]
 ByPrompt = Float[np.ndarray, "prompts layers heads"]

@@ -14,11 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from chapters.single_location_training.names import in_sentence
-from companion import Claim, Column, WithheldClaim
-from lib.single_location import (
-    Head,
+from chapters.single_location_training.sphere_descent import (
     OverlapRisk,
-    Overlaps,
     SphereTask,
     descend_on_sphere,
     erf_risk,
@@ -26,6 +23,8 @@ from lib.single_location import (
     random_head,
     softmax_risk,
 )
+from companion import Claim, Column, WithheldClaim
+from lib.single_location import Head, Overlaps
 
 STARTS = {"on the manifold": manifold_head, "anywhere": random_head}
 FLAT, STEEP = "erf, λ = 0.1", "erf, λ = 0.9"

@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.single_location_training.descents import STARTS
-from lib.single_location import (
+from chapters.single_location_training.sphere_descent import (
     OverlapTrajectory,
     SphereTask,
     descend_on_prompts,

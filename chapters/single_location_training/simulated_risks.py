@@ -9,8 +9,9 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.single_location_training.sphere_descent import SphereTask, erf_risk, overlaps_on_sphere, random_head
 from lib.batching import map_batched
-from lib.single_location import Head, Overlaps, SphereTask, erf_risk, overlaps_on_sphere, random_head
+from lib.single_location import Head, Overlaps
 from lib.statistics import standard_error
 
 SHARPNESS = 0.5

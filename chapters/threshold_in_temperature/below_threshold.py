@@ -11,7 +11,7 @@ from chapters.threshold_in_temperature.phases import (
     log_length,
     weights,
 )
-from lib.single_location import WeightAverages
+from chapters.threshold_in_temperature.softmax_weights import WeightAverages
 
 # Logarithms of two lengths, and the temperature at which the participation is compared with its limit.
 LOG_LENGTHS, COLDER = (45.0, 180.0), 2.0 / 3.0

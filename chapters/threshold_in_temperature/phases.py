@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from lib.single_location import WeightAverages, softmax_weight_averages
+from chapters.threshold_in_temperature.softmax_weights import WeightAverages, softmax_weight_averages
 
 # The variance of the relevant token in the spiked model, and the range of temperatures.
 SPIKED_VARIANCE, LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 1.0, 0.3, 3.0

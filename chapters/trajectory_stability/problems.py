@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from chapters.trajectory_stability.prediction_tasks import Classification, GeneralRegression, IndexRegression, Task
 from lib.attention import Attention
 from lib.icl.blocks import block_attention
-from lib.icl.tasks import Classification, GeneralRegression, IndexRegression, Task
 from lib.measures import Gaussian, GaussianMixture, Laplace, Rademacher, Uniform
 from lib.random import named_keys
 

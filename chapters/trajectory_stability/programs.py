@@ -13,10 +13,10 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
+from chapters.trajectory_stability.prediction_tasks import Episode, Task, episode_loss, predict
 from chapters.trajectory_stability.problems import DIMENSION
 from lib.attention import Attention
 from lib.batching import in_batches
-from lib.icl.tasks import Episode, Task, episode_loss, predict
 from lib.measures import Empirical, empirical, tilted_cov
 
 # Number of heads in one call of the program for infinite prompts, fixed so that it is compiled once per task.

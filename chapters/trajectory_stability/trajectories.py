@@ -12,11 +12,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.trajectory_stability.prediction_tasks import Episode
 from chapters.trajectory_stability.problems import ByTask, Problem, file_name, problems_of
 from chapters.trajectory_stability.programs import Programs, as_flat, keys_at, read_prompts
 from companion import gather
 from companion.authoring.tasks import Arrays, Tasks
-from lib.icl.tasks import Episode
 
 
 @dataclass(frozen=True)

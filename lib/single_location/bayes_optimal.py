@@ -2,8 +2,8 @@
 
 k* and v* have Gaussian priors, and the estimator knows the model. By the Nishimori identity an overlap with the truth
 equals a squared norm, so two numbers, `q_k` and `q_v`, describe the posterior. One pass of the evolution is what one
-iteration of `lib.single_location.message_passing` does to them in high dimension. Where two starts end differently,
-the end with the larger free entropy is that of the best estimator.
+iteration of message passing does to them in high dimension. Where two starts end differently, the end with the larger
+free entropy is that of the best estimator.
 """
 
 import abc

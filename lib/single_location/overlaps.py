@@ -23,8 +23,7 @@ class Head(eqx.Module):
 class Overlaps(eqx.Module):
     """Scalar products of the key vector k and the value vector v with the hidden k*, v* and each other, over D.
 
-    In the setting of [M24] (`lib.single_location.sphere_descent`) all vectors have length 1 and nothing is
-    divided by D.
+    In the setting of [M24] all vectors have length 1 and nothing is divided by D.
 
     The three cross overlaps vanish wherever the symmetry between k and v is not broken. The leaves of a stack of heads
     have the same leading shape.

@@ -9,9 +9,9 @@ from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize, minimize_scalar
 
 from chapters.mixture_discrimination import flows, gates, landscape, settings, training
+from chapters.mixture_discrimination.gated_scores import GatedScore, bayes_score, discriminant_excess, label_tokens
 from lib.attention import attend
 from lib.flow import gradient_flow
-from lib.mixtures import GatedScore, bayes_score, discriminant_excess, label_tokens
 
 NAME = "mixture_discrimination"
 pytestmark = pytest.mark.usefixtures("float64")

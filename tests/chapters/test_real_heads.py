@@ -23,13 +23,13 @@ from chapters.real_heads import (
 )
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.figures import heads_in_the_plane
+from chapters.real_heads.head_comparison import linear_prediction
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
 from companion.figures import store
 from lib.finite_prompt import participation, score_statistics
-from lib.heads import linear_prediction
 from lib.icl.many_heads import pair_statistics
 
 NAME = "real_heads"

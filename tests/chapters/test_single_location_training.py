@@ -23,14 +23,9 @@ from chapters.single_location_training.figures import published_descents
 from chapters.single_location_training.figures.seven_overlaps import numbers, start_off, start_on, train_descents
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.parameters import Parameters
+from chapters.single_location_training.population_descent import descend_population
 from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
-from companion import Claim
-from companion.authoring.datasets import faults
-from lib.random import named_keys
-from lib.single_location import Overlaps, Spiked, softmax
-from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
-from lib.single_location.population_descent import descend_population
-from lib.single_location.sphere_descent import (
+from chapters.single_location_training.sphere_descent import (
     SphereTask,
     descend_on_prompts,
     draw_tokens,
@@ -41,6 +36,11 @@ from lib.single_location.sphere_descent import (
     random_head,
     tangential_step,
 )
+from companion import Claim
+from companion.authoring.datasets import faults
+from lib.random import named_keys
+from lib.single_location import Overlaps, Spiked, softmax
+from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "single_location_training"

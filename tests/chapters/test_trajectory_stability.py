@@ -15,13 +15,13 @@ import scipy.special
 
 from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, exponents, task_scales, trajectories
 from chapters.trajectory_stability.parameters import with_signs
+from chapters.trajectory_stability.prediction_tasks import episode_loss
 from chapters.trajectory_stability.problems import CONTROL, keys_by_task, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
 from chapters.trajectory_stability.tasks import tasks
 from companion.authoring.tasks import FOLDER
 from companion.figures import store
 from lib.concentration import error_curve, fit_rate, one_over_length
-from lib.icl.tasks import episode_loss
 from lib.measures import Empirical
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")

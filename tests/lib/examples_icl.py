@@ -14,9 +14,9 @@ import jax.random as jr
 import numpy as np
 import optax
 
-from lib import attention, batching, concentration, finite_prompt, flow, heads, icl, measures, partition
+from lib import attention, batching, concentration, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
-from lib.icl import batches, tasks, training
+from lib.icl import batches, training
 from lib.measures import Empirical, Gaussian
 
 KEY = jr.key(7)
@@ -54,10 +54,6 @@ def noisy_loss(params, key):
 
 def descent(params):
     return flow.Descent.start(optax.sgd(0.1), params, key=KEY)
-
-
-def comparison():
-    return heads.Comparison(*np.array([[1.0, 1.2], [0.3, 0.4], [2.0, 1.5], [1.7, 1.9], [1.6, 1.4]]))
 
 
 COV = np.array([[1.0, 0.3], [0.3, 0.5]])
@@ -114,10 +110,6 @@ def statistics():
     return finite_prompt.ScoreStatistics(*map(jnp.asarray, (0.2, 0.4)))
 
 
-def general_regression():
-    return icl.GeneralRegression(gaussian(), gaussian(), 0.3)
-
-
 def extra():
     return jnp.asarray(np.cos(np.arange(6.0)).reshape(3, 2))
 
@@ -166,6 +158,7 @@ EXAMPLES = {
     ),
     "lib.finite_prompt.score_statistics": lambda: (lambda x: finite_prompt.score_statistics(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.quadrature_error": lambda: (lambda x: finite_prompt.quadrature_error(*x), (TAU, LOG_LENGTH)),
+    "lib.finite_prompt.measured_statistics": lambda: (finite_prompt.measured_statistics, SCORES),
     "lib.finite_prompt.mean_output": of_head(finite_prompt.mean_output, LOG_LENGTH),
     "lib.finite_prompt.output_error": of_head(finite_prompt.output_error, LOG_LENGTH),
     "lib.finite_prompt.sample_output": of_head(finite_prompt.sample_output, LENGTH, key=KEY),
@@ -201,10 +194,6 @@ EXAMPLES = {
         np.array([1.0, -0.5]),
     ),
     # heads
-    "lib.heads.linear_prediction": lambda: (lambda x: heads.linear_prediction(*x), (SCORES, VALUES)),
-    "lib.heads.compare": lambda: (lambda x: heads.compare(*x), (SCORES, VALUES)),
-    "lib.heads.explained_share": lambda: (heads.explained_share, comparison()),
-    "lib.heads.regression_slope": lambda: (heads.regression_slope, comparison()),
     # in-context regression
     "lib.icl.blocks.block_attention": lambda: (lambda x: icl.block_attention(*x), (COV, 0.7)),
     "lib.icl.blocks.block_head": lambda: (icl.block_head, blocks()),
@@ -242,21 +231,6 @@ EXAMPLES = {
     "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
     "lib.icl.score_table.score_table": lambda: (four_panels, LOG_LENGTH),
     # tasks
-    "lib.icl.tasks.Task.draw": lambda: (lambda x: x.draw(key=KEY), general_regression()),
-    "lib.icl.tasks.Task.loss": lambda: (lambda x: tasks.GeneralRegression.loss(*x), (0.3, 0.8)),
-    "lib.icl.tasks.predict": lambda: (lambda x: icl.predict(*x), (head(), gaussian(), QUERY)),
-    "lib.icl.tasks.episode_loss": lambda: (
-        lambda x: icl.episode_loss(x[0], x[1], tasks.Classification(gaussian()), icl.hide_label(x[1], x[2])),
-        (head(), gaussian(), QUERY),
-    ),
-    "lib.icl.tasks.hide_label": lambda: (lambda x: icl.hide_label(*x), (gaussian(), QUERY)),
-    "lib.icl.tasks.half_square": lambda: (lambda x: icl.half_square(*x), (0.3, 0.8)),
-    "lib.icl.tasks.logistic": lambda: (lambda x: icl.logistic(*x), (0.3, 1.0)),
-    "lib.icl.tasks.Labels.log_mgf": lambda: (lambda x: tasks.Logistic().log_mgf(*x), (0.3, 0.8)),
-    "lib.icl.tasks.Labels.sample": lambda: (
-        lambda x: tasks.Noisy(jnp.tanh, 0.5).sample(x, key=KEY),
-        np.array([0.3, 0.8]),
-    ),
     # training
     "lib.icl.training.softmax_pool": lambda: (lambda x: icl.softmax_pool(*x), (SCORES[0], TOKENS[:, 0])),
     "lib.icl.training.linear_pool": lambda: (lambda x: icl.linear_pool(*x), (SCORES[0], TOKENS[:, 0])),

@@ -11,6 +11,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from chapters.single_location_training.sphere_descent import (
+    SphereTask,
+)
 from lib.single_location import (
     Erf,
     Head,
@@ -19,7 +22,6 @@ from lib.single_location import (
     Prompts,
     ScoreLattice,
     Sigmoid,
-    SphereTask,
     Spiked,
     affine_fit,
     argmax,
@@ -35,14 +37,12 @@ from lib.single_location import (
     draw_prompts,
     draw_truth,
     erf,
-    erf_risk,
     fixed_point,
     free_entropy,
     fresh_risk,
     full_batch_trainer,
     head_output,
     linear,
-    manifold_distance,
     max_log_ratio,
     minimise,
     mixed_risk,
@@ -50,7 +50,6 @@ from lib.single_location import (
     optimal_risk,
     penalised_loss,
     posterior,
-    projected_step,
     prox,
     quasi_random,
     replica,
@@ -58,19 +57,13 @@ from lib.single_location import (
     search,
     shared_log_ratio,
     softmax,
-    softmax_quadrature_risk,
-    softmax_risk,
-    softmax_risk_error,
-    softmax_weight_averages,
     spiked_log_ratio,
     state_evolution,
     stochastic_trainer,
-    tangential_step,
     train_loss,
 )
 from lib.single_location.moments import sum_above
 from lib.single_location.replica import START_STATE, Iterate, PromptDraws, Setting, State, update
-from lib.single_location.sphere_descent import draw_tokens, normalise, score_average_risk
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
 OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
@@ -258,35 +251,6 @@ FOLDER = {
         lambda x: search.minimise_scalar(lambda y: (y - x) ** 2, -1.0, 2.0, lattice=9, rounds=40),
         0.37,
     ),
-    "softmax_weights.softmax_weight_averages": lambda: (
-        lambda x: softmax_weight_averages(3.0, x[0], x[1], x[2]),
-        np.asarray([1.5, 1.2, 0.7]),
-    ),
-    "sphere_descent.erf_risk": lambda: (lambda x: erf_risk(SPHERE, Overlaps(**UNIT), x), 1.1),
-    "sphere_descent.softmax_risk": lambda: (lambda x: softmax_risk(SPHERE, Overlaps(**UNIT), x, prompts=64), 0.4),
-    "sphere_descent.softmax_risk_error": lambda: (
-        lambda x: softmax_risk_error(SPHERE, Overlaps(**UNIT), x, prompts=64),
-        0.4,
-    ),
-    "sphere_descent.softmax_quadrature_risk": lambda: (
-        lambda x: softmax_quadrature_risk(SPHERE, Overlaps(**UNIT), x),
-        0.4,
-    ),
-    "sphere_descent.score_average_risk": lambda: (
-        lambda x: score_average_risk(jnp.tanh, SPHERE, Overlaps(**UNIT), x),
-        np.sin(np.arange(20.0)).reshape(4, 5),
-    ),
-    "sphere_descent.projected_step": lambda: (lambda x: projected_step(*x, 0.1), (VECTOR, GRADIENT)),
-    "sphere_descent.tangential_step": lambda: (lambda x: tangential_step(*x, 0.1), (VECTOR, GRADIENT)),
-    "sphere_descent.draw_tokens": lambda: (
-        lambda length: draw_tokens(SphereTask(40, length, 0.5), 2, key=jr.key(0)),
-        5.0,
-    ),
-    "sphere_descent.manifold_distance": lambda: (
-        lambda values: manifold_distance(seven(values)),
-        np.asarray(list(SEVEN.values())),
-    ),
-    "sphere_descent.normalise": lambda: (normalise, VECTOR),
     "tasks.LocationTask.signal_scores": lambda: (
         lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),
         2.0,

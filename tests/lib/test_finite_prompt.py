@@ -18,6 +18,7 @@ from lib.batching import ROWS_PER_CALL, tabulate
 from lib.finite_prompt import (
     QueryRay,
     mean_output,
+    measured_statistics,
     output_error,
     participation,
     quadrature_error,
@@ -665,3 +666,21 @@ def test_typical_participation_is_the_same_inside_a_program():
     tau, log_length = jnp.asarray([0.5, 6.0]), jnp.asarray([3.0, 40.0])
     inside = jax.jit(jax.vmap(typical_participation))(tau, log_length)
     np.testing.assert_allclose(inside, typical_participation(tau, log_length), rtol=1e-12)
+
+
+def test_measured_scores_have_the_spread_and_the_participation_of_their_softmax():
+    scores = np.random.default_rng(4).gumbel(size=(3, 5, 40))
+    tau, square = measured_statistics(scores)
+    weights = special.softmax(scores, axis=-1)
+    np.testing.assert_allclose(tau, scores.std(axis=-1), rtol=1e-12)
+    np.testing.assert_allclose(square, np.sum(weights**2, axis=-1), rtol=1e-12)
+
+
+def test_measured_scores_of_gaussian_prompts_have_the_exact_participation(assert_monte_carlo):
+    scores = 1.7 * np.random.default_rng(5).normal(size=(4000, 60))
+    assert_monte_carlo(measured_statistics(scores)[1], participation(1.7, np.log(60)))
+
+
+def test_scores_of_no_token_are_refused():
+    with pytest.raises(ValueError, match=r"`measured_statistics\(scores=...\)` needs at least one token"):
+        measured_statistics(np.zeros((3, 0)))

@@ -19,9 +19,7 @@ import lib.single_location
 from lib._checks import as_float, public
 from lib.attention import Attention, attend, linear_attend
 from lib.batching import in_batches, map_batched, tabulate
-from lib.finite_prompt import QueryRay, mean_output, participation, rate_exponent, score_statistics
-from lib.heads import compare, linear_prediction
-from lib.icl.tasks import hide_label
+from lib.finite_prompt import QueryRay, mean_output, measured_statistics, participation, rate_exponent, score_statistics
 from lib.measures import Empirical, Gaussian, Laplace, covariance_root, empirical, tilted_cov, tilted_mean
 from lib.partition import log_survival
 
@@ -59,12 +57,10 @@ CASES = {
     "mean_output": (lambda x: mean_output(head(), gaussian(), x, 3.0), QUERY),
     "participation": (lambda x: participation(x, 3.0), [0.5, 1.0]),
     "log_survival": (lambda x: log_survival(x, 1.5), [-1.0, 0.5]),
+    "measured_statistics": (measured_statistics, SCORES),
     "rate_exponent": (rate_exponent, [0.5, 2.0]),
     "QueryRay.queries": (lambda x: QueryRay.through(head(), gaussian(), QUERY).queries(x), [0.5, 2.0]),
     "QueryRay.read": (lambda x: QueryRay.through(head(), gaussian(), QUERY).read(x), [[0.5], [2.0]]),
-    "linear_prediction": (lambda x: linear_prediction(x, TOKENS), SCORES),
-    "compare": (lambda x: compare(x, TOKENS), SCORES),
-    "hide_label": (lambda x: hide_label(gaussian(), x), QUERY),
 }
 
 

@@ -17,13 +17,6 @@ from lib.single_location.activations import Erf, Relu, Sigmoid
 from lib.single_location.argmax import log_argmax_probability
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import bayes_integrals, bayes_risk_error
-from lib.single_location.sphere_descent import (
-    SphereTask,
-    erf_risk,
-    softmax_quadrature_risk,
-    softmax_risk,
-    softmax_risk_error,
-)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -241,84 +234,6 @@ def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes
 
 
 # --- training and finite samples --------------------------------------------------------------------------
-
-
-def erf_reference(task, o, sharpness):
-    """The same risk by mpmath's quadrature."""
-    with mp.workdps(20):
-        spread, signal = mp.sqrt(task.variance), mp.sqrt(mp.mpf(task.dimension) / 2)
-
-        def mean(function):
-            return mp.quad(lambda x: function(x) * mp.npdf(x), [-12, *mp.linspace(-8, 8, 33), 12])
-
-        def plain(x):
-            return mp.erf(sharpness * x)
-
-        def marked(x):
-            return mp.erf(sharpness * (signal * o["m_k"] + spread * x))
-
-        def missed(x):
-            return spread * o["m_kv"] * x - marked(x) * (signal * o["m_vk"] + spread * o["q_vk"] * x)
-
-        others, rest, overlap = task.length - 1, 1 - o["q_vk"] ** 2, o["m_v"] - o["q_vk"] * o["m_kv"]
-        bias = o["q_vk"] * mean(lambda x: plain(x) * x)
-        square = mean(lambda x: plain(x) ** 2 * (o["q_vk"] ** 2 * x**2 + rest))
-        alone = mean(lambda x: missed(x) ** 2) + task.variance * (
-            1 - o["m_kv"] ** 2 - 2 * overlap * mean(marked) + rest * mean(lambda x: marked(x) ** 2)
-        )
-        crowd = others * (square - 2 * bias * mean(missed)) + others * (others - 1) * bias**2
-        return float((alone + crowd) / task.variance)
-
-
-@pytest.mark.parametrize(("sharpness", "allowed"), [(0.1, 1e-12), (1.0, 1e-12), (2.0, 1e-12), (3.0, 1e-8)])
-def test_erf_risk_has_the_stated_accuracy(sharpness, allowed):
-    task = SphereTask(400, 10, 0.5)
-    overlaps = {"m_k": 0.3, "q_k": 1.0, "m_v": 0.4, "q_v": 1.0, "m_kv": 0.1, "m_vk": -0.05, "q_vk": 0.2}
-    found = erf_risk(task, sl.Overlaps(**overlaps), jnp.asarray(sharpness))
-    np.testing.assert_allclose(found, erf_reference(task, overlaps, sharpness), rtol=allowed)
-
-
-def test_erf_risk_is_nan_where_its_nodes_are_too_far_apart():
-    assert np.isnan(erf_risk(SphereTask(400, 10, 0.5), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(3.1)))
-    assert np.isnan(erf_risk(SphereTask(400, 10, 4.0), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(2.0)))
-
-
-# `R = γ²(1 - 2 E p₁ + E p₁²) + E Σ_{l>1} p²`, evaluated independently of lib to five digits, at d = 100, L = 20,
-# λ = 10, γ² = ½, m_v = 1: the setting of [Do25]. Two tokens, below, are compared with mpmath.
-FAR = {0.0: 1.29205, 0.1: 1.17592, 0.2: 0.87507, 0.3: 0.46617, 0.34: 0.32344, 0.4: 0.16418, 0.5: 0.03752}
-
-
-@pytest.mark.parametrize("overlap", FAR)
-def test_softmax_risk_by_quadrature_and_by_prompts_with_a_standard_error(overlap):
-    """The prompts are off by up to 15 %, and their standard error covers it."""
-    task, overlaps, sharpness = SphereTask(100, 20, 0.5), sl.Overlaps(overlap, 1.0, 1.0, 1.0), jnp.asarray(10.0)
-    desired = FAR[overlap] / task.variance
-    np.testing.assert_allclose(softmax_quadrature_risk(task, overlaps, sharpness), desired, atol=1e-5 / task.variance)
-    error = abs(float(softmax_risk(task, overlaps, sharpness)) - desired)
-    # the 99.9 % quantile of Student's distribution with 7 degrees of freedom for 7 comparisons
-    assert error < 8.1 * float(softmax_risk_error(task, overlaps, sharpness))
-
-
-def test_softmax_risk_by_quadrature_of_two_tokens():
-    """One average over the difference of two scores, by mpmath."""
-    task, m_k, m_v, sharpness = SphereTask(400, 2, 0.3), 0.4, 0.7, 1.5
-    with mp.workdps(20):
-        shift = sharpness * mp.sqrt(200) * m_k
-        width = sharpness * mp.sqrt(mp.mpf("1.3"))
-
-        def mean(function):
-            weight = lambda x: 1 / (1 + mp.exp(-shift - width * x))  # noqa: E731
-            return mp.quad(lambda x: function(weight(x)) * mp.npdf(x), mp.linspace(-12, 12, 49))
-
-        desired = 1 - 2 * m_v * mean(lambda p: p) + mean(lambda p: p**2) + mean(lambda p: (1 - p) ** 2) / mp.mpf("0.3")
-    found = softmax_quadrature_risk(task, sl.Overlaps(m_k, 1.0, m_v, 1.0), jnp.asarray(sharpness))
-    np.testing.assert_allclose(found, float(desired), rtol=1e-9)
-
-
-def test_softmax_risk_by_quadrature_is_nan_outside_its_domain():
-    task = SphereTask(100, 20, 0.5)
-    assert np.isnan(softmax_quadrature_risk(task, sl.Overlaps(0.4, 1.0, 1.0, 1.0, 0.1), jnp.asarray(1.0)))
-    assert np.isnan(softmax_quadrature_risk(task, sl.Overlaps(0.4, 1.0, 1.0, 1.0), jnp.asarray(31.0)))
 
 
 @pytest.mark.parametrize("tokens", [2, 3, 4, 30, 31, 500])

@@ -22,10 +22,10 @@ from matplotlib.ticker import NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.names import in_sentence
+from chapters.single_location_training.sphere_descent import manifold_distance
 from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import WIDE, ink, label
-from lib.single_location import manifold_distance
 
 # The two strokes at a break of an axis.
 BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none", "markeredgewidth": 1.2}

@@ -20,20 +20,10 @@ import pandas as pd
 from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
+from chapters.single_location_training.population_descent import HeadTrajectory, descend_population
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label
-from lib.single_location import (
-    Head,
-    HeadTrajectory,
-    Overlaps,
-    Spiked,
-    descend_population,
-    draw_prompts,
-    draw_truth,
-    fresh_risk,
-    head_output,
-    softmax,
-)
+from lib.single_location import Head, Overlaps, Spiked, draw_prompts, draw_truth, fresh_risk, head_output, softmax
 from lib.statistics import comparison_quantile, standard_error
 
 # The task and the descent; the step size is in units of D.

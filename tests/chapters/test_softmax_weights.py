@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from chapters.threshold_in_temperature import softmax_weights
+from chapters.threshold_in_temperature.softmax_weights import softmax_weight_averages
 from lib import single_location as sl
 from lib.finite_prompt import participation
-from lib.single_location import softmax_weight_averages, softmax_weights
 
 pytestmark = pytest.mark.usefixtures("float64")
 averages_of = jax.jit(softmax_weight_averages)

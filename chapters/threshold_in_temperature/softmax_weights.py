@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, public, require_float64
 from lib.partition import log_survival, log_tilted
-from lib.types import Scalar
+
+Scalar = float | Float[Array, ""]
 
 # Nodes that find the integrands and nodes that integrate them, and the logarithms that they fall before they are cut.
 SCAN_NODES, NODES, LOG_DROP = 128, 768, 42.0
@@ -41,7 +41,6 @@ class WeightAverages(eqx.Module):
     others_square: Float[Array, ""]
 
 
-@public
 def softmax_weight_averages(
     log_length: Scalar, shift: Scalar, spread: Scalar, relevant_spread: Scalar
 ) -> WeightAverages:
@@ -57,13 +56,9 @@ def softmax_weight_averages(
       The averages, each of shape (), with an absolute error below 1e-10. NaN outside the domain, and where the mean
       weights of all tokens do not add up to 1 to 1e-9.
 
-    Raises:
-      ValueError: if float64 is off.
-
     Source: derived here, after [D26]. Transformations: jit, vmap, grad.
     """
-    log_length, shift, spread, relevant_spread = map(as_float, (log_length, shift, spread, relevant_spread))
-    require_float64("softmax_weight_averages", spread)
+    log_length, shift, spread, relevant_spread = map(jnp.asarray, (log_length, shift, spread, relevant_spread))
     others = jnp.expm1(log_length)
     widest = jnp.maximum(spread, relevant_spread)
 

@@ -6,9 +6,15 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from chapters.real_heads.head_comparison import (
+    Comparison,
+    compare,
+    explained_share,
+    linear_prediction,
+    regression_slope,
+)
 from lib.attention import Attention, attend
 from lib.finite_prompt import participation
-from lib.heads import Comparison, compare, explained_share, linear_prediction, regression_slope
 from lib.measures import Empirical, Gaussian
 
 pytestmark = pytest.mark.usefixtures("float64")

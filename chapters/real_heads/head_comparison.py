@@ -13,13 +13,11 @@ give the share of the output that the prediction explains, and the best slope.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, public
-from lib.types import AnyArray
-
-Scores = Float[AnyArray, "q l"]
-Values = Float[AnyArray, "l e"]
+Scores = Float[Array | np.ndarray, "q l"]
+Values = Float[Array | np.ndarray, "l e"]
 
 
 class Comparison(eqx.Module):
@@ -35,14 +33,13 @@ class Comparison(eqx.Module):
       product: ⟨o, o_lin⟩.
     """
 
-    tau: Float[Array, "..."] = eqx.field(converter=as_float)
-    participation: Float[Array, "..."] = eqx.field(converter=as_float)
-    output: Float[Array, "..."] = eqx.field(converter=as_float)
-    linear: Float[Array, "..."] = eqx.field(converter=as_float)
-    product: Float[Array, "..."] = eqx.field(converter=as_float)
+    tau: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    participation: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    output: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    linear: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    product: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
 
 
-@public
 def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
     """Return `o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄)`, the output for Gaussian tokens with the prompt's own moments.
 
@@ -64,7 +61,6 @@ def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
     return mean + centred @ (values - mean) / len(values)
 
 
-@public
 def compare(scores: Scores, values: Values) -> Comparison:
     """Compare the softmax outputs of one head on one prompt with `linear_prediction`, query by query.
 
@@ -94,7 +90,6 @@ def compare(scores: Scores, values: Values) -> Comparison:
     )
 
 
-@public
 def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
     """Return R², the share of Σ|o - v̄|² that the best multiple of o_lin - v̄ explains.
 
@@ -113,7 +108,6 @@ def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None =
     return product**2 / (output * linear)
 
 
-@public
 def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
     """Return the multiple of o_lin - v̄ that is closest to o - v̄ in mean square.
 
@@ -132,7 +126,7 @@ def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None 
 
 
 def _checked(scores: Scores, values: Values) -> tuple[Float[Array, "q l"], Float[Array, "l e"]]:
-    scores, values = as_float(scores), as_float(values)
+    scores, values = jnp.asarray(scores), jnp.asarray(values)
     if scores.ndim != 2 or values.ndim != 2 or scores.shape[1] != len(values) or not len(values):
         raise ValueError(
             "A head's `scores` have shape (queries, L) and its `values` shape (L, e) with one L ≥ 1, because every "

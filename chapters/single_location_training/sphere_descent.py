@@ -5,6 +5,7 @@ the others are `N(0, I)`, and the label is `y = ⟨X_J, v*⟩ + noise`. The risk
 depends on k and v through five scalar products (two of the seven `Overlaps` are 1), and so does its gradient flow.
 """
 
+import functools
 from collections.abc import Callable
 
 import equinox as eqx
@@ -14,11 +15,11 @@ import jax.random as jr
 import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.special import ndtri
+from scipy.stats import qmc
 
-from lib._checks import public, require_float64
 from lib.partition import log_survival, log_tilted
 from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.quasi_random import quasi_normals
 
 # Nodes of a trapezoid for one score, and where it ends, in standard deviations.
 SCORE_NODES, LARGEST_SCORE = 97, 8.5
@@ -65,7 +66,6 @@ class OverlapTrajectory(eqx.Module):
 OverlapRisk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
 
 
-@public
 def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s_l = erf(λχ_l)`: tokens are independent given the overlaps.
 
@@ -105,7 +105,6 @@ def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) 
     return jnp.where(resolved, (hidden_risk + other_risk) / task.variance, jnp.nan)
 
 
-@public
 def softmax_risk(
     task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
@@ -129,7 +128,6 @@ def softmax_risk(
     return score_average_risk(lambda chi: jax.nn.softmax(sharpness * chi), task, overlaps, scores)
 
 
-@public
 def softmax_risk_error(
     task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
@@ -156,7 +154,6 @@ def softmax_risk_error(
     return jnp.std(jax.vmap(risk)(sets), ddof=1)
 
 
-@public
 def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s = softmax(λχ)` by quadrature, where cross overlaps vanish.
 
@@ -174,13 +171,9 @@ def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Flo
       not
       zero, outside the domain, and where the weights of all tokens do not add up to 1 to 1e-9.
 
-    Raises:
-      ValueError: if float64 is off.
-
     Source: derived here, after [D26]. Transformations: jit, vmap, grad.
     """
     sharpness = jnp.asarray(sharpness)
-    require_float64("softmax_quadrature_risk", sharpness)
     length, tau = float(task.length), sharpness * jnp.sqrt(overlaps.q_k)
     hidden_tau, shift = tau * np.sqrt(task.variance), sharpness * task.signal * overlaps.m_k
     widest = jnp.maximum(tau, hidden_tau)
@@ -215,7 +208,6 @@ def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Flo
     return jnp.where(resolved & (jnp.abs(shift) <= 8.0 * widest), risk, jnp.nan)
 
 
-@public
 def score_average_risk(
     weights: Callable[[Float[Array, " L"]], Float[Array, " L"]],
     task: SphereTask,
@@ -252,7 +244,6 @@ def score_average_risk(
 SphereStep = Callable[[Float[Array, " d"], Float[Array, " d"], float], Float[Array, " d"]]
 
 
-@public
 def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Return the point after a step against the whole gradient, projected on the sphere.
 
@@ -269,7 +260,6 @@ def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], ste
     return normalise(vector - step_size * gradient)
 
 
-@public
 def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Return the point after a step against the tangential part of the gradient, projected on the sphere.
 
@@ -286,7 +276,6 @@ def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], st
     return normalise(vector - step_size * (gradient - (vector @ gradient) * vector))
 
 
-@public
 def descend_on_sphere(
     risk: OverlapRisk,
     start: Head,
@@ -331,7 +320,6 @@ def descend_on_sphere(
     return jax.tree.map(jnp.append, records, last)
 
 
-@public
 def descend_on_prompts(
     task: SphereTask,
     start: Head,
@@ -389,7 +377,6 @@ def descend_on_prompts(
     return jax.tree.map(jnp.append, records, record(head, sharpness[-1]))
 
 
-@public
 def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[Array, "prompts L d"]:
     """Return prompts with the hidden token first and k* the first axis, in float32.
 
@@ -408,7 +395,6 @@ def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[A
     return tokens.at[:, 0, 0].add(jnp.float32(task.signal))
 
 
-@public
 def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Return two independent uniform points of the sphere; their overlaps are of order `1/√d`.
 
@@ -423,7 +409,6 @@ def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(normalise(jr.normal(key_key, (dimension,))), normalise(jr.normal(value_key, (dimension,))))
 
 
-@public
 def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Return a random head on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`.
 
@@ -441,7 +426,6 @@ def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(k, normalise(v - (v @ k) / (projected @ projected) * projected))
 
 
-@public
 def overlaps_on_sphere(head: Head) -> Overlaps:
     """Return the overlaps of a head whose k* and v* are the first two axes.
 
@@ -462,7 +446,6 @@ def overlaps_on_sphere(head: Head) -> Overlaps:
     )
 
 
-@public
 def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
     """Return the norm of the three cross overlaps, the distance from the manifold `k ⊥ v*, v ⊥ k*, k ⊥ v`.
 
@@ -479,7 +462,6 @@ def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
     return jnp.sqrt(overlaps.m_kv**2 + overlaps.m_vk**2 + overlaps.q_vk**2)
 
 
-@public
 def normalise(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the vector divided by its norm.
 
@@ -492,3 +474,13 @@ def normalise(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     Transformations: jit, vmap, grad.
     """
     return vector / jnp.linalg.norm(vector)
+
+
+@functools.lru_cache(maxsize=8)
+def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndarray, "replicates points dimension"]:
+    """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen).
+
+    The scatter of means between replicates measures their error. The scrambles have the seeds 0, 1, …
+    """
+    uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in range(replicates)])
+    return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))

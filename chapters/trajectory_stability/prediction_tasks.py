@@ -17,7 +17,6 @@ from jax.nn import log_sigmoid, log_softmax, softplus
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, public
 from lib.attention import Attention, attend
 from lib.measures import Gaussian, Measure, Pushforward
 
@@ -68,7 +67,6 @@ class Task(eqx.Module):
         """
 
 
-@public
 def predict(params: Attention, prompt: Measure, query: Float[Array, " e"]) -> Float[Array, ""]:
     """Return ŷ, the last coordinate of the head's output: the place of the label in tokens, empty in the query.
 
@@ -88,7 +86,6 @@ def predict(params: Attention, prompt: Measure, query: Float[Array, " e"]) -> Fl
     return attend(params, prompt, query)[-1]
 
 
-@public
 def episode_loss(params: Attention, prompt: Measure, task: Task, episode: Episode) -> Float[Array, ""]:
     """Return the loss of the head's prediction from a prompt.
 
@@ -112,7 +109,6 @@ def episode_loss(params: Attention, prompt: Measure, task: Task, episode: Episod
     return task.loss(predict(params, prompt, episode.query), episode.target)
 
 
-@public
 def hide_label(measure: Measure, token: Float[Array, " e"]) -> Episode:
     """Return the episode whose target is the label, the last coordinate, of one more token.
 
@@ -125,11 +121,10 @@ def hide_label(measure: Measure, token: Float[Array, " e"]) -> Episode:
 
     Transformations: jit, vmap, grad.
     """
-    token = as_float(token)
+    token = jnp.asarray(token)
     return Episode(measure, token.at[-1].set(0.0), token[-1])
 
 
-@public
 def half_square(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Array, ""]:
     """Return `½ (ŷ - y)²`, the loss of [BB26].
 
@@ -145,7 +140,6 @@ def half_square(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float
     return 0.5 * (prediction - target) ** 2
 
 
-@public
 def logistic(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Array, ""]:
     """Return `ln(1 + e^{-yŷ})` for labels y = ±1; smooth and Lipschitz in ŷ.
 
@@ -180,10 +174,9 @@ class GeneralRegression(Task):
 
     covariates: Measure
     task_vectors: Measure
-    noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
+    noise_std: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=0.0)
     query_covariates: Measure | None = None
 
-    @public
     def draw(self, *, key: PRNGKeyArray) -> Episode:
         """Draw w, then one more token, whose covariate is from `query_covariates`."""
         vector_key, token_key = jr.split(key)
@@ -211,9 +204,8 @@ class IndexRegression(Task):
 
     function: Callable[[Float[Array, ""]], Float[Array, ""]] = eqx.field(static=True)
     task_vectors: Measure
-    noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
+    noise_std: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=0.0)
 
-    @public
     def draw(self, *, key: PRNGKeyArray) -> Episode:
         """Draw w, then one more token."""
         vector_key, token_key = jr.split(key)
@@ -232,7 +224,6 @@ class Classification(Task):
 
     task_vectors: Measure
 
-    @public
     def draw(self, *, key: PRNGKeyArray) -> Episode:
         """Draw w, then one more token."""
         vector_key, token_key = jr.split(key)
@@ -261,13 +252,11 @@ class Independent(Measure):
         """The sum of both dimensions."""
         return self.first.dimension + self.second.dimension
 
-    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ, η) = Λ_first(ξ) + Λ_second(η)`."""
         d = self.first.dimension
         return self.first.log_mgf(tilt[:d]) + self.second.log_mgf(tilt[d:])
 
-    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of both measures side by side."""
         first_key, second_key = jr.split(key)
@@ -315,14 +304,12 @@ class Noisy(Labels):
     """
 
     function: Callable[[Float[Array, ""]], Float[Array, ""]] = eqx.field(static=True)
-    noise_std: Float[Array, ""] = eqx.field(converter=as_float)
+    noise_std: Float[Array, ""] = eqx.field(converter=jnp.asarray)
 
-    @public
     def log_mgf(self, score: Float[Array, ""], tilt: Float[Array, ""]) -> Float[Array, ""]:
         """Return `tilt f(score) + ½ noise_std² tilt²`."""
         return tilt * self.function(score) + 0.5 * (self.noise_std * tilt) ** 2
 
-    @public
     def sample(self, scores: Float[Array, " n"], *, key: PRNGKeyArray) -> Float[Array, " n"]:
         """Return `f(scores)` plus noise."""
         return jax.vmap(self.function)(scores) + self.noise_std * jr.normal(key, scores.shape, scores.dtype)
@@ -331,12 +318,10 @@ class Noisy(Labels):
 class Logistic(Labels):
     """Labels `y = ±1` with `P(y = 1) = 1/(1 + e^{-score})`."""
 
-    @public
     def log_mgf(self, score: Float[Array, ""], tilt: Float[Array, ""]) -> Float[Array, ""]:
         """Return `log(σ(score) e^{tilt} + σ(-score) e^{-tilt})`."""
         return jnp.logaddexp(log_sigmoid(score) + tilt, log_sigmoid(-score) - tilt)
 
-    @public
     def sample(self, scores: Float[Array, " n"], *, key: PRNGKeyArray) -> Float[Array, " n"]:
         """Return random signs, from logistic noise."""
         return jnp.where(jr.logistic(key, scores.shape, scores.dtype) < scores, 1.0, -1.0)
@@ -361,7 +346,6 @@ class SingleIndex(Measure):
     direction: Float[Array, "*stack d"]
     labels: Labels
 
-    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return Λ, by quadrature over the score."""
         covariate_tilt, label_tilt = tilt[:-1], tilt[-1]
@@ -371,7 +355,6 @@ class SingleIndex(Measure):
         gaussian = jnp.asarray(0.5 * covariate_tilt @ covariate_tilt)
         return gaussian + logsumexp(log_softmax(-0.5 * nodes**2) + given_score)
 
-    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n normal covariates with their labels."""
         covariate_key, label_key = jr.split(key)

@@ -15,12 +15,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import is_concrete, public, require_count, require_float64
 from lib.single_location.activations import softmax
-from lib.single_location.bayes_optimal import require_spiked, require_start_overlap
 from lib.single_location.erm import TrainingSet, draw_prompts, draw_truth, fresh_risk, overlaps_of
 from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.tasks import LocationTask, require_setting
+from lib.single_location.tasks import LocationTask
 
 
 class Beliefs(eqx.Module):
@@ -49,7 +47,6 @@ class InferenceTrajectory(eqx.Module):
     estimated: Float[Array, "iterations 2"]
 
 
-@public
 def message_passing(
     task: LocationTask,
     prompts: TrainingSet,
@@ -83,12 +80,8 @@ def message_passing(
     Returns:
       Beliefs, whose leaves have a leading axis of `iterations`.
 
-    Raises:
-      ValueError: if `iterations` is not a whole number ≥ 1.
-
     Source: approximate message passing with the state evolution of [D26]; the step along the spike is derived here.
     """
-    count = require_count("message_passing", "iterations", iterations, "each is one round over the prompts.")
     tokens, n, dimension = prompts.tokens, prompts.labels.size, start.mean.key.size
     strength, size = jnp.sqrt(task.snr), jnp.sqrt(dimension)
     # tokens of a spiked prompt are longer along k*: that much says the prior of k, whatever the data
@@ -112,10 +105,9 @@ def message_passing(
 
     means = jnp.stack([start.mean.key, start.mean.value], axis=1)
     begin = (means, start.variance, jnp.zeros((*tokens.shape[:2], 2)))
-    return jax.lax.scan(iterate, begin, None, length=count)[1]
+    return jax.lax.scan(iterate, begin, None, length=iterations)[1]
 
 
-@public
 def simulate_message_passing(
     task: LocationTask,
     *,
@@ -149,20 +141,8 @@ def simulate_message_passing(
     Returns:
       The trajectory, each leaf with a leading axis of `iterations`.
 
-    Raises:
-      ValueError: if float64 is off, for `Max`, or outside the domain of an argument.
-
     Source: derived here, after [D26].
     """
-    require_float64("simulate_message_passing", task.snr)
-    require_spiked("simulate_message_passing", task)
-    require_setting("simulate_message_passing", noise_std=noise_std, alpha=alpha)
-    require_start_overlap("simulate_message_passing", start_overlap)
-    if is_concrete(damping) and not 0 <= damping < 1:
-        raise ValueError(
-            "`simulate_message_passing(damping=...)` must be at least 0 and below 1: it is the share of old beliefs, "
-            f"and with 1 they never change. Got {damping}."
-        )
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
@@ -179,7 +159,6 @@ def simulate_message_passing(
     return InferenceTrajectory(overlaps, risk, 1.0 - beliefs.variance)
 
 
-@public
 def draw_beliefs(truth: Head, overlap: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
     """Return posterior means whose overlap with the truth, and squared norm over D, is `overlap`; independent of all
     prompts.

@@ -1,34 +1,29 @@
-"""Message passing follows its evolution, finds one end from two starts, and the free entropy knows which end counts."""
+"""Message passing follows its state evolution, ends where its fixed point says, and needs the step along the spike."""
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import ndtri
 from scipy.special import softmax as scipy_softmax
-from scipy.stats import qmc
 
-from lib.single_location import bayes_optimal
+from chapters.message_passing.inference import Beliefs, draw_beliefs, message_passing, simulate_message_passing
 from lib.single_location.bayes_optimal import (
     INFORMED,
     UNINFORMED,
     bayes_optimal_risk,
-    fixed_point,
-    free_entropy,
     state_evolution,
 )
 from lib.single_location.erm import draw_prompts, draw_truth
-from lib.single_location.message_passing import Beliefs, draw_beliefs, message_passing, simulate_message_passing
 from lib.single_location.overlaps import Head
-from lib.single_location.tasks import Max, Spiked
+from lib.single_location.tasks import Spiked
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 # Settings that no constant of the algorithm was chosen at: a short prompt with a weak hint, a long one.
 SETTINGS = {"weak": (2, 1.5, 0.5, 2.5), "long": (7, 5.0, 0.25, 2.0)}
+
 SEEDS, ITERATIONS, DIMENSION = 6, 18, 400
 
 
@@ -135,57 +130,6 @@ def test_key_and_value_are_those_of_a_start_with_the_named_overlap():
     np.testing.assert_allclose(beliefs.variance, 0.7)
 
 
-@pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
-def test_free_entropy_is_stationary_at_fixed_points_and_nowhere_near(known):
-    """Its derivative, by autodiff, vanishes there up to what the points are good to, relative to each of its parts."""
-    task, setting = Spiked(4, 3.0), {"noise_std": 0.3, "alpha": 1.5}
-    fixed = fixed_point(task, **setting, start_overlap=known)
-    at = jnp.stack([fixed.end.q_k, fixed.end.q_v])
-
-    def slope(at):
-        return jax.grad(lambda q: free_entropy(task, q, **setting))(at) / (0.5 * at / (1 - at))
-
-    np.testing.assert_allclose(slope(at), 0.0, atol=0.02)
-    assert np.abs(slope(0.8 * at)).min() > 0.1
-    # which averages over a quarter of the points: its error is about twice as large
-    assert abs(fixed.end.risk - bayes_optimal_risk(task, **setting)) < comparison_quantile(2) * 2 * fixed.std_error
-    np.testing.assert_allclose(free_entropy(task, at, **setting), fixed.free_entropy, rtol=1e-12)
-    np.testing.assert_allclose(np.mean(fixed.free_entropies), fixed.free_entropy, rtol=1e-12)
-
-
-def test_one_token_has_the_free_entropy_of_linear_regression():
-    """With L = 1: `½(q + log(1 - q)) - ½α(log 2πT + 1)`, by hand, where q solves its own equation by Brent's method."""
-    noise, alpha = 0.4, 1.3
-    q = brentq(lambda q: q - alpha / (noise**2 + 1 - q + alpha), 0.0, 1.0)
-    unknown = noise**2 + 1 - q  # pyright: ignore
-    q_k = 0.0
-    by_hand = 0.5 * (q + np.log(1 - q)) - 0.5 * alpha * (np.log(2 * np.pi * unknown) + 1)  # pyright: ignore
-    found = free_entropy(Spiked(1, 0.0), jnp.array([q_k, q]), noise_std=noise, alpha=alpha)
-    np.testing.assert_allclose(found, by_hand, atol=2e-3)
-
-
-def test_a_hard_phase_has_two_ends_and_the_better_one_counts():
-    """Ten tokens, a weak hint, little noise: two ends in between, one with few prompts and with many."""
-    task, found = Spiked(10, 2.0), {}
-    for alpha in (1.3, 1.75, 2.1, 3.0):
-        ends = [fixed_point(task, noise_std=0.03, alpha=alpha, start_overlap=known) for known in (UNINFORMED, INFORMED)]
-        found[alpha] = [float(ends[1].end.risk - ends[0].end.risk), float(ends[1].free_entropy - ends[0].free_entropy)]
-    assert abs(found[1.3][0]) < 1e-4
-    assert abs(found[3.0][0]) < 1e-4
-    assert found[1.75][0] < -0.1
-    assert found[1.75][1] < 0
-    assert found[2.1][0] < -0.1
-    assert found[2.1][1] > 0
-
-
-def test_the_error_of_a_fixed_point_is_that_of_its_points():
-    """Few points: the reported error is not far from what many points show."""
-    task, setting = Spiked(4, 6.0), {"noise_std": 0.3, "alpha": 2.0, "start_overlap": UNINFORMED}
-    few, many = fixed_point(task, **setting, points=256), fixed_point(task, **setting)
-    assert many.std_error < few.std_error
-    assert abs(few.end.risk - many.end.risk) < comparison_quantile(1) * np.hypot(few.std_error, many.std_error)
-
-
 def missing_precision(length, snr, noise, q_k, q_v):
     """Return what the textbook's precision along k* lacks, and the precision itself less the prior, both over alpha.
 
@@ -236,58 +180,16 @@ def test_the_textbook_precision_along_the_spike_lacks_what_the_box_says():
     assert abs(measured.mean() - expected) < bound
 
 
-# Risks at the uninformed end and their standard errors, by 16 scrambles of 16,384 points with the seeds from 999,000
-# on, which `quasi_normals` does not use: at the setting of the book's hard phase, and at one that it does not show.
-ENDS = {
-    (10, 2.0, 0.03, 1.935): (0.89180, 1.9e-4),
-    (10, 2.0, 0.03, 2.239): (0.84134, 4.9e-4),
-    (10, 2.0, 0.03, 2.315): (0.82027, 9.0e-4),
-    (7, 3.0, 0.05, 1.2): (0.79159, 2.0e-4),
-}
-
-
-@pytest.mark.parametrize("case", ENDS, ids=str)
-def test_the_standard_error_covers_the_distance_from_ends_on_many_other_points(case):
-    length, snr, noise, alpha = case
-    end = fixed_point(Spiked(length, snr), noise_std=noise, alpha=alpha, start_overlap=UNINFORMED)
-    risk, error = ENDS[case]
-    assert abs(end.end.risk - risk) < comparison_quantile(len(ENDS)) * np.hypot(end.std_error, error)
-    assert end.std_error < 3e-3
-
-
-def test_the_standard_error_is_known_well(monkeypatch):
-    """On 24 other groups of scrambles it is the scatter of the risks, and varies by 18 %, as it does for 16 sets."""
-    risks, errors = [], []
-    for group in range(1, 25):
-
-        def other(dimension, points, sets, group=group):
-            uniforms = [qmc.Sobol(dimension, rng=1000 * group + i).random(points) for i in range(sets)]
-            return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
-
-        monkeypatch.setattr(bayes_optimal, "quasi_normals", other)
-        end = fixed_point(Spiked(4, 3.0), noise_std=0.1, alpha=1.2, start_overlap=UNINFORMED, points=256)
-        risks.append(float(end.end.risk))
-        errors.append(float(end.std_error))
-    relative = 1 / np.sqrt(2 * (len(risks) - 1))  # of a standard deviation over the groups
-    assert abs(np.std(risks, ddof=1) / np.sqrt(np.mean(np.square(errors))) - 1) < 3 * relative
-    assert np.std(errors, ddof=1) / np.mean(errors) < (1 + 3 * relative) / np.sqrt(2 * (16 - 1))
-
-
-@pytest.mark.parametrize("alpha", [1.25, 2.239, 2.315, 2.391])
-@pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
-def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
-    """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
-    setting = {"noise_std": 0.03, "alpha": alpha}
-    end = fixed_point(Spiked(10, 2.0), **setting, start_overlap=known, points=1024).end
-    sets = bayes_optimal.SETS
-    average = bayes_optimal._spiked_prompt_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
-    np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._end_of_passes(average, jnp.asarray(known)), atol=3e-6)
-
-
-def test_a_hint_of_strength_zero_has_a_standard_error():
-    end = fixed_point(Spiked(4, 0.0), noise_std=0.3, alpha=2.0, start_overlap=UNINFORMED)
-    assert end.end.q_k < 1e-12
-    assert 0 < end.std_error < 1e-2
+def test_the_textbook_step_runs_off_along_the_key():
+    """Without the spike's own curvature the overlap of value and k* grows fourfold an iteration; with it, it stays."""
+    task, last = Spiked(3, 4.0), {}
+    setting = {"noise_std": 0.3, "alpha": 3.0, "dimension": 300, "start_overlap": UNINFORMED, "iterations": 10}
+    simulate = jax.jit(lambda stiffness, key: simulate_message_passing(task, **setting, stiffness=stiffness, key=key))
+    for stiffness in (0.0, 1.0):
+        run = simulate(stiffness, jr.key(7))
+        last[stiffness] = float(np.abs(run.overlaps.m_vk).max())
+    assert last[1.0] < 0.15
+    assert last[0.0] > 0.2
 
 
 @pytest.mark.parametrize("known", [0.02, 0.4])
@@ -311,26 +213,3 @@ def test_the_hidden_token_has_a_softmax_posterior_also_where_little_is_known(kno
     (few, other_few), (many, other_many) = deviations
     assert many < 4 / np.sqrt(30_000) < few
     assert min(other_few, other_many) > 0.2
-
-
-def test_wrong_settings_are_refused():
-    right = {"noise_std": 0.3, "alpha": 1.0, "dimension": 10, "start_overlap": 0.1, "iterations": 2, "key": jr.key(0)}
-    for wrong in ({"alpha": 0.0}, {"start_overlap": 0.0}, {"start_overlap": 1.0}, {"iterations": 0}, {"damping": 1.0}):
-        with pytest.raises(ValueError, match=next(iter(wrong)) if "alpha" not in wrong else "simulate_message_passing"):
-            simulate_message_passing(Spiked(3, 4.0), **{**right, **wrong})
-    with pytest.raises(ValueError, match="spiked task only"):
-        simulate_message_passing(Max(3, 2.0), **right)
-    with pytest.raises(ValueError, match="start_overlap"):
-        state_evolution(Spiked(3, 4.0), noise_std=0.3, alpha=1.0, start_overlap=-0.1, iterations=3)
-
-
-def test_the_textbook_step_runs_off_along_the_key():
-    """Without the spike's own curvature the overlap of value and k* grows fourfold an iteration; with it, it stays."""
-    task, last = Spiked(3, 4.0), {}
-    setting = {"noise_std": 0.3, "alpha": 3.0, "dimension": 300, "start_overlap": UNINFORMED, "iterations": 10}
-    simulate = jax.jit(lambda stiffness, key: simulate_message_passing(task, **setting, stiffness=stiffness, key=key))
-    for stiffness in (0.0, 1.0):
-        run = simulate(stiffness, jr.key(7))
-        last[stiffness] = float(np.abs(run.overlaps.m_vk).max())
-    assert last[1.0] < 0.15
-    assert last[0.0] > 0.2

@@ -6,10 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from lib.attention import Attention, fluctuation
-from lib.concentration import error_curve, fit_rate, one_over_length
-from lib.icl.linear_regression import LinearRegression
-from lib.icl.tasks import (
+from chapters.trajectory_stability.prediction_tasks import (
     Classification,
     GeneralRegression,
     Independent,
@@ -24,6 +21,9 @@ from lib.icl.tasks import (
     logistic,
     predict,
 )
+from lib.attention import Attention, fluctuation
+from lib.concentration import error_curve, fit_rate, one_over_length
+from lib.icl.linear_regression import LinearRegression
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
 from lib.statistics import comparison_quantile, standard_error
 
