@@ -25,8 +25,11 @@ from lib.attention import Attention, attend
 from lib.measures import GaussianMixture
 from lib.mixtures import denoising_bayes_risk, denoising_linear_risk
 
-# Quadrature nodes per dimension of a search, up to this distance, and of the values that are shown.
-SEARCH_NODES, REACH, NODES = 20, 6.0, 96
+# Quadrature nodes up to this distance, along the line of the two means and across. The best head changes quickly only
+# along the line: with little noise within a twentieth of a standard deviation, which the fine nodes resolve.
+REACH, ROUGH, FINE = 6.0, (64, 16), (512, 24)
+# Quadrature nodes per dimension for two heads, which are smooth.
+NODES = 96
 # Random starts of each search, and their standard deviation.
 STARTS, SPREAD = 2, 0.5
 
@@ -64,20 +67,22 @@ def solve_noise_levels(ratios: Sequence[float], *, key: PRNGKeyArray) -> list[No
       One entry per noise level, in increasing order.
     """
     law, search = published_mixture(), _search()
-    levels = []
-    for index, noise_std in enumerate(noise_levels(ratios)):
+    levels, last = [], None
+    # with less noise the best head is steeper, and hard to find except from the one at the level before
+    for index, noise_std in reversed(list(enumerate(noise_levels(ratios)))):
         bayes = float(bayes_risk(law, noise_std))
+        one_head, last = search(noise_std, jr.fold_in(key, index), last)
         levels.append(
             NoiseLevel(
                 noise_std,
                 bayes,
                 two_heads=float(_excess_of_the_sum(denoising_heads(law, noise_std), law, noise_std)),
-                one_head=search(noise_std, jr.fold_in(key, index)),
+                one_head=one_head,
                 affine=float(affine_risk(law, noise_std)) - bayes,
                 linear=float(linear_risk(law, noise_std)) - bayes,
             )
         )
-    return levels
+    return levels[::-1]
 
 
 def solve_intercepts() -> dict[str, float]:
@@ -97,47 +102,56 @@ def _excess_of_the_sum(heads: tuple[Attention, ...], law: GaussianMixture, noise
 
 
 def _search():
-    """Return a function that searches the best single head at a noise level, from random starts and one known head."""
+    """Return a function that searches the best single head at a noise level.
+
+    It starts from random heads, from one in closed form, and from the best head of another level. The best end is the
+    start of a last search on the fine grid. The function returns the excess and the head, as a vector.
+    """
     law = published_mixture()
-    normals, probabilities = _grid(SEARCH_NODES)
 
     @jax.jit
-    def slope(point, noise_std, targets):
+    def slope(point, noise_std, tokens, probabilities):
+        targets = denoised(law, noise_std, tokens)
+
         def excess(point):
             bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
-            noisy = add_noise(law, noise_std)
-            miss = head_outputs(Attention(bilinear, value), noisy, _tokens(law, noise_std, normals)) - targets
+            miss = head_outputs(Attention(bilinear, value), add_noise(law, noise_std), tokens) - targets
             return probabilities @ jnp.sum(miss**2, axis=1)
 
         return jax.value_and_grad(excess)(point)
 
-    def search(noise_std: float, key: PRNGKeyArray) -> float:
-        targets = denoised(law, noise_std, _tokens(law, noise_std, normals))
+    def descend(start, noise_std, nodes):
+        normals, probabilities = _grid(*nodes)
+        tokens = _tokens(law, noise_std, normals)
+        return minimize(
+            lambda point: tuple(
+                np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std, tokens, probabilities)
+            ),
+            start,
+            jac=True,
+            method="BFGS",
+            options={"gtol": 1e-9},
+        )
+
+    def search(noise_std: float, key: PRNGKeyArray, last: np.ndarray | None) -> tuple[float, np.ndarray]:
         known = residual_denoising_head(law, noise_std)
         random = SPREAD * np.asarray(jr.normal(key, (STARTS, 2 * DIMENSION**2)))
-        ends = [
-            minimize(
-                lambda point: tuple(np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std, targets)),
-                start,
-                jac=True,
-                method="BFGS",
-                options={"gtol": 1e-9},
-            )
-            for start in (np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random)
-        ]
-        best = min(ends, key=lambda end: end.fun)
-        bilinear, value = jnp.asarray(best.x).reshape(2, DIMENSION, DIMENSION)
-        return float(_excess_of_the_sum((Attention(bilinear, value),), law, noise_std))
+        starts = [np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random]
+        ends = [descend(start, noise_std, ROUGH) for start in (starts if last is None else [*starts, last])]
+        best = descend(min(ends, key=lambda end: end.fun).x, noise_std, FINE)
+        return float(best.fun), best.x
 
     return search
 
 
-def _grid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a trapezoid for two standard normals for each of the two equally likely components."""
-    line = np.linspace(-REACH, REACH, nodes)
-    weights = np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi)
-    normals = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    return normals, np.tile(0.5 * np.outer(weights, weights).ravel(), 2)
+def _grid(along: int, across: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a trapezoid for two standard normals, along the line of the means and across, for both components."""
+    lines = [np.linspace(-REACH, REACH, nodes) for nodes in (along, across)]
+    weights = [np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi) for line in lines]
+    first, second = published_mixture().components.mean
+    axis = np.asarray(first - second) / np.linalg.norm(first - second)
+    normals = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2) @ [axis, [-axis[1], axis[0]]]
+    return normals, np.tile(0.5 * np.outer(*weights).ravel(), 2)
 
 
 def _tokens(law: GaussianMixture, noise_std: float, normals: np.ndarray) -> Float[Array, "n d"]:

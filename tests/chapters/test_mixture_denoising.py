@@ -8,6 +8,8 @@ from scipy.optimize import brentq
 
 from chapters.mixture_denoising import best_denoisers, finite_prompts, iterated_denoiser
 from chapters.mixture_denoising.settings import denoised, head_outputs, mixture, published_mixture
+from lib.attention import Attention, attend
+from lib.mixtures import add_noise, denoising_excess
 
 NAME = "mixture_denoising"
 
@@ -79,6 +81,25 @@ def test_the_best_head_is_no_better_than_two_and_no_worse_than_linear_attention(
 def test_noise_levels_are_symmetric_and_contain_the_published_one():
     levels = best_denoisers.noise_levels([1.5])
     np.testing.assert_allclose(levels, [1 / 1.5, 1.0, 1.5, 2.0])
+
+
+def test_the_best_single_head_depends_neither_on_random_starts_nor_on_the_grid(float64, monkeypatch):
+    """To the digits that `heads_needed` publishes, down to a third of the standard deviation of the tokens."""
+    ratios = [1.5, 2.0, 3.0]
+    levels = best_denoisers.solve_noise_levels(ratios, key=jr.key(1))
+    monkeypatch.setattr(best_denoisers, "FINE", (640, 32))
+    finer = best_denoisers.solve_noise_levels(ratios, key=jr.key(2))
+    expected = [level.one_head for level in finer]
+    np.testing.assert_allclose([level.one_head for level in levels], expected, rtol=1e-6, atol=1e-20)
+
+
+def test_the_excess_of_a_search_is_that_of_the_library(float64):
+    noise_std, law = 0.5, published_mixture()
+    excess, head = best_denoisers._search()(noise_std, jr.key(1), None)
+    bilinear, value = jnp.asarray(head).reshape(2, 2, 2)
+    noisy = add_noise(law, noise_std)
+    theirs = denoising_excess(lambda z: attend(Attention(bilinear, value), noisy, z), law, noise_std, nodes=512)
+    np.testing.assert_allclose(excess, theirs, rtol=1e-6)
 
 
 @pytest.mark.parametrize("separation", [0.7, 1.3, 2.0])

@@ -266,3 +266,4 @@ FOLDER = {
     ),
 }
 EXAMPLES = {f"lib.single_location.{name}": make for name, make in FOLDER.items()}
+LOWEST_CANDIDATES = {"lib.single_location.prox.gauss_newton_scores", "lib.single_location.replica.update"}
