@@ -1,8 +1,8 @@
-"""The progress of a build, estimated from the durations of the last runs."""
+"""The progress of a build, estimated from earlier durations and from those of this build."""
 
 import pytest
 
-from companion.build.progress import Progress, TaskProgress, known_seconds, time_needed
+from companion.build.progress import Progress, known_seconds, time_needed
 from companion.io.errors import UserError
 from companion.project import costs
 
@@ -28,14 +28,35 @@ def test_progress_counts_the_elapsed_time_of_running_notebooks():
     progress = Progress({"one": 100.0, "two": 200.0, "three": 60.0}, 1)
     progress.start("one", 0)
     progress.start("two", 0)
-    assert progress.end("one", 80) == "1 of 3, about 3 min left"
+    assert progress.end("one", 100) == "1 of 3, about 3 min left"
+    progress.start("three", 200)
     assert progress.end("two", 200) == "2 of 3, about 1 min left"
     assert progress.end("three", 300) == "3 of 3"
 
 
+@pytest.mark.parametrize(("slower", "left"), [(1, ("4", "2")), (5, ("20", "10")), (0.5, ("2", "1"))])
+def test_the_remaining_time_is_scaled_by_the_durations_of_this_build(slower, left):
+    """A machine that is slower than the one of the table by a factor of five needs five times as long."""
+    progress = Progress(dict.fromkeys(["one", "two", "three"], 120.0), 1)
+    for number, (name, minutes) in enumerate(zip(progress.seconds, left, strict=False), start=1):
+        progress.start(name, 120 * slower * (number - 1))
+        assert progress.end(name, 120 * slower * number) == f"{number} of 3, about {minutes} min left"
+
+
+def test_tasks_of_unknown_and_equal_duration_take_as_long_as_those_that_ended():
+    """They need one minute and three minutes, so the two others need two each, at the same time."""
+    progress = Progress(dict.fromkeys("0123", 1.0), 2)
+    progress.start("0", 0)
+    progress.start("1", 0)
+    assert progress.end("0", 60) == "1 of 4, about 1 min left"
+    assert progress.end("1", 180) == "2 of 4, about 2 min left"
+
+
 def test_unknown_times_are_left_out():
     """The number of finished notebooks is shown on the first build, too."""
-    assert Progress({"one": None, "two": None}, 2).end("one", 5) == "1 of 2"
+    progress = Progress({"one": None, "two": None}, 2)
+    progress.start("one", 0)
+    assert progress.end("one", 5) == "1 of 2"
 
 
 def test_known_seconds_are_those_of_the_last_run(ran_clone):
@@ -43,15 +64,6 @@ def test_known_seconds_are_those_of_the_last_run(ran_clone):
     (seconds,) = known_seconds(ran_clone.project, "laptop", ["toy"]).values()
     assert 0 < seconds < 600
     assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": None}
-
-
-def test_the_remaining_time_of_tasks_is_that_of_the_finished_ones():
-    """They need one minute and three minutes, so the two others need two each, at the same time."""
-    progress = TaskProgress(total=4, cores=2)
-    progress.start(7, 0)
-    progress.start(8, 0)
-    assert progress.end(7, 60) == "1 of 4, about 2 min left"
-    assert progress.end(8, 180) == "2 of 4, about 2 min left"
 
 
 def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
@@ -63,7 +75,7 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
     assert costs.read(ran_clone.project, "laptop") == {}
     assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": 150.0}
     plan = ran_clone.companion("build", "--profile", "smoke", "--dry-run")
-    assert "One notebook to run: about 2 min with 2 at a time." in plan.stdout
+    assert "One notebook to run: about 2 min with 2 at a time on the machine that published." in plan.stdout
     table.write_text("notebook,core minutes\ntoy,2.5\n")
     assert costs.read(ran_clone.project, "smoke") == {"toy": costs.Cost(150.0, None)}
     table.write_text("notebook,minutes\ntoy,2.5\n")

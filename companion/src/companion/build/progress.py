@@ -1,4 +1,4 @@
-"""The progress of a build, with the remaining time estimated from the durations of the last runs.
+"""The progress of a build, with the remaining time estimated from earlier durations and from those of this build.
 
 Notebooks that were never run on this machine are expected to take as long as in the book's table of costs.
 """
@@ -16,14 +16,20 @@ STARTED, DONE = "▸", "✓"
 KNOWN, RULE, TASK = "COMPANION_PROGRESS", "notebook_", "task"
 
 
+def last_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
+    """Return the duration of the last run of each notebook on this machine, None without a run."""
+    origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
+    return {name: origin["seconds"] if origin else None for name, origin in origins.items()}
+
+
 def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
     """Return the duration of the last run of each notebook, or else its core seconds elsewhere.
 
     It is None for a notebook of which neither is known.
     """
-    origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
     elsewhere = {name: cost.seconds for name, cost in costs.read(project, profile).items()}
-    return {name: origin["seconds"] if origin else elsewhere.get(name) for name, origin in origins.items()}
+    last = last_seconds(project, profile, names)
+    return {name: elsewhere.get(name) if seconds is None else seconds for name, seconds in last.items()}
 
 
 def time_needed(seconds: Iterable[float | None], cores: int) -> str:
@@ -40,45 +46,34 @@ def time_needed(seconds: Iterable[float | None], cores: int) -> str:
 
 @dataclass
 class Progress:
-    """The progress of a build that runs the notebooks in `seconds`, which contains their expected durations."""
+    """The progress of steps of a build, `cores` at a time.
+
+    `seconds` contains the expected durations of the steps. They are scaled by the durations of the steps that ended, so
+    that steps of equal duration may have any expected one.
+    """
 
     seconds: Mapping[str, float | None]
     cores: int
     _started: dict[str, float] = field(default_factory=dict[str, float])
-    _ended: set[str] = field(default_factory=set[str])
+    _measured: dict[str, float] = field(default_factory=dict[str, float])
 
     def start(self, name: str, now: float) -> None:
-        """Note that a notebook started at second `now`."""
+        """Note that a step started at second `now`."""
         self._started[name] = now
 
     def end(self, name: str, now: float) -> str:
-        """Note that a notebook ended at second `now`, and return the progress in words."""
-        self._ended.add(name)
-        remaining = time_needed((self._left(name, now) for name in self.seconds if name not in self._ended), self.cores)
-        return f"{len(self._ended)} of {len(self.seconds)}{f', {remaining} left' if remaining else ''}"
+        """Note that a step ended at second `now`, and return the progress in words."""
+        self._measured[name] = now - self._started[name]
+        scale = self._scale()
+        left = (self._left(name, now, scale) for name in self.seconds if name not in self._measured)
+        remaining = time_needed(left, self.cores)
+        return f"{len(self._measured)} of {len(self.seconds)}{f', {remaining} left' if remaining else ''}"
 
-    def _left(self, name: str, now: float) -> float | None:
-        duration = self.seconds[name]
-        return None if duration is None else max(duration - (now - self._started.get(name, now)), 0.0)
+    def _scale(self) -> float:
+        """Return the measured duration of the ended steps divided by the expected one."""
+        expected = {name: seconds for name in self._measured if (seconds := self.seconds.get(name))}
+        return sum(self._measured[name] for name in expected) / sum(expected.values()) if expected else 1.0
 
-
-@dataclass
-class TaskProgress:
-    """The progress of the tasks of a build, whose durations are not known before: `total` tasks on `cores` cores."""
-
-    total: int
-    cores: int
-    _started: dict[int, float] = field(default_factory=dict[int, float])
-    _seconds: list[float] = field(default_factory=list[float])
-
-    def start(self, job: int, now: float) -> None:
-        """Note that a task started at second `now`, as the job of this number."""
-        self._started[job] = now
-
-    def end(self, job: int, now: float) -> str:
-        """Note that it ended at second `now`, and return the progress in words."""
-        self._seconds.append(now - self._started[job])
-        left = self.total - len(self._seconds)
-        mean = sum(self._seconds) / len(self._seconds)
-        remaining = time_needed([mean] * left, self.cores)
-        return f"{len(self._seconds)} of {self.total}{f', {remaining} left' if remaining else ''}"
+    def _left(self, name: str, now: float, scale: float) -> float | None:
+        expected = self.seconds[name]
+        return None if expected is None else max(scale * expected - (now - self._started.get(name, now)), 0.0)

@@ -14,7 +14,7 @@ import typer
 from rich.status import Status
 
 from companion.build import cache_keys, fork_server, publication_policy
-from companion.build.progress import KNOWN, STARTED, known_seconds, time_needed
+from companion.build.progress import KNOWN, STARTED, known_seconds, last_seconds, time_needed
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
 from companion.io import atomic, processes
@@ -46,8 +46,9 @@ def build(
 ) -> None:
     """Rebuild all stale figures and the site.
 
-    A change is recognised by its content, not by the time of a file. Before and while notebooks run, the build prints
-    how long they need, from the last runs on this machine or from the book's table of costs.
+    A change is recognised by its content, not by the time of a file. Before notebooks run, the build prints how long
+    they need, from the last runs on this machine or from the book's table of costs. While they run, it scales this
+    estimate by the durations of those that ended.
 
     Example:
 
@@ -67,12 +68,12 @@ def build(
     seconds = known_seconds(project, profile, stale)
     if dry_run:
         _print_plan(project, profile, target, tasks)
-        _print_duration(seconds, cores)
+        _print_duration(project, profile, seconds, cores)
         return
     with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(project)
-        _print_duration(seconds, cores)
+        _print_duration(project, profile, seconds, cores)
         command = [
             *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(project.root)),
             *("--snakefile", str(project.root / "Snakefile"), "--config", f"profile={profile}"),
@@ -103,11 +104,13 @@ def build(
         console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
 
 
-def _print_duration(seconds: Mapping[str, float | None], cores: int) -> None:
-    """Print how long the notebooks to run are expected to take, if that is known."""
+def _print_duration(project: Project, profile: str, seconds: Mapping[str, float | None], cores: int) -> None:
+    """Print how long the notebooks to run are expected to take, if that is known, and where it was measured."""
     if duration := time_needed(seconds.values(), cores):
         number = "One notebook" if len(seconds) == 1 else f"{len(seconds)} notebooks"
-        console.print(f"{number} to run: {duration} with {cores} at a time.")
+        elsewhere = None in last_seconds(project, profile, seconds).values()
+        where = "on the machine that published" if elsewhere else "in the last runs here"
+        console.print(f"{number} to run: {duration} with {cores} at a time {where}.", soft_wrap=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from logging import LogRecord
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from companion.build.progress import KNOWN, RULE, TASK, Progress, TaskProgress
+from companion.build.progress import KNOWN, RULE, TASK, Progress
 
 
 class LogHandler(LogHandlerBase):
@@ -25,26 +25,27 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         """Read from the environment how long the notebooks are expected to take."""
-        self.progress = Progress(**json.loads(os.environ[KNOWN]))
-        self.tasks = TaskProgress(0, self.progress.cores)
-        self.rules: dict[int, str] = {}
+        self.notebooks = Progress(**json.loads(os.environ[KNOWN]))
+        self.tasks = Progress({}, self.notebooks.cores)
+        self.task_numbers: dict[int, str] = {}
+        self.running: dict[int, tuple[str, Progress, str]] = {}
 
     def emit(self, record: LogRecord) -> None:
         """Note the start of a notebook or a task; print the progress at its end."""
         event, about, now = getattr(record, "event", None), record.__dict__, time.monotonic()
         if event == LogEvent.RUN_INFO:
-            self.tasks.total = about["stats"].get(TASK, 0)
+            numbers = map(str, range(about["stats"].get(TASK, 0)))
+            self.tasks = Progress(dict.fromkeys(numbers, 1.0), self.notebooks.cores)
         elif event == LogEvent.JOB_INFO:
             job, rule = about["jobid"], str(about["rule_name"])
-            self.rules[job] = rule
             if rule == TASK:
-                self.tasks.start(job, now)
+                step = "tasks", self.tasks, self.task_numbers.setdefault(job, str(len(self.task_numbers)))
             elif rule.startswith(RULE):
-                self.progress.start(rule.removeprefix(RULE), now)
-        elif event == LogEvent.JOB_FINISHED:
-            job = about["job_id"]
-            rule = self.rules.get(job, "")
-            if rule == TASK:
-                print(f"  tasks: {self.tasks.end(job, now)}", flush=True)
-            elif rule.startswith(RULE):
-                print(f"  notebooks: {self.progress.end(rule.removeprefix(RULE), now)}", flush=True)
+                step = "notebooks", self.notebooks, rule.removeprefix(RULE)
+            else:
+                return
+            self.running[job] = step
+            step[1].start(step[2], now)
+        elif event == LogEvent.JOB_FINISHED and (step := self.running.pop(about["job_id"], None)):
+            steps, progress, name = step
+            print(f"  {steps}: {progress.end(name, now)}", flush=True)
