@@ -30,7 +30,7 @@ class Parameters(companion.Parameters):
     ]
     price_lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=200)]],
-        Field(min_length=2, max_length=4, description="Prompt lengths at which the price of one head is simulated."),
-        AfterValidator(each_once(2, "prices at several lengths are compared")),
+        Field(min_length=2, max_length=4, description="Prompt lengths where the cost of the even part is simulated."),
+        AfterValidator(each_once(2, "costs at several lengths are compared")),
     ]
     prompts: Annotated[int, Field(ge=1000, le=10**6, description="Simulated prompts per length.")]

@@ -1,4 +1,4 @@
-"""The price of one head, exactly and as the mean square of the even part of its output on simulated prompts."""
+"""The cost of the even part of a head's output, exactly and as its mean square on simulated prompts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Prices:
-    """Price of one head by key at one length: exact, for long prompts, and the squares of simulated even parts."""
+    """Cost of the even part by key at one length: exact, for long prompts, and the squares of simulated even parts."""
 
     length: int
     keys: Float[np.ndarray, " keys"]
@@ -36,7 +36,7 @@ def _even_part(tokens: Float[Array, "length d_1"], query: Float[Array, " d_1"], 
 
 
 def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int, *, seed: int) -> list[Prices]:
-    """Return the price of one head with its best value, at each length and key.
+    """Return the cost of the even part of one head with its best value, at each length and key.
 
     Args:
       task: isotropic regression.
@@ -49,7 +49,7 @@ def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int
 
 
 def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float, float]:
-    """Return the best value of one head and its price, the difference to the pair with half of this value.
+    """Return the best value of one head and the cost of its even part, the difference to the pair with half the value.
 
     The risk of a pair is quadratic in its value: it is that of the output 0 at value 0, and least at the best value.
     """
@@ -63,7 +63,7 @@ def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float,
 
 @jax.jit
 def _long_prompt_price(task: LinearRegression, key: Float[Array, ""], value: Float[Array, ""]) -> Float[Array, ""]:
-    """Return the limit of L times the price, at a fixed value."""
+    """Return the limit of L times the cost, at a fixed value."""
     pair = jnp.stack([key, -key]), jnp.stack([value, -value]) / 2
     return 2 * (long_prompt_coefficient(task, key[None], value[None]) - long_prompt_coefficient(task, *pair))
 

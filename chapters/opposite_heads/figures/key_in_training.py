@@ -114,7 +114,7 @@ def _decay_claim(trained: TrainedPairs) -> Claim:
         LOWER,
         because=SET_BEFORE,
         source="measured here",
-        alternative=Alternative("the key is at rest for another reason than the noise of the steps", 1.0),
+        alternative=Alternative("the key at rest does not depend on the step", 1.0),
     )
 
 

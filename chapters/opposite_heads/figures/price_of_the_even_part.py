@@ -25,7 +25,7 @@ from lib.statistics import standard_error
 
 
 def numbers(prices: Sequence[Prices]) -> Numbers:
-    """Return exact and simulated prices by length and key, and the claim that they agree."""
+    """Return the exact and the simulated cost by length and key, and the claim that they agree."""
     groups = [
         {
             "length": price.length,
@@ -49,15 +49,16 @@ def numbers(prices: Sequence[Prices]) -> Numbers:
 
 
 def _price_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the exact price is the mean square of the even part."""
+    """Claim that the exact difference of the errors is the mean square of the even part."""
 
     def worst(column: str) -> float:
         return float(np.max(np.abs(frame["even_part"] - frame[column]) / frame["even_part_std_error"]))
 
     return Claim.consistent(
         "opposite-heads-price",
-        f"At {len(frame)} pairs of a prompt length and a key, the price of one head is the mean square of the even "
-        "part of its output (measured: the largest deviation in standard errors).",
+        f"At {len(frame)} pairs of a prompt length and a key, the errors of a head and of the opposite pair with half "
+        "of its value differ by the mean square of the even part of the head's output (measured: the largest deviation "
+        "in standard errors).",
         worst("exact"),
         comparisons=len(frame),
         source="derived here",
