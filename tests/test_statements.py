@@ -12,7 +12,7 @@ from companion.project.theorem_blocks import boxes, prose
 
 PROJECT = Project(Path(__file__).parents[1])
 # The number of items of each paper, counted when the list was written.
-ITEMS = {"BB26": 32, "D26": 25, "Do25": 5, "Ch24": 6, "GBB26": 26, "Go26": 5, "He25": 14}
+ITEMS = {"BB26": 32, "D26": 25, "Do25": 5, "Ch24": 6, "GBB26": 26, "Go26": 5, "He25": 16}
 
 
 @pytest.fixture(scope="module")
@@ -80,22 +80,31 @@ def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(stat
     assert "Do25" in statements.cited_by("hay-freezes")
 
 
-def test_the_limit_of_freezing_is_a_heuristic_in_its_box_in_its_claim_and_on_its_page(statements):
-    assert statements.source_of("frozen-participation") == "heuristic"
-    (claim,) = [claim for claim in statements.claims if claim.box == "frozen-participation"]
-    assert claim.source == "heuristic"
-    limits = prose(PROJECT.notebook("exact_finite_prompt")).split("## Limits")[1].split("\n## ")[0]
-    (sentence,) = [line for line in limits.splitlines() if "{prf:ref}`frozen-participation`" in line]
-    assert "heuristic" in sentence
+@pytest.mark.parametrize("label", ["frozen-participation", "risk-in-temperature"])
+def test_claims_on_frozen_weights_agree_with_the_theorem(statements, label):
+    """The boxes on frozen weights are proved, so neither they nor the claims that check them are heuristic."""
+    assert statements.source_of(label) == "derived"
+    sources = {claim.source for claim in statements.claims if claim.box == label}
+    assert sources == {"derived here"}
 
 
 # A proof that follows directly, on the page or folded.
 PROOF = re.compile(r"\s*(?:````\{dropdown\}[^\n]*\n)?```\{prf:proof\}\n(.*?)\n```\n", re.DOTALL)
 
 
-@pytest.mark.parametrize("label", ["mean-fluctuation", "score-error-bound", "four-constants", "optimal-transport"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "mean-fluctuation",
+        "score-error-bound",
+        "four-constants",
+        "optimal-transport",
+        "frozen-participation",
+        "power-law-edges",
+    ],
+)
 def test_statements_that_other_pages_use_have_a_proof(label):
-    """The proofs of the averaged rate and of the best factor use the first two boxes, and claims use the others."""
+    """Proofs, claims and exercises rest on these boxes."""
     (box,) = [box for box in boxes(PROJECT) if box.label == label]
     assert box.kind in {"theorem", "lemma", "proposition", "remark"}
     after = prose(PROJECT.notebook(box.page)).split(f":label: {label}\n")[1].partition("\n```\n")[2]

@@ -61,8 +61,5 @@ def solve_frozen_weights() -> FrozenWeights:
 
 
 def frozen(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
-    """Return the participation of the random-energy model for L = ∞ at `ratio` = ν/(2 ln L), which is 0 up to 1.
-
-    For the participation of softmax weights this limit is a heuristic.
-    """
+    """Return the participation for L = ∞ at `ratio` = ν/(2 ln L), which is 0 up to 1 [box `frozen-participation`]."""
     return 1.0 - np.sqrt(1.0 / np.maximum(ratio, 1.0))

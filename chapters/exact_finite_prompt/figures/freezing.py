@@ -101,7 +101,7 @@ def _freezing_claim(longest: Frozen) -> Claim:
             f"and $τ = {ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: "
             "participation)."
         ),
-        source="heuristic",
+        source="derived here",
         box="frozen-participation",
         measured=longest.participation,
         expected=float(frozen_participation(np.asarray(ratio))),

@@ -69,8 +69,8 @@ def _freezing_claim(weights: FrozenWeights) -> Claim:
             "$1 - √(2 ln L/ν)$, the value of the random-energy model (participation at "
             f"$ν = {weights.excess:g}·2 ln L$, $L = 10^{{{weights.decades[1]}}}$)."
         ),
-        source="heuristic",
-        box="hay-freezes",
+        source="derived here",
+        box="frozen-participation",
         measured=float(longer),
         expected=weights.frozen,
         tolerance=float(abs(longer - shorter) / shrinks),

@@ -3,8 +3,8 @@ r"""In the max model the risk of softmax at a fixed finite signal strength tends
 Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
 that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond $\ln L =
 \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit is
-$1/1.5$ (heuristic). The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at
-every length, and the risk of linear attention tends to 1. The grey tick on the axis is the longest prompt of
+$1/1.5$. The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at every
+length, and the risk of linear attention tends to 1. The grey tick on the axis is the longest prompt of
 {doc}`real_heads`.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
@@ -139,7 +139,7 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
                 f"At $ν = {GROWING:g}·√(2 ln L)$ the Bayes risk of the max model tends to $√(2 ln L)/ν$, between 0 and "
                 f"1 (risk at $ln L = {LONGEST:g}$)."
             ),
-            source="heuristic",
+            source="derived here",
             box="cor-4-3-as-quoted",
             measured=float(prompts.growing[-1]),
             expected=1 / GROWING,

@@ -51,7 +51,7 @@ def _claim(others: OtherTokens) -> Claim:
         others.limit,
         within=float(abs(longer - shorter) / shrinks),
         because="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
-        source="heuristic",
+        source="derived here",
         box="risk-in-temperature",
         alternative=Alternative("the mean-field formula of the risk, without a term for the other tokens", 0.0),
     )

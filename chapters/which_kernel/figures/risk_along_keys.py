@@ -1,4 +1,4 @@
-r"""Kernels that grow more slowly than the exponential let an opposite pair beat linear attention.
+r"""Three kernels of negative curvature let an opposite pair beat linear attention.
 
 The vertical axis is the mean square error of two heads with keys $\pm\omega$, and the values that are best for them,
 minus that of the best linear attention, at one prompt length. Solid curves are exact, one per kernel; markers are the

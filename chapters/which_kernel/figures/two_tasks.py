@@ -1,4 +1,4 @@
-r"""Kernels that grow exponentially retrieve best, and kernels that grow more slowly regress best.
+r"""Of five kernels, those that grow exponentially retrieve best, and those that grow more slowly regress best.
 
 Each point is one kernel. Horizontal: in-context regression, the mean square error of the best opposite pair minus that
 of the best linear attention. Vertical, logarithmic: retrieval, the least excess error of one head on single-location
