@@ -43,13 +43,12 @@ def test_captions_and_alt_texts_have_a_useful_length(folder, figure):
     assert 100 < len(record.alt) < 600
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
-def test_picture_can_be_drawn_from_the_published_files(folder, figure, theme):
+def test_picture_can_be_drawn_from_the_published_files(folder, figure):
     """`draw` needs only the CSV file and the record; every visible axis contains data."""
     record = store.read_record(folder, figure)
     module = PROJECT.import_module(PROJECT.figure_module(folder.name, figure))
-    with style(theme):
+    with style():
         drawn = module.draw(table_io.read_csv(folder / f"{figure}.csv", record.columns))
         drawn.canvas.draw()
         plt.close(drawn)
