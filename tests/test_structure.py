@@ -52,15 +52,26 @@ def imported_by(tree, path):
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".dark.svg"])
-def test_every_picture_has_one_of_two_widths(suffix):
+def test_every_picture_has_one_of_two_widths():
     """The site shows pictures at their own size, in which their text is as large as that of the page."""
     wrong = {}
     for name, figure in FIGURES:
-        width, _ = size_of(PROJECT.published / name / f"{figure}{suffix}")
+        width, _ = size_of(PROJECT.published / name / f"{figure}.svg")
         if min(abs(width - 96 * inches) for inches in (COLUMN, WIDE)) > 0.01:
             wrong[f"{name}/{figure}"] = width
     assert not wrong
+
+
+def test_other_programs_can_show_every_picture():
+    """Ids are unique in the book, links are those of SVG 1.1, and a PNG has its resolution."""
+    owners: dict[str, str] = {}
+    for name, figure in FIGURES:
+        picture = (PROJECT.published / name / f"{figure}.svg").read_text(encoding="utf-8")
+        for own in re.findall(r' id="([^"]*)"', picture):
+            assert owners.setdefault(own, figure) == figure
+        assert not re.search(r'<style|[ \n](?:style|class|href)="', picture), figure
+        assert b"pHYs" in (PROJECT.published / name / f"{figure}.png").read_bytes()[:200], figure
+    assert len(owners) > 10 * len(FIGURES)
 
 
 def test_every_figure_has_a_headline_that_is_not_drawn():

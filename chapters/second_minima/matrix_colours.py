@@ -3,12 +3,12 @@
 import matplotlib as mpl
 from matplotlib.colors import LinearSegmentedColormap
 
-from companion.figures.style import INK, contrast
+from companion.figures.style import INK, PAPER, contrast
 
 
 def readable_on(cell: tuple[float, ...]) -> str:
     """Return the text colour for a cell of this colour: dark or light, whichever has the larger contrast."""
-    return max(INK.values(), key=lambda colour: contrast(colour, cell))
+    return max((INK, PAPER), key=lambda colour: contrast(colour, cell))
 
 
 def signed_colours() -> LinearSegmentedColormap:

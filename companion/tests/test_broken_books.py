@@ -90,11 +90,11 @@ def test_unbroken_book_builds_again(book: Project):
 
 
 def test_missing_figure_fails(book: Project):
-    for suffix in (".dark.svg", ".png"):
+    for suffix in (".svg", ".png"):
         (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert f"{figure_of('toy')}.dark.svg is missing" in finished.stderr
+    assert f"{figure_of('toy')}.svg is missing" in finished.stderr
     assert f"{figure_of('toy')}.png is missing" in finished.stderr
 
 

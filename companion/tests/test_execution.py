@@ -101,7 +101,7 @@ def test_a_run_after_a_kill_completes_and_cleans_up(killed):
 
 
 def test_runs_in_two_clones_give_the_same_bytes(ran, killed):
-    """All five files of the figure and the unrounded numbers are compared."""
+    """All four files of the figure and the unrounded numbers are compared."""
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         first = ran.tree(folder)
         assert first
@@ -172,7 +172,7 @@ def by_hand(disproved, tmp_path_factory):
 
 
 def test_a_notebook_runs_with_papermill_alone_from_any_folder(by_hand):
-    """The five files are written below the working folder."""
+    """The four files are written below the working folder."""
     assert {path.name for path in (by_hand / "figures-scratch/toy").iterdir()} == SET
     assert store.faults(by_hand / "figures-scratch/toy", FIGURE) == []
     record = store.read_record(by_hand / "figures-scratch/toy", FIGURE)

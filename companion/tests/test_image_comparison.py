@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from companion.figures.image_comparison import visible_difference
-from companion.figures.rendering import fewer_digits
+from companion.figures.plain_svg import plain
 
 X = np.linspace(0, 1, 3001)
 
@@ -23,7 +23,7 @@ def drawing(kind, y, *, colour="C0", label="x", seed="a", simplify=True, marker=
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind)
         plt.close(figure)
-    return fewer_digits(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
+    return plain(buffer.getvalue(), "curve") if kind == "svg" else buffer.getvalue()
 
 
 CURVE = np.sin(7 * X)

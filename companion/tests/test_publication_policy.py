@@ -46,7 +46,7 @@ CLAIM = {
 
 
 def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
-    """Write the five files of a figure; `changes` go into the record."""
+    """Write the four files of a figure; `changes` go into the record."""
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in store.PICTURES:
         (folder / f"{figure}{suffix}").write_text(pixels, encoding="utf-8")
@@ -149,7 +149,7 @@ def test_a_reproduced_figure_is_not_touched(desk):
     ids=lambda change: next(iter(change)),
 )
 def test_a_changed_figure_is_replaced(desk, change):
-    """All five files are replaced, and no file of the other figure."""
+    """All four files are replaced, and no file of the other figure."""
     untouched = desk.bytes(desk.published, "two")
     desk.build("one", pixels="<svg>new</svg>", **change)
     assert desk.publish() == ["one"]

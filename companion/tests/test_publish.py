@@ -12,7 +12,6 @@ from types import ModuleType, SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
@@ -177,25 +176,15 @@ def test_five_files_are_written_to_the_working_folder(demo, working_folder):
 
 
 def test_publishing_twice_gives_identical_files(demo):
-    """This holds for all five files."""
+    """This holds for all four files."""
 
     def contents():
         demo.publish()
         return {path.name: path.read_bytes() for path in demo.folder.iterdir()}
 
     first = contents()
-    assert len(first) == 5
+    assert len(first) == 4
     assert contents() == first
-
-
-def test_dark_picture_differs_only_in_colours(demo):
-    """Its size equals that of the light picture."""
-    demo.publish()
-    light, dark = (
-        (demo.folder / f"falling_line{suffix}").read_text().partition("<defs>") for suffix in (".svg", ".dark.svg")
-    )
-    assert light[0] == dark[0]
-    assert light[2] != dark[2]
 
 
 def test_record_has_all_fields(demo):
@@ -256,7 +245,7 @@ def test_record_has_the_sha256_of_its_files(demo):
     record = demo.publish().record
     assert record.files == {
         suffix: hashlib.sha256((demo.folder / f"falling_line{suffix}").read_bytes()).hexdigest()
-        for suffix in (".svg", ".dark.svg", ".png", ".csv")
+        for suffix in (".svg", ".png", ".csv")
     }
 
 
@@ -382,7 +371,7 @@ def test_numbers_must_return_numbers(demo, edit, working_folder):
 
 
 def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
-    """`draw` gets the published, rounded CSV read back, and a separate copy for each theme."""
+    """`draw` gets the published, rounded CSV read back."""
     edit('"error": 1 / length}', '"error": 1 / length, "law": pd.Categorical(["a"] * len(length))}')
     edit("absolute=1e-9)}", 'absolute=1e-9), "law": Column("law")}')
     figure, tables = demo.module("figures.falling_line"), []
@@ -396,10 +385,9 @@ def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
 
     monkeypatch.setattr(figure, "draw", draw_and_modify)
     demo.publish()
-    light, dark = tables
-    pd.testing.assert_frame_equal(light, dark)
-    assert light["law"].dtype == object
-    assert 0.333333 in set(light["error"])
+    (table,) = tables
+    assert table["law"].dtype == object
+    assert 0.333333 in set(table["error"])
     assert "0.333333" in (demo.folder / "falling_line.csv").read_text()
 
 

@@ -119,7 +119,7 @@ def test_a_build_redraws_figures_without_a_kernel(desk):
 def test_a_damaged_picture_is_restored(desk):
     """Built and published files get the same bytes as before."""
     before = desk.clone.tree("figures", "_build")
-    (desk.clone.project.build("laptop").figures / "toy/toy_error.dark.svg").unlink()
+    (desk.clone.project.build("laptop").figures / "toy/toy_error.svg").unlink()
     (desk.clone.project.published / "toy/toy_spread.png").write_bytes(b"")
     assert desk.companion("redraw", "toy").code == 0
     assert desk.clone.tree("figures", "_build") == before

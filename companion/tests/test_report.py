@@ -91,16 +91,16 @@ def test_the_page_names_the_largest_movement(page):
     assert 0 < float(moved[1]) < 1
 
 
-def test_the_page_shows_both_pictures_in_both_themes(page, disproved):
+def test_the_page_shows_both_pictures(page, disproved):
     """All links lead to files in the folder of the run."""
     pictures = [link for link in page.links if link.endswith(".svg")]
     custom, published = f"figures/toy/{FIGURE}", f"published/{FIGURE}"
-    assert {f"{base}{ending}" for base in (custom, published) for ending in (".svg", ".dark.svg")} == set(pictures)
+    assert {f"{base}.svg" for base in (custom, published)} == set(pictures)
     files = {link: (disproved.run_folder / link).resolve() for link in page.links if not link.startswith("#")}
     assert all(path.is_file() and path.is_relative_to(disproved.run_folder) for path in files.values())
     assert files[f"{custom}.svg"].read_bytes() != files[f"{published}.svg"].read_bytes()
-    shown = disproved.project.published / "toy" / f"{FIGURE}.dark.svg"
-    assert files[f"{published}.dark.svg"].read_bytes() == shown.read_bytes()
+    shown = disproved.project.published / "toy" / f"{FIGURE}.svg"
+    assert files[f"{published}.svg"].read_bytes() == shown.read_bytes()
 
 
 def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path):
@@ -115,8 +115,7 @@ def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path):
     assert finished.returncode == 3
     after = clone.tree("_build/runs")
     assert {path for path in before if after.get(path) != before[path]} == {
-        f"_build/runs/{run_folder.name}/{path}"
-        for path in ("index.html", f"published/{FIGURE}.svg", f"published/{FIGURE}.dark.svg")
+        f"_build/runs/{run_folder.name}/{path}" for path in ("index.html", f"published/{FIGURE}.svg")
     }
     assert "This figure is not published." in (run_folder / "index.html").read_text(encoding="utf-8")
     assert not (tmp_path / "opened").exists()

@@ -94,7 +94,7 @@ def test_it_is_redrawn_in_a_fresh_clone(desk):
     desk.replace("clone/toy/figures/toy_sketch.py", '"one number", ink()', '"a single number", ink()')
     assert desk.companion("redraw", "toy_sketch").returncode == 0
     changed = {path for path, digest in desk.tree("figures").items() if before[path] != digest}
-    assert changed == {f"figures/toy/toy_sketch{ending}" for ending in (".svg", ".dark.svg", ".png", ".json")}
+    assert changed == {f"figures/toy/toy_sketch{ending}" for ending in (".svg", ".png", ".json")}
 
 
 def test_a_sweep_leaves_it_out(desk):
@@ -116,7 +116,7 @@ def test_the_site_shows_its_code_and_origin_but_no_data(desk):
     assert "toy_sketch.svg" in page
     assert "toy_sketch.csv" not in page
     assert "toy_error.csv" in page
-    assert (site / "thumbnails/toy_sketch-dark.png").is_file()
+    assert (site / "thumbnails/toy_sketch.png").is_file()
 
 
 @pytest.mark.parametrize(("figure", "depends"), [("toy_sketch", True), ("toy_error", False)])

@@ -99,7 +99,7 @@ def _run_cells(name: str, *, only: str | None = None, draws: bool = False, **ove
 
 def _draw(figure, table: Table) -> None:
     """Draw a figure from its table; every visible axis must contain data."""
-    with style("light"):
+    with style():
         drawn = figure.draw(table.frame)
         drawn.canvas.draw()
         plt.close(drawn)

@@ -129,7 +129,7 @@ def test_the_checkout_is_not_on_the_path(built):
 def test_book_is_built_from_scratch(built):
     assert KERNEL in built.output
     for name in ("walks/spread", "walks/returns"):
-        for suffix in (".svg", ".dark.svg", ".png", ".csv", ".json"):
+        for suffix in (".svg", ".png", ".csv", ".json"):
             assert (built.root / f"figures/{name}{suffix}").is_file()
     page = text_of(built.root / "_build/html/book/walks.html")
     assert "def walk(" in page, "the page shows a shared function of the chapter under the figure"

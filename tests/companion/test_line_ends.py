@@ -62,7 +62,7 @@ def test_git_converts_no_file_of_this_repository_and_of_a_new_book(tmp_path):
     scaffold.create_book(tmp_path / "new_book")
     commit(tmp_path / "new_book")
     for root, package in ((ROOT, "chapters"), (tmp_path / "new_book", "new_book")):
-        pinned = ["figures/a/b.svg", "figures/a/b.dark.svg", "figures/a/b.csv", "figures/a/b.json"]
+        pinned = ["figures/a/b.svg", "figures/a/b.csv", "figures/a/b.json"]
         pinned += [f"{package}/a/data/b.csv", f"{package}/a/data/deep/b.csv"]
         assert [line.split(": ")[1:] for line in git(root, "check-attr", "text", "--", *pinned)] == [
             ["text", "unset"]

@@ -100,7 +100,6 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True, sharey=True)
     scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
     names = {level: "0.3" if level == -0.5 else f"$10^{{{level}}}$" if level else "1" for level in LEVELS}
-    # the colour map is the same in the light and the dark picture, and so are the colours that are legible on it
     for panel, (column, title) in zip(panels, titles.items(), strict=True):
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)

@@ -28,7 +28,7 @@ from matplotlib.patches import Rectangle
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import INK, WIDE, contrast, ink, label
+from companion.figures.style import INK, PAPER, WIDE, contrast, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
@@ -224,7 +224,7 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
 
 def _readable(cell: tuple[float, ...]) -> str:
     """Return the text colour that is legible on a cell of this colour."""
-    return max(INK.values(), key=lambda colour: contrast(colour, cell))
+    return max((INK, PAPER), key=lambda colour: contrast(colour, cell))
 
 
 def _signed() -> LinearSegmentedColormap:

@@ -1,7 +1,7 @@
 r"""The weight that softmax gives to a class equals the posterior probability of this class at one scale of the scores.
 
 Colour is the weight of the class with mean $(1,0)$ against the class with mean $(0,1)$, for a head with the scores
-$\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. The prompt is infinite. White lines are
+$\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. The prompt is infinite. Straight lines are
 contours from 0.1 to 0.9; the thick one is the weight one half. Circles have the radius of one standard deviation
 around the means. With $t=1$ the weight is the posterior probability. With smaller $t$ it changes too slowly from one
 class to the other, and with larger $t$ too fast.

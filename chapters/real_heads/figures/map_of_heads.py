@@ -19,7 +19,7 @@ from chapters.real_heads.statistics import Heads, HeadStatistics
 from chapters.real_heads.style import TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Column, Numbers, Table
-from companion.figures.style import COLUMN, INK
+from companion.figures.style import COLUMN, INK, PAPER
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
@@ -46,7 +46,7 @@ def draw(table: pd.DataFrame) -> Figure:
     cells = axes.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, edgecolors=ends[0], linewidth=2)
     for (row, column), share in np.ndenumerate(shares):
         bright = np.dot(colours(share)[:3], (0.3, 0.59, 0.11)) > 0.5
-        ink_here = INK["light" if bright else "dark"]
+        ink_here = INK if bright else PAPER
         axes.text(column + 0.5, row + 0.5, f"{share:.2f}", ha="center", va="center", color=ink_here, fontsize=10)
     axes.invert_yaxis()
     axes.set_yticks(np.arange(len(shares)) + 0.5, [f"layer {layer + 1}" for layer in range(len(shares))])

@@ -31,7 +31,7 @@ NUMBERS_MODULES = (
     "companion.figures.schema",
     "companion.figures.record",
 )
-PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.style")
+PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.plain_svg", "companion.figures.style")
 # The module of this package that only some pictures need: those whose drawing code imports it.
 SCHEMATICS = "companion.figures.schematics"
 MACHINE = Path(__file__).resolve().parents[1]

@@ -1,6 +1,6 @@
 """The functions of notebooks: `begin` in the first cell, `publish` at the end of every cell that shows a figure.
 
-In a build, `publish` writes the five files of a figure to the build's folder. In a notebook that a user runs by hand,
+In a build, `publish` writes the four files of a figure to the build's folder. In a notebook that a user runs by hand,
 it shows the figure inline and writes the same files to `figures-scratch/`; a failed claim is shown as a cross and does
 not stop the notebook.
 """

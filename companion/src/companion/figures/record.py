@@ -260,7 +260,7 @@ class FigureRecord(RunRecord):
     caption: str = Field(description="The caption; its first paragraph is shown first, the rest explains.")
     alt: str = Field(description="The alternative text: a description of the picture.")
     picture: str = Field(description="Digest of the sources that draw the picture.")
-    files: dict[str, str] = Field(description="SHA-256 of the figure's other four files, by ending.")
+    files: dict[str, str] = Field(description="SHA-256 of the figure's other three files, by ending.")
 
     @classmethod
     def of_run(cls, run: RunRecord, *, caption: str, alt: str, picture: str, files: dict[str, str]) -> "FigureRecord":

@@ -1,4 +1,4 @@
-"""Draw one figure: call the `draw` of its module in both themes, and read caption and alt text from its docstring."""
+"""Draw one figure: call the `draw` of its module, and read caption and alt text from its docstring."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -6,39 +6,29 @@
 import ast
 import inspect
 import io
-import re
 import textwrap
 from pathlib import Path
 from types import ModuleType
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from companion.analysis.dependencies import Library
 from companion.figures import store, table_io
 from companion.figures.plain_math import caption_as_plain_text
+from companion.figures.plain_svg import plain
 from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord, RunRecord, headline
-from companion.figures.style import Theme, style
+from companion.figures.style import style
 
 # Number of colours of a PNG: a quarter of the bytes, without a visible difference.
 COLOURS = 64
-# Attributes of an SVG that contain lengths, in points except for glyphs; `DIGITS` are numbers with too many decimals.
-PLACES = re.compile(rb' (?:d|points|x|y|width|height)="[^"]*"|translate\([^)]*\)')
-USES = re.compile(rb'(href="#|url\(#)([^")]+)')
-# Comments (the text of drawn letters), metadata (the program and the date) and document type.
-SAID = re.compile(rb"\s*(?:<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE[^>]*>)", re.DOTALL)
-# A row of marks with the same style, which can be written once, for a group.
-MARK = rb'<use href="#\w+"(?: (?:x|y|transform)="[^"]*")* style="%b"/>\n'
-LOOK = rb"(?:(?:fill|stroke)(?:-[a-z]+)?:[^;\"]*;?)+"
-ROW = re.compile(MARK % rb"(%b)" % LOOK + rb"(?:" + MARK % rb"\1" + rb")+")
-DIGITS = re.compile(rb"-?\d+\.\d{3,}")
-FORMATS: dict[Theme, tuple[str, ...]] = {"light": ("svg", "png"), "dark": ("svg",)}
+# Pixels of a PNG to the inch.
+RESOLUTION = 144
 
 
 def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRecord, library: Library) -> FigureRecord:
-    """Write the five files of a figure, and return its record.
+    """Write the four files of a figure, and return its record.
 
     Args:
       folder: where to write the files.
@@ -72,23 +62,18 @@ def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
     The title of an SVG is the headline of the figure, as plain text.
     """
     title = caption_as_plain_text(headline(caption_and_alt(figure)[0]))
-    files: dict[str, bytes] = {}
-    for theme, formats in FORMATS.items():
-        with style(theme):
-            picture = figure.draw(table.copy())
-            if not isinstance(picture, Figure):
-                raise TypeError(
-                    f"`{figure.__name__}.draw` must return the matplotlib figure that it draws. Got {picture!r}. Does "
-                    "it end with `return`?"
-                )
-            for kind in formats:
-                buffer = io.BytesIO()
-                metadata = {"Date": None, "Title": title} if kind == "svg" else {}
-                picture.savefig(buffer, format=kind, metadata=metadata, dpi=144)
-                content = (fewer_colours if kind == "png" else fewer_digits)(buffer.getvalue())
-                files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = content
-            plt.close(picture)
-    return files
+    with style():
+        picture = figure.draw(table.copy())
+        if not isinstance(picture, Figure):
+            raise TypeError(
+                f"`{figure.__name__}.draw` must return the matplotlib figure that it draws. Got {picture!r}. Does "
+                "it end with `return`?"
+            )
+        svg, png = io.BytesIO(), io.BytesIO()
+        picture.savefig(svg, format="svg", metadata={"Date": None, "Title": title})
+        picture.savefig(png, format="png", dpi=RESOLUTION)
+        plt.close(picture)
+    return {".svg": plain(svg.getvalue(), figure.__name__), ".png": fewer_colours(png.getvalue())}
 
 
 def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
@@ -117,40 +102,11 @@ def _docstring(module: ModuleType) -> str:
 
 
 def fewer_colours(picture: bytes) -> bytes:
-    """Return a PNG reduced to `COLOURS` colours."""
+    """Return a PNG reduced to `COLOURS` colours, with its resolution."""
     from PIL import Image  # installed with matplotlib; slow to import
 
     lighter = io.BytesIO()
-    found = Image.open(io.BytesIO(picture)).convert("RGB")
-    found.quantize(COLOURS, dither=Image.Dither.NONE).save(lighter, "PNG", optimize=True)
+    found = Image.open(io.BytesIO(picture))
+    few = found.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    few.save(lighter, "PNG", optimize=True, dpi=found.info["dpi"])
     return lighter.getvalue()
-
-
-def fewer_digits(picture: bytes) -> bytes:
-    """Return an SVG that looks the same and has a third fewer bytes.
-
-    Lengths are rounded to a hundredth of a point. Elements that are used again get short names in the order of use;
-    other names are removed. The style of a row of equal marks is written once. Links are written as in SVG 2. Comments
-    and insignificant white space are removed.
-    """
-
-    def shorter(number: re.Match[bytes]) -> bytes:
-        return np.format_float_positional(round(float(number[0]), 2) + 0.0, trim="-").encode()
-
-    def tight(path: re.Match[bytes]) -> bytes:
-        return path[1] + re.sub(rb"\s*([A-Za-z])\s*", rb"\1", path[2]).strip() + b'"'
-
-    def close(look: re.Match[bytes]) -> bytes:
-        return look[1] + re.sub(rb"([:;]) ", rb"\1", look[2]) + b'"'
-
-    def together(row: re.Match[bytes]) -> bytes:
-        return b'<g style="' + row[1] + b'">\n' + row[0].replace(b' style="' + row[1] + b'"', b"") + b"</g>\n"
-
-    picture = SAID.sub(b"", picture).replace(b'<use xlink:href="#', b'<use href="#')
-    uses = dict.fromkeys(use[2] for use in USES.finditer(picture))
-    names = {name: b"i%d" % place for place, name in enumerate(uses)}
-    used = USES.sub(lambda use: use[1] + names[use[2]], picture)
-    named = re.sub(rb' id="([^"]*)"', lambda own: b' id="%b"' % names[own[1]] if own[1] in names else b"", used)
-    rounded = PLACES.sub(lambda place: DIGITS.sub(shorter, place[0]), named)
-    plain = re.sub(rb'( style=")([^"]*)"', close, re.sub(rb'( d=")([^"]*)"', tight, rounded))
-    return ROW.sub(together, re.sub(rb">\s+<", b">\n<", plain))

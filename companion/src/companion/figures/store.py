@@ -1,6 +1,6 @@
-"""Read and write the five files of a published figure.
+"""Read and write the four files of a published figure.
 
-The JSON record, which is written last, contains the checksums of the other four files.
+The JSON record, which is written last, contains the checksums of the other three files.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 from companion.project.paths import visible
 
-PICTURES = (".svg", ".dark.svg", ".png")
+PICTURES = (".svg", ".png")
 DATA = ".csv"
 RECORD = ".json"
 SUFFIXES = (*PICTURES, DATA, RECORD)
@@ -29,7 +29,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def files(folder: Path, figure: str) -> list[Path]:
-    """Return the paths of the five files of a figure."""
+    """Return the paths of the four files of a figure."""
     return [folder / f"{figure}{suffix}" for suffix in SUFFIXES]
 
 
@@ -85,7 +85,7 @@ def require_small(folder: Path, figure: str) -> None:
 
 
 def faults(folder: Path, figure: str) -> list[str]:
-    """Return the reasons why the five files of a figure do not belong together; none if they do."""
+    """Return the reasons why the four files of a figure do not belong together; none if they do."""
     missing = [suffix for suffix in SUFFIXES if not (folder / f"{figure}{suffix}").is_file()]
     if missing:
         return [f"{figure}{suffix} is missing" for suffix in missing]

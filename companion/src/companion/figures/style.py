@@ -1,4 +1,4 @@
-"""The style of all pictures: two widths, one face, two themes, a palette for colour-blind readers, and helpers."""
+"""The style of all pictures: two widths, one face, a palette for colour-blind readers, and helpers."""
 
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
@@ -6,7 +6,7 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,50 +21,42 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from companion.analysis.dependencies import FONTS
 
-Theme = Literal["light", "dark"]
-
 # The two widths of pictures, in inches. On a desktop the site shows a picture at its own size, so its text has the size
 # of text on the page: `COLUMN` is as wide as a column of text, `WIDE` as wide as the page (96 pixels to the inch).
 COLUMN, WIDE = 640 / 96, 8.2
 # The face of pages and pictures (made by `tools/subset_font.py`).
 FACE = "Book Serif"
 
-# Okabe & Ito's colours, safe for the common colour blindnesses; the dark theme uses lighter variants.
-PALETTES = {
-    "light": ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"],
-    "dark": ["#4FA8DC", "#FF8A47", "#2FC79A", "#E39AC6", "#F2B632", "#8FD0F5"],
-}
-INK = {"light": "#1b1f24", "dark": "#e6e8eb"}
-PAPER = {"light": "#ffffff", "dark": "#121212"}
-FAINT = {"light": "#d5d9de", "dark": "#3a3f45"}
+# Okabe & Ito's colours, safe for the common colour blindnesses.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+INK, PAPER, FAINT = "#1b1f24", "#ffffff", "#d5d9de"
 
 
 @contextmanager
-def style(theme: Theme) -> Generator[None]:
-    """Apply the settings of `theme` inside the block; the previous settings of matplotlib are restored on exit.
+def style() -> Generator[None]:
+    """Apply the settings of pictures inside the block; the previous settings of matplotlib are restored on exit.
 
-    Settings that the theme does not name are matplotlib's defaults, whatever the user's `matplotlibrc` says.
+    Settings that are not named here are matplotlib's defaults, whatever the user's `matplotlibrc` says.
     """
     _load_fonts()
-    ink, paper, faint = INK[theme], PAPER[theme], FAINT[theme]
     settings: dict[Any, Any] = {
         **sns.axes_style("ticks"),
         **sns.plotting_context("notebook"),
-        "axes.edgecolor": ink,
-        "axes.facecolor": paper,
+        "axes.edgecolor": INK,
+        "axes.facecolor": PAPER,
         "axes.grid": True,
-        "axes.labelcolor": ink,
-        "axes.prop_cycle": cycler(color=PALETTES[theme]),
+        "axes.labelcolor": INK,
+        "axes.prop_cycle": cycler(color=PALETTE),
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlelocation": "left",
         "axes.titlesize": "medium",
         "figure.constrained_layout.use": True,
         "figure.dpi": 110,
-        "figure.facecolor": paper,
+        "figure.facecolor": PAPER,
         "font.family": [FACE, "STIXGeneral"],
         "font.size": 11,
-        "grid.color": faint,
+        "grid.color": FAINT,
         "grid.linewidth": 0.6,
         "legend.frameon": False,
         "mathtext.bf": f"{FACE}:bold",
@@ -73,12 +65,12 @@ def style(theme: Theme) -> Generator[None]:
         "mathtext.fontset": "custom",
         "mathtext.it": f"{FACE}:italic",
         "mathtext.rm": FACE,
-        "savefig.facecolor": paper,
+        "savefig.facecolor": PAPER,
         "svg.fonttype": "path",
         "svg.hashsalt": "companion",
-        "text.color": ink,
-        "xtick.color": ink,
-        "ytick.color": ink,
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
     }
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -93,17 +85,15 @@ def _load_fonts() -> None:
 
 
 def ink() -> str:
-    """Return the text colour of the current theme."""
-    return mpl.rcParams["text.color"]
+    """Return the colour of text."""
+    return INK
 
 
 def sequence(n: int) -> list[tuple[float, float, float, float]]:
-    """Return `n` colours for an ordered quantity, readable in the current theme and in greyscale."""
-    dark = mpl.rcParams["axes.facecolor"] == PAPER["dark"]
-    lightest, darkest = (0.92, 0.35) if dark else (0.78, 0.15)
+    """Return `n` colours for an ordered quantity, readable in greyscale, too."""
+    lightest, darkest = 0.78, 0.15
     ramp = mpl.colormaps["viridis"]
-    positions = [lightest - (lightest - darkest) * (i / max(n - 1, 1)) for i in range(n)]
-    return [ramp(position) for position in (positions[::-1] if dark else positions)]
+    return [ramp(lightest - (lightest - darkest) * (i / max(n - 1, 1))) for i in range(n)]
 
 
 # The contrast of text that WCAG asks for at level AA.

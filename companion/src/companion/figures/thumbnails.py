@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from companion.analysis import dependencies
 from companion.figures import store, table_io
 from companion.figures.rendering import fewer_colours
-from companion.figures.style import Theme, style
+from companion.figures.style import style
 from companion.io import atomic
 from companion.project.paths import Project
 
@@ -22,29 +22,28 @@ WIDTH, HEIGHT, DPI = 3.4, 1.9, 200
 SIZE = (int(WIDTH * DPI / 2), int(HEIGHT * DPI / 2))
 
 
-def thumbnail(project: Project, profile: str, target: str, theme: Theme) -> bytes:
+def thumbnail(project: Project, profile: str, target: str) -> bytes:
     """Return the thumbnail of a figure as PNG, drawn from its table or read from the cache.
 
     Args:
       project: the book.
       profile: the profile of the site that shows the thumbnail.
       target: the figure, as `notebook/figure`.
-      theme: light or dark.
     """
     name, _, figure = target.partition("/")
     folder = project.shown_figures(profile) / name
     record = folder / f"{figure}{store.RECORD}"
     key = dependencies.digest(record.read_bytes() + Path(__file__).read_bytes())[:16]
-    cached = project.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
+    cached = project.cache / "thumbnails" / f"{figure}-{key}.png"
     if not cached.is_file():
-        atomic.write_bytes(cached, _draw(project, folder, name, figure, theme))
+        atomic.write_bytes(cached, _draw(project, folder, name, figure))
     return cached.read_bytes()
 
 
-def _draw(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
+def _draw(project: Project, folder: Path, name: str, figure: str) -> bytes:
     module = project.import_module(project.figure_module(name, figure))
     table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure).columns)
-    with style(theme):
+    with style():
         picture = module.draw(table)
         picture.canvas.draw()
         _shrink(picture)

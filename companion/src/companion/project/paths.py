@@ -291,7 +291,7 @@ class Build:
 
     @property
     def figures(self) -> Path:
-        """The folder of the figures, `<notebook>/<figure>.{svg,dark.svg,png,csv,json}`."""
+        """The folder of the figures, `<notebook>/<figure>.{svg,png,csv,json}`."""
         return self.folder / "figures"
 
     @property

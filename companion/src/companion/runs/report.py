@@ -19,7 +19,6 @@ from companion.figures.tolerances import movement
 from companion.io import atomic
 from companion.runs.custom_runs import Run
 
-LIGHT, DARK = ".svg", ".dark.svg"
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -47,13 +46,12 @@ def write(run: Run) -> Path:
 
 
 def _copy_published(run: Run) -> None:
-    """Copy the published pictures, light and dark, of the figures whose published files are intact."""
+    """Copy the published pictures of the figures whose published files are intact."""
     with atomic.staging_folder(run.build.staging, run.notebook) as staging:
         new = staging / "published"
         new.mkdir()
         for figure in filter(lambda figure: _is_published(run, figure), run.records):
-            for suffix in (LIGHT, DARK):
-                shutil.copyfile(run.project.published / run.notebook / f"{figure}{suffix}", new / f"{figure}{suffix}")
+            shutil.copyfile(run.project.published / run.notebook / f"{figure}.svg", new / f"{figure}.svg")
         atomic.replace_folder(new, run.build.published_copy)
 
 

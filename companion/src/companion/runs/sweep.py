@@ -22,7 +22,7 @@ from companion.build import cache_keys
 from companion.build.run_spec import CheckedRun, RunSpec
 from companion.figures import store, table_io
 from companion.figures.record import ClaimRecord, FigureRecord
-from companion.figures.style import INK, PALETTES, WIDE, style
+from companion.figures.style import INK, PALETTE, WIDE, style
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
@@ -156,7 +156,7 @@ def write(sweep: Sweep) -> pd.DataFrame:
         return outcomes
     sweep.folder.mkdir(parents=True, exist_ok=True)
     outcomes.to_csv(sweep.folder / "claims.csv", index=False)
-    with style("light"):
+    with style():
         picture = draw(sweep, outcomes)
         for kind in ("svg", "png"):
             with atomic.replacing(sweep.folder / f"claims.{kind}") as file:
@@ -185,7 +185,7 @@ def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
     Claims that fail have a different colour.
     """
     names = list(dict.fromkeys(outcomes["claim"]))
-    colours = {True: PALETTES["light"][0], False: PALETTES["light"][1]}
+    colours = {True: PALETTE[0], False: PALETTE[1]}
     figure, axes = plt.subplots(figsize=(WIDE, 1.2 + 0.32 * len(names)))
     shown = outcomes.assign(deviation=outcomes["deviation"].clip(-1, FARTHEST))
     sns.stripplot(
@@ -200,7 +200,7 @@ def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
         legend=False,
         ax=axes,
     )
-    axes.axvline(1, color=INK["light"], linewidth=1)
+    axes.axvline(1, color=INK, linewidth=1)
     axes.annotate(
         "a claim holds up to here", (1, 1), (4, 3), xycoords=("data", "axes fraction"), textcoords="offset points"
     )

@@ -1,6 +1,6 @@
 """Print the built site as one PDF: one page after another, with a style for paper, by Chromium.
 
-Folds are open. The PDF leaves out elements for screens (buttons, dark pictures) and, under figures, code, data,
+Folds are open. The PDF leaves out elements for screens (buttons, live figures) and, under figures, code, data,
 parameters and origin, which are on the site. Links lead to places in the same file.
 """
 
@@ -35,7 +35,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 # Elements that only a screen can use.
 SCREEN_ONLY = (
     "script, style, noscript, button, input, "
-    ".companion-filter, .companion-head, .companion-live, .companion-map, .headerlink, .only-dark, .toctree-wrapper"
+    ".companion-filter, .companion-head, .companion-live, .companion-map, .headerlink, .toctree-wrapper"
 )
 # Wait until pictures and fonts are loaded, and shrink formulas that are wider than their column.
 READY = """async () => {

@@ -1,33 +1,34 @@
 """The design of the pages in one place: colours, sizes and faces. `docs/site-design.md` says how they are used.
 
-The background, the ink and the colours of sources are those of the figures, so that a picture has no visible frame.
-`css()` writes the tokens as custom properties; the style sheets name no other colour, except that of search hits.
+In the light theme, the background, the ink and the colours of sources are those of the figures. In the dark theme the
+browser inverts the lightness of pictures and keeps the hues; white becomes the background, so that no picture has a
+visible frame. `css()` writes the tokens as custom properties; the style sheets name no other colour, except that of
+search hits.
 """
 
-from companion.figures.style import FAINT, INK, PALETTES, PAPER
+from companion.figures.style import FAINT, INK, PALETTE, PAPER
 
 THEMES = ("light", "dark")
-_BLUE, _ORANGE, _GREEN, _, _AMBER, _ = range(6)
-
-
-def _of_palette(place: int) -> dict[str, str]:
-    return {theme: PALETTES[theme][place] for theme in THEMES}
-
+_BLUE, _ORANGE, _GREEN, _, _AMBER, _ = PALETTE
+_DARK_PAPER = "#121212"
+# The filter of pictures, by theme: it inverts all channels and then turns the hues back. Its share makes white the dark
+# background.
+_FILTERS = {"light": "none", "dark": f"invert({1 - int(_DARK_PAPER[1:3], 16) / 255:.4f}) hue-rotate(180deg)"}
 
 # By name: the colour in the light and in the dark theme.
 COLOURS: dict[str, dict[str, str]] = {
-    "paper": dict(PAPER),
-    "ink": dict(INK),
+    "paper": {"light": PAPER, "dark": _DARK_PAPER},
+    "ink": {"light": INK, "dark": "#e6e8eb"},
     "quiet": {"light": "#57606a", "dark": "#a3abb5"},
-    "line": dict(FAINT),
+    "line": {"light": FAINT, "dark": "#3a3f45"},
     "surface": {"light": "#f5f6f8", "dark": "#1c1e21"},
     "link": {"light": "#0a4a9e", "dark": "#8ec5ff"},
-    "holds": {"light": "#00734f", "dark": _of_palette(_GREEN)["dark"]},
-    "fails": {"light": "#b34700", "dark": _of_palette(_ORANGE)["dark"]},
-    "focus": _of_palette(_ORANGE),
-    "from-paper": _of_palette(_BLUE),
-    "derived": _of_palette(_GREEN),
-    "heuristic": _of_palette(_AMBER),
+    "holds": {"light": "#00734f", "dark": "#2fc79a"},
+    "fails": {"light": "#b34700", "dark": "#ff8a47"},
+    "focus": {"light": _ORANGE, "dark": "#ff8a47"},
+    "from-paper": {"light": _BLUE, "dark": "#4fa8dc"},
+    "derived": {"light": _GREEN, "dark": "#2fc79a"},
+    "heuristic": {"light": _AMBER, "dark": "#f2b632"},
 }
 # A line of text in the size `text` has about 72 characters within `measure`; figures and code may be wider.
 SIZES = {
@@ -50,7 +51,7 @@ FACES = {
 
 
 def css() -> str:
-    """Return the tokens as a style sheet: `--book-<colour>`, `--size-<size>` and `--face-<face>`.
+    """Return the tokens as a style sheet: `--book-<colour>`, `--book-picture`, `--size-<size>` and `--face-<face>`.
 
     The light colours also apply without scripts, unless the system prefers dark.
     """
@@ -68,7 +69,8 @@ def css() -> str:
 
 
 def _colours(theme: str) -> list[str]:
-    return [f"--book-{name}: {colour[theme]}" for name, colour in COLOURS.items()]
+    values = {name: colour[theme] for name, colour in COLOURS.items()} | {"picture": _FILTERS[theme]}
+    return [f"--book-{name}: {value}" for name, value in values.items()]
 
 
 def _rule(selector: str, declarations: list[str]) -> str:

@@ -11,7 +11,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store, thumbnails
 from companion.figures.record import FigureRecord
-from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, visible
@@ -20,7 +19,6 @@ from companion.site.sphinx.downloads import picture_of
 from companion.site.sphinx.nodes import picture
 
 THUMBNAILS = "thumbnails"
-THEMES: tuple[Theme, ...] = ("light", "dark")
 CARD = re.compile(r"^:{3,}\{companion-card\} *(\w+)/(\w+) *$", re.MULTILINE)
 
 
@@ -66,10 +64,10 @@ class CardDirective(SphinxDirective):
         BookDomain.of(self.env).current.thumbnails.add(self.arguments[0])
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
-        files = thumbnail_files(self.env.docname, figure)
+        file = thumbnail_file(self.env.docname, figure)
         target = self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{notebook}")
         link = nodes.reference("", "", refuri=target, internal=True)
-        link += picture(alt=self.options["alt"], size=thumbnails.SIZE, within_link=True, **files)
+        link += picture(file=file, alt=self.options["alt"], size=thumbnails.SIZE, within_link=True)
         title, messages = self.parse_inline(Notebook.named(project, notebook).title)
         link += nodes.inline("", "", *title)
         card = nodes.container(classes=["companion-card"])
@@ -79,9 +77,9 @@ class CardDirective(SphinxDirective):
         return [card]
 
 
-def thumbnail_files(docname: str, figure: str) -> dict[str, str]:
-    """Return, by theme, the address of the thumbnail of a figure from a page."""
-    return {theme: f"{'../' * docname.count('/')}{THUMBNAILS}/{figure}-{theme}.png" for theme in THEMES}
+def thumbnail_file(docname: str, figure: str) -> str:
+    """Return the address of the thumbnail of a figure from a page."""
+    return f"{'../' * docname.count('/')}{THUMBNAILS}/{figure}.png"
 
 
 def figures_of_cards(project: Project) -> dict[str, str]:
@@ -90,10 +88,9 @@ def figures_of_cards(project: Project) -> dict[str, str]:
 
 
 def draw_thumbnails(app: Sphinx, out: Path) -> None:
-    """Write the thumbnails of all cards, in both themes, to the site."""
+    """Write the thumbnails of all cards to the site."""
     project: Project = app.config.companion_project
     pages = BookDomain.of(app.env).pages.values()
     for figure in sorted({figure for page in pages for figure in page.thumbnails}):
-        for theme in THEMES:
-            path = out / THUMBNAILS / f"{figure.partition('/')[2]}-{theme}.png"
-            write_bytes(path, thumbnails.thumbnail(project, app.config.companion_profile, figure, theme))
+        path = out / THUMBNAILS / f"{figure.partition('/')[2]}.png"
+        write_bytes(path, thumbnails.thumbnail(project, app.config.companion_profile, figure))

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.site.sphinx.cards import thumbnail_files
+from companion.site.sphinx.cards import thumbnail_file
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.downloads import archive_of, place_of
@@ -67,9 +67,9 @@ def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.
     if (shown := _figures(doctree).get(anchor)) is None:
         return []
     link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
-    files = thumbnail_files(app.env.docname, figure)
     alt = next(shown.findall(picture))["alt"]
-    link += picture(alt=alt, size=thumbnails.SIZE, within_link=True, at_top=True, **files)
+    file = thumbnail_file(app.env.docname, figure)
+    link += picture(file=file, alt=alt, size=thumbnails.SIZE, within_link=True, at_top=True)
     link += nodes.inline("", "", *[part.deepcopy() for part in next(shown.findall(nodes.caption)).children])
     return [nodes.container("", nodes.paragraph("", "", link, classes=[LEAD]), classes=["companion-lead"])]
 
@@ -90,10 +90,10 @@ def _show_findings(app: Sphinx, doctree: nodes.document, name: str) -> None:
         if anchor is None:
             continue
         shown = next(figures.pop(anchor).findall(picture))
-        files, size = {"light": shown["light"], "dark": shown["dark"]}, shown["size"]
+        file, size = shown["file"], shown["size"]
         if anchor == figure_anchor(card):
-            files, size = thumbnail_files(app.env.docname, card), thumbnails.SIZE
-        small = picture(alt=shown["alt"], size=size, within_link=True, **files)
+            file, size = thumbnail_file(app.env.docname, card), thumbnails.SIZE
+        small = picture(file=file, alt=shown["alt"], size=size, within_link=True)
         link = nodes.reference("", "", small, refuri=f"#{anchor}", internal=True)
         item.insert(0, nodes.paragraph("", "", link, classes=["companion-finding"]))
 

@@ -18,10 +18,9 @@ from companion.figures import record, store
 from companion.figures.record import FigureRecord
 from companion.io.atomic import dump_json, write_bytes, write_text
 from companion.project.paths import Project
-from companion.site.sphinx import pictures
 from companion.site.sphinx.nodes import picture, size_of
 
-FIGURES, NOTEBOOKS, PNG = "figures", "notebooks", ".png"
+FIGURES, NOTEBOOKS, SVG, PNG = "figures", "notebooks", ".svg", ".png"
 SCHEMA = "record.schema.json"
 # The PNG of a figure in the metadata of a page.
 PREVIEWED = re.compile(rf'property="og:image" content="[^"]*/{FIGURES}/([^"/]+/[^"/]+\.png)"')
@@ -36,9 +35,8 @@ def place_of(docname: str, file: str) -> str:
 def picture_of(docname: str, folder: Path, record: FigureRecord, *, within_link: bool = False) -> nodes.Node:
     """Return the picture of a figure, whose published files are in `folder`, for page `docname`."""
     place = place_of(docname, f"{folder.name}/{record.figure}")
-    files = pictures.addresses(folder, record.figure, place)
-    alt, size = " ".join(record.alt.split()), size_of(folder / f"{record.figure}{pictures.LIGHT}")
-    return picture(alt=alt, size=size, within_link=within_link, **files)
+    alt, size = " ".join(record.alt.split()), size_of(folder / f"{record.figure}{SVG}")
+    return picture(file=f"{place}{SVG}", alt=alt, size=size, within_link=within_link)
 
 
 def archive_of(notebook: str) -> str:
@@ -59,7 +57,7 @@ class FileRole(SphinxRole):
         name = title.strip() or Path(file).name
         classes = ["download"]
         if file.endswith(PNG):
-            file = f"{file.removesuffix(PNG)}{pictures.LIGHT}"
+            file = f"{file.removesuffix(PNG)}{SVG}"
             classes += ["companion-png", "pst-js-only"]
         uri = place_of(self.env.docname, file)
         return [nodes.reference("", name, refuri=uri, internal=True, classes=classes)], []
@@ -72,12 +70,11 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
-        for figure in store.names_in(folder):
-            for suffix, content in _offered(folder, figure).items():
-                file = f"{name}/{figure}{suffix}"
-                if suffix != PNG or file in previewed:
-                    wanted.add(out / FIGURES / file)
-                    write_bytes(out / FIGURES / file, content)
+        for path in (path for figure in store.names_in(folder) for path in store.files(folder, figure)):
+            file = f"{name}/{path.name}"
+            if path.is_file() and (path.suffix != PNG or file in previewed):
+                wanted.add(out / FIGURES / file)
+                write_bytes(out / FIGURES / file, path.read_bytes())
         if archive := _archive(folder):
             wanted.add(out / FIGURES / archive_of(name))
             write_bytes(out / FIGURES / archive_of(name), archive)
@@ -90,15 +87,6 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
         for path in folder.rglob("*"):
             if path.is_file() and path not in wanted:
                 path.unlink()
-
-
-def _offered(folder: Path, figure: str) -> dict[str, bytes]:
-    """Return the files of a figure on the site, by ending: the published ones, with smaller pictures."""
-    paths = {suffix: folder / f"{figure}{suffix}" for suffix in store.SUFFIXES}
-    files = {suffix: path.read_bytes() for suffix, path in paths.items() if path.is_file()}
-    if pictures.LIGHT in files and pictures.DARK in files:
-        files |= pictures.offered(files.pop(pictures.LIGHT), files.pop(pictures.DARK))
-    return files
 
 
 def _archive(folder: Path) -> bytes:

@@ -34,7 +34,7 @@ def add_metadata(
     if address := site_address(app.config.companion_project):
         metadata["og:url"] = f"{address}{pagename}.html"
         for image in doctree.findall(picture):
-            file = image["light"].partition("#")[0]
+            file = image["file"]
             if not file.endswith(".svg"):  # a thumbnail
                 continue
             path = file.replace("../", "").removesuffix(".svg")

@@ -35,11 +35,10 @@ class stated(nodes.Admonition, nodes.Element):
 
 
 class picture(nodes.General, nodes.Element):
-    """A picture in two versions, `light` and `dark`; the browser fetches the one that it shows.
+    """A picture, whose address is `file`; in the dark theme, the browser inverts its lightness.
 
     A click opens the file, or, with scripts, enlarges the picture to the size of the screen. With `within_link`, the
-    picture is part of a link to another place. With `at_top`, the browser fetches the light version before it lays out
-    the page, also for readers of dark pages, which costs them some ten kilobytes.
+    picture is part of a link to another place. With `at_top`, the browser fetches it before it lays out the page.
     """
 
 
@@ -136,19 +135,9 @@ def _leave(writer: Any, node: nodes.Element) -> None:
 
 def _visit_picture(writer: Any, node: nodes.Element) -> None:
     size = {"width": f"{node['size'][0]:.0f}", "height": f"{node['size'][1]:.0f}"} if node["size"] else {}
-    within_link = node.get("within_link", False)
-    # the theme hides a caption next to a picture of the other theme, so the two pictures are in a separate box
-    writer.body.append("" if within_link else '<div class="companion-pictures">\n')
-    for theme in ("light", "dark"):
-        # lazy: the hidden picture of the other theme is never fetched; the theme dims pictures without `dark-light`
-        now = node.get("at_top", False) and theme == "light"
-        order = {"fetchpriority": "high"} if now else {"loading": "lazy"}
-        about = {"src": node[theme], "alt": node["alt"], **order, **size}
-        if within_link:
-            image = writer.emptytag(nodes.inline(), "img", "", CLASS=f"dark-light only-{theme}", **about)
-            writer.body.append(f"{image}\n")
-            continue
-        link = writer.starttag({}, "a", "", CLASS=f"companion-zoom only-{theme}", href=node[theme])
-        image = writer.emptytag(nodes.inline(), "img", "", CLASS="dark-light", **about)
-        writer.body.append(f"{link}{image}</a>\n")
-    writer.body.append("" if within_link else "</div>\n")
+    order = {"fetchpriority": "high"} if node.get("at_top", False) else {"loading": "lazy"}
+    # the theme dims pictures without `dark-light`
+    about = {"src": node["file"], "alt": node["alt"], **order, **size}
+    image = writer.emptytag(nodes.inline(), "img", "", CLASS="companion-drawing dark-light", **about)
+    link = writer.starttag({}, "a", "", CLASS="companion-zoom", href=node["file"])
+    writer.body.append(f"{image}\n" if node.get("within_link", False) else f"{link}{image}</a>\n")

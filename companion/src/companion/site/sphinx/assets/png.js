@@ -9,12 +9,15 @@ document.querySelectorAll("a.companion-png").forEach((link) => {
   link.addEventListener("click", async (event) => {
     event.preventDefault();
     const figure = document.getElementById(link.closest("details[name]").getAttribute("name"));
+    const image = figure.querySelector("img");
     const picture = new Image(), canvas = document.createElement("canvas"), save = document.createElement("a");
-    picture.src = [...figure.querySelectorAll("img")].find((image) => image.offsetParent).src;
+    picture.src = image.src;
     await picture.decode();
     canvas.width = 3 * picture.naturalWidth;
     canvas.height = 3 * picture.naturalHeight;
-    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const context = canvas.getContext("2d");
+    context.filter = getComputedStyle(image).filter; // without effect in Safari, which draws the light picture
+    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
     save.href = canvas.toDataURL();
     save.download = link.textContent;
     save.click();
