@@ -1,4 +1,4 @@
-"""Edits while a run waits or runs: no result is called fresh for sources or parameters that it does not come from."""
+"""Edits while a run waits: it uses the sources and parameters of the moment when it starts."""
 
 import subprocess
 import sys
@@ -86,66 +86,6 @@ def test_only_one_build_and_one_verification_run_at_a_time(ran_clone, lock, comm
     """A second one waits."""
     with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.project.generated / lock, command):
         raise InterruptedError
-
-
-# Cells that edit a file before the kernel imports it, and restore it at the end of the run.
-SETUP = """# setup
-from pathlib import Path
-
-file = Path({path!r})
-text = file.read_text()
-file.write_text(text.replace({old!r}, {new!r}))
-assert file.read_text() != text
-from clone.toy.figures import toy_error
-from clone.toy.parameters import Parameters
-
-from companion import begin
-
-p, publish = begin(Parameters, globals())
-"""
-PUT_BACK = """# means
-errors = toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=p.seed)
-shown = publish(toy_error, errors)
-file.write_text(text)
-shown
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fresh"),
-    [
-        ("# the 99.9", "# a 99.9", TARGETS),
-        ("figsize=(COLUMN, 4)", "figsize=(COLUMN, 5)", {NUMBERS}),
-        ("uniform(-1, 1, (", "uniform(-1, 1.001, (", set()),
-    ],
-    ids=["comment", "picture", "numbers"],
-)
-def test_a_source_edited_and_restored_during_a_run_makes_it_stale(clone, old, new, fresh):
-    """The source is unchanged at the end, but the kernel imported the edited version."""
-    clone.rewrite_cell("# setup", SETUP.format(path=CODE, old=old, new=new))
-    clone.rewrite_cell("# means", PUT_BACK)
-    finished = clone.companion("run", "toy")
-    assert finished.returncode == 0, finished.stderr
-    assert {target for target in TARGETS if cache_keys.is_fresh(clone.project, target, "laptop")} == fresh
-    assert ("was edited while it ran" in finished.stdout) == (fresh != TARGETS)
-    assert clone.project.published.is_dir() == (fresh == TARGETS), "what is not fresh is not published"
-
-
-def test_data_edited_and_restored_during_a_run_make_it_stale(clone):
-    clone.write("clone/toy/data/law.csv", "power\n1\n")
-    clone.rewrite_cell("# setup", SETUP.format(path="clone/toy/data/law.csv", old="1", new="2"))
-    clone.rewrite_cell("# means", PUT_BACK)
-    assert clone.companion("run", "toy").returncode == 0
-    assert not cache_keys.is_fresh(clone.project, NUMBERS, "laptop")
-
-
-def test_a_custom_run_with_a_restored_source_has_no_stamp(clone):
-    """The next run with the same values computes it again."""
-    clone.rewrite_cell("# setup", SETUP.format(path=CODE, old="uniform(-1, 1, (", new="uniform(-1, 1.001, ("))
-    clone.rewrite_cell("# means", PUT_BACK)
-    assert clone.companion("run", "toy", "-p", "seed=1").returncode == 0
-    (folder,) = clone.project.runs.iterdir()
-    assert cache_keys.stamps_in(clone.project.custom_build(folder.name)) == []
 
 
 def test_a_task_whose_source_is_edited_during_its_computation_is_discarded(split_clone):

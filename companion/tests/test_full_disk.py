@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from companion import cli
 from companion.build import execution
 from companion.figures import store
-from companion.io import atomic
 
 FIGURE = "toy_error"
 
@@ -72,20 +71,6 @@ def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, di
     assert room > 10
     for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         assert clone.tree(place) == ran.tree(place)
-
-
-def test_a_file_that_does_not_fit_leaves_its_previous_version(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    atomic.write_text(path, "before")
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "full")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="full"):
-        atomic.write_text(path, "after")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-    assert path.read_text() == "before"
 
 
 # Sizes of a file system in memory: too small for a run; enough for a run but not for the site; enough for all.

@@ -7,7 +7,6 @@ import pytest
 
 from companion.io.errors import UserError
 from companion.project import repository
-from companion.project.notebooks import Notebook
 from companion.site import jupyter_book, notebook_content
 from companion.site.notebook_pages import weave, weave_published
 from companion.site.sphinx.extension import fold_code, show_figures
@@ -69,19 +68,6 @@ def test_a_notebook_without_ids_gets_a_first_cell_without_id(clone):
     cells = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))["cells"]
     assert not any("id" in cell for cell in cells)
     assert repository.outdated_copies(clone.project) == []
-
-
-def test_a_notebook_of_format_3_is_refused_with_the_way_to_convert_it(clone):
-    clone.write("book/toy.ipynb", json.dumps({"worksheets": [], "metadata": {}, "nbformat": 3, "nbformat_minor": 0}))
-    with pytest.raises(UserError, match=r"toy\.ipynb has the format of .*nbformat 3.*JupyterLab"):
-        _ = Notebook.named(clone.project, "toy").cells
-
-
-@pytest.mark.parametrize("part", ["cell_type", "metadata", "source"])
-def test_a_cell_without_a_required_part_is_named(clone, part):
-    clone.edit_notebook(lambda notebook: notebook["cells"][2].pop(part))
-    with pytest.raises(UserError, match=rf"toy\.ipynb is not a notebook: .*{part}"):
-        _ = Notebook.named(clone.project, "toy").defaults
 
 
 def test_an_exception_in_an_extension_is_reported_with_its_line(ran_clone):

@@ -105,79 +105,6 @@ def test_a_run_ends_with_its_kernel(endless, number):
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
-# Moments of the first seconds of a run, with conditions that recognise them.
-MOMENTS = {
-    "imports": lambda clone, line: True,
-    "first output": lambda clone, line: line,
-    "staging": lambda clone, line: any(clone.project.build("laptop").staging.glob("*")),
-    "sockets": lambda clone, line: any(clone.temporary.glob(f"{execution.SOCKETS}*")),
-    "kernel": lambda clone, line: any(clone.temporary.glob(f"{execution.SOCKETS}*/kernel.json")),
-}
-
-
-# Run the command and print a line before its slow imports.
-ANNOUNCED_RUN = """
-import sys
-
-class Announcement:
-    def find_spec(name, *_):
-        if name == "companion.cli":
-            print("importing")
-
-sys.meta_path.insert(0, Announcement)
-sys.argv = ["companion", "run", "toy"]
-from companion.__main__ import main
-main()
-"""
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_ctrl_c_in_the_first_seconds_ends_a_run_at_once(endless, moment):
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", ANNOUNCED_RUN],
-        cwd=endless.root,
-        env=endless.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "importing\n"
-    line = process.stdout.readline() if moment == "first output" else ""
-    wait_for(lambda: MOMENTS[moment](endless, line), process)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate()
-    assert process.returncode == 130, errors
-    assert "Traceback" not in output + errors
-    assert signals.SENTENCE in errors
-    assert not (endless.root / "ended").exists()
-    assert list(endless.temporary.iterdir()) == []
-
-
-# A signal that arrives in a finalizer, whose exceptions Python drops.
-STOPPED_IN_A_FINALIZER = """
-import signal, time
-from companion.io import signals
-
-class Finalized:
-    def __del__(self):
-        signal.raise_signal(signal.SIGTERM)
-
-signals.listen()
-try:
-    Finalized()
-    time.sleep(600)
-except signals.Stopped as stop:
-    print("stopped by", stop.number)
-"""
-
-
-def test_a_signal_in_a_finalizer_is_not_lost():
-    command = [sys.executable, "-c", STOPPED_IN_A_FINALIZER]
-    finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert finished.stdout == f"stopped by {signal.SIGTERM.value}\n"
-    assert finished.stderr == ""
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_build_ends_with_all_its_processes(endless, number):
     """Snakemake, the run that it started, and the kernel. A terminal that is closed sends SIGHUP."""
@@ -195,9 +122,8 @@ def test_a_build_ends_with_all_its_processes(endless, number):
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
-def test_a_run_that_ignores_the_end_of_its_terminal_goes_on(monkeypatch):
+def test_a_run_that_ignores_the_end_of_its_terminal_goes_on():
     """`nohup` makes a process ignore SIGHUP."""
-    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # `listen` replaces it
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -214,7 +140,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def test_the_next_run_removes_what_a_killed_run_left(endless):
-    """It removes sockets and staging folders, also of custom runs, and keeps those of a run that is active."""
+    """It removes staging folders, also of custom runs, and keeps those of a run that is active."""
     active = begin(endless, "run", "toy", "-p", "seed=2")
     kernel_of(endless, active)
     (endless.root / "began").unlink()
@@ -222,24 +148,21 @@ def test_the_next_run_removes_what_a_killed_run_left(endless):
     kernel_of(endless, killed)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
-    sockets, staging = (set(folders(endless, kind)) for kind in ("sockets", "staging"))
-    assert len(sockets) == len(staging) == 2
+    staging = set(folders(endless))
+    assert len(staging) == 2
     endless.rewrite_cell("# setup", endless.setup)
     finished = endless.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert active.poll() is None
-    for kind, before in (("sockets", sockets), ("staging", staging)):
-        left = set(folders(endless, kind))
-        assert len(left) == 1
-        assert left < before
+    left = set(folders(endless))
+    assert len(left) == 1
+    assert left < staging
     processes.end([active])
     active.communicate()
-    assert folders(endless, "sockets") == folders(endless, "staging") == []
+    assert folders(endless) == []
 
 
-def folders(clone, kind: str) -> list[Path]:
-    if kind == "sockets":
-        return list(clone.temporary.glob(f"{execution.SOCKETS}*"))
+def folders(clone) -> list[Path]:
     return [path for path in clone.project.generated.rglob(".staging/*") if path.is_dir()]
 
 

@@ -1,6 +1,5 @@
 """The ledger of claims is complete, can be filtered, and is linked with theorem boxes in both directions."""
 
-import html
 import posixpath
 import re
 from collections import Counter
@@ -12,10 +11,10 @@ from playwright.sync_api import Browser, Page
 from sphinx.util.inventory import InventoryFile
 
 from companion.build.publication_policy import published_claims
-from companion.figures.plain_math import as_html, bound, number
+from companion.figures.plain_math import bound, number
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.site.sphinx.inline_text import ledger_anchor
+from companion.site.sphinx.inline_text import ledger_anchor, typeset
 
 # The entries of claims; those that are withheld at the parameters of this site have other numbers.
 ENTRY = ".companion-entry:not(.verdict-withheld)"
@@ -78,7 +77,7 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     rows = dict(ledger.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
-        assert html.unescape(re.sub("<[^>]+>", "", as_html(claim.statement))) in row
+        assert "".join(node.astext() for node in typeset(claim.statement)) in row
         assert f"{number(claim.measured)} measured; {bound(claim)}" in row
         assert not re.search(r"\de[-+]\d", row), "powers of ten must be typeset"
 

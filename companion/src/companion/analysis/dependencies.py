@@ -266,23 +266,6 @@ def mentioned(path: Path, module: str, name: str) -> set[str]:
     return imported | {f"{module}.{used}" for used in _uses(program, name)}
 
 
-def same_code(old: Path, new: Path, part: Part) -> bool:
-    """Return whether two versions of a source have the same code.
-
-    Args:
-      old: one version.
-      new: the other version.
-      part: the part of a figure module to compare; other modules are compared as a whole.
-    """
-    if old.read_bytes() == new.read_bytes():
-        return True
-    trees = [_tree(path) for path in (old, new)]
-    parts = [part if _is_figure(tree) else "whole" for tree in trees]
-    if _part_digest(trees[0], old, parts[0]) != _part_digest(trees[1], new, parts[1]):
-        return False
-    return part == "numbers" or ast.get_docstring(trees[0]) == ast.get_docstring(trees[1])
-
-
 def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
     """Return a source without comments, docstrings and blank lines; only the statements `keep`, by default all.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from companion.figures.plain_math import WITHHELD, as_html, as_plain_text, withheld_because
+from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project.paths import MIME
 
@@ -38,14 +38,14 @@ class Published:
         where = f'<p>The picture is <a href="{address}">{self.record.figure}.svg</a>.</p>' if address else ""
         source = address or self._embedded()
         rows = "".join(
-            f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {as_html(claim.statement)} "
+            f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {_escaped(claim.statement)} "
             f"<i>{html.escape(claim.source)}</i>: measured {claim.measured}, {claim.relation} "
             f"{claim.expected} ± {claim.tolerance}</li>"
             for claim in self.record.claims
         )
         rows += "".join(
-            f"<li>{WITHHELD} <code>{html.escape(claim.id)}</code> {as_html(claim.statement)} "
-            f"<i>{html.escape(claim.source)}</i>: {as_html(withheld_because(claim))}.</li>"
+            f"<li>{WITHHELD} <code>{html.escape(claim.id)}</code> {_escaped(claim.statement)} "
+            f"<i>{html.escape(claim.source)}</i>: {_escaped(withheld_because(claim))}.</li>"
             for claim in self.record.withheld
         )
         return (
@@ -74,3 +74,8 @@ def to_webp(png: bytes) -> bytes:
 
 def _verdict(claim: ClaimRecord) -> str:
     return "✓" if claim.holds else "✗"
+
+
+def _escaped(text: str) -> str:
+    """Return a plain sentence as HTML, its formulas in Unicode."""
+    return html.escape(as_plain_text(text))

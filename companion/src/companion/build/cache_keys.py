@@ -249,16 +249,6 @@ def _memory(build: Build, target: AnyTarget) -> Path:
     return build.made_of / f"{target.stem}.json"
 
 
-def data_file_states(project: Project, name: str) -> dict[str, tuple[int, ...]]:
-    """Return inode, size and times of every tracked data file of notebook `name`, which change with every write.
-
-    No key contains this: it only shows whether a file was written during a run.
-    """
-    folder = project.data(name)
-    states = {relative(path, folder): path.stat() for path in _files(folder)}
-    return {path: (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for path, state in states.items()}
-
-
 def tree_digests(folder: Path) -> dict[str, str]:
     """Return the sha256 of every file below `folder`, by path."""
     return {relative(path, folder): dependencies.digest(path.read_bytes()) for path in _files(folder)}

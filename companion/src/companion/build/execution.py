@@ -9,19 +9,19 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from companion.analysis import dependencies, import_recorder
+from companion.analysis import import_recorder
 from companion.build import cache_keys, publication_policy, run_warnings, task_cache
-from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
+from companion.build.run_spec import CheckedRun, RunSpec, Target
 from companion.figures import store
 from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import ClaimRecord, WithheldRecord
-from companion.io import atomic, processes, signals
+from companion.io import atomic, processes
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
@@ -126,7 +126,6 @@ def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tup
     """Run a notebook and accept its results if every claim holds; return the claims and whether sources were edited."""
     name, profile = run.spec.notebook, run.spec.profile
     before = cache_keys.contents_of_notebook(project, name, run.resolved)
-    data = cache_keys.data_file_states(project, name)
     with _results(project, run, build) as staging:
         claims = _claims(staging / "figures" / name)
         if broken := broken_claims(claims):
@@ -135,11 +134,8 @@ def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tup
         if profile == DEFAULT_PROFILE:
             _require_unquoted(project, name, _withheld(staging / "figures" / name))
         _accept(staging, build, name, list(before))
-        unchanged = []
-        if cache_keys.data_file_states(project, name) == data:
-            unchanged = _with_unchanged_sources(project, list(before), staging / import_recorder.FOLDER)
     after = cache_keys.contents_of_profile(project, name, profile)
-    fresh = [target for target in unchanged if after.get(target) == before[target]]
+    fresh = [target for target in before if after.get(target) == before[target]]
     for target in fresh:
         cache_keys.remember(build, target, before[target])
         stamp = cache_keys.stamp_of(project, target, profile, before[target])
@@ -151,31 +147,14 @@ def _run_custom(project: Project, run: CheckedRun, build: Build) -> list[ClaimRe
     """Run a notebook unless its result is fresh, and accept the results; return the claims, which may fail."""
     spec, name = run.spec, run.spec.notebook
     spec.write(build)
-    stamp, data = cache_keys.custom_stamp(project, run), cache_keys.data_file_states(project, name)
+    stamp = cache_keys.custom_stamp(project, run)
     if not cache_keys.intact(project, stamp):
         with _results(project, run, build) as staging:
             _accept(staging, build, name, [Target(name)])
-            targets = [target for target in targets_of(project, name) if target.figure]
-            unchanged = bool(_with_unchanged_sources(project, targets, staging / import_recorder.FOLDER))
-            unchanged = unchanged and cache_keys.data_file_states(project, name) == data
-        if unchanged and stamp == cache_keys.custom_stamp(project, run):
+        if stamp == cache_keys.custom_stamp(project, run):
             figures = sorted((build.figures / name).iterdir())
             cache_keys.leave_stamp(project, stamp, [*_files(build, Target(name)), *figures])
     return _claims(build.figures / name)
-
-
-def _with_unchanged_sources(project: Project, targets: list[Target], copies: Path) -> list[Target]:
-    """Return the targets whose sources are unchanged since the kernel imported them.
-
-    `copies` contains the sources as they were imported. A source that was edited and restored during the run has the
-    same key as before, but its numbers may come from the edited version.
-    """
-    files = [(path, project.root / path.relative_to(copies)) for path in copies.rglob("*.py")]
-    same: dict[Literal["numbers", "picture"], bool] = {
-        part: all(path.is_file() and dependencies.same_code(copy, path, part) for copy, path in files)
-        for part in ("numbers", "picture")
-    }
-    return [target for target in targets if same["numbers"] and (same["picture"] or target.figure is None)]
 
 
 @contextmanager
@@ -226,14 +205,15 @@ def _execute(
     from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
 
+    from companion.build import provisioner
+
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
-    log, kernels = staging / "kernel.log", []
+    log, path = staging / "kernel.log", os.pathsep.join(project.search_path)
+    # with PYTHONSAFEPATH, the launcher of kernels would take the first folder of PYTHONPATH for the working folder
+    # and remove it
+    visible = {**environment, "PYTHONPATH": path, "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
     try:
-        path = os.pathsep.join(project.search_path)
-        # with PYTHONSAFEPATH, the launcher of kernels would take the first folder of PYTHONPATH for the working folder
-        # and remove it
-        visible = {**environment, "PYTHONPATH": path, "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
-        with _environment(visible), _kernel_manager(log, kernels) as kernel_manager_class:
+        with socket_folder() as folder:
             papermill.execute_notebook(
                 _literally(notebook.path),
                 _literally(executed),
@@ -242,7 +222,8 @@ def _execute(
                 language="python",
                 cwd=project.root,
                 progress_bar=sys.stderr.isatty(),
-                kernel_manager_class=kernel_manager_class,
+                kernel_manager_class=provisioner.SocketFileKernelManager,
+                config=provisioner.configuration(folder, log, visible),
                 execution_timeout=math.ceil(3600 * hours),
                 extra_arguments=[
                     "--log-level=CRITICAL",  # a kernel that shuts down under load logs "KeyboardInterrupt"
@@ -263,18 +244,22 @@ def _execute(
             ended = "its kernel did not start in time. If the machine is busy, run the same command again"
         elif not str(error).startswith("Kernel died"):
             raise
-        cause, place = _cause_of_death(kernels, log), _where_partly_executed(executed, failed)
-        raise UserError(f"{notebook.name}: {ended}. {cause}{place}") from error
+        kept = f"The partly executed notebook: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
+        raise UserError(f"{notebook.name}: {ended}. {_cause_of_death(log)}{kept}") from error
     except CellTimeoutError as error:
         raise UserError(
             f"{notebook.name}: a step took longer than {hours:g} hours and was stopped. If it does not hang, allow "
-            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}. {_where_partly_executed(executed, failed)}"
+            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}. The partly executed notebook: "
+            f"{_keep(executed, failed / executed.name)}"
         ) from error
 
 
-def _cause_of_death(kernels: Sequence[Any], log: Path) -> str:
-    """Return how the last of `kernels` ended, and the last lines that it wrote to the file `log`."""
-    code = kernels[-1].poll() if kernels else None
+def _cause_of_death(log: Path) -> str:
+    """Return how a kernel ended, and the last lines that it wrote to the file `log`."""
+    from companion.build.provisioner import CODE
+
+    ended = Path(f"{log}{CODE}")
+    code = int(ended.read_text(encoding="utf-8")) if ended.is_file() else None
     sentences = [f"The kernel {processes.how_it_ended(code)}."] if code is not None else []
     if code == -signal.SIGKILL:
         sentences.append(
@@ -286,118 +271,19 @@ def _cause_of_death(kernels: Sequence[Any], log: Path) -> str:
     return "".join(sentence if sentence.endswith("\n") else f"{sentence} " for sentence in sentences)
 
 
-def _where_partly_executed(executed: Path, failed: Path) -> str:
-    """Return a sentence with the path of the partly executed notebook, if it exists."""
-    if not executed.exists():
-        return ""
-    return f"The partly executed notebook: {_keep(executed, failed / executed.name)}"
-
-
 def _literally(path: Path) -> str:
     """Return `path` with doubled braces, because papermill formats its paths."""
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-@contextmanager
-def _kernel_manager(log: Path, kernels: list[Any]) -> Iterator[type]:
-    """Yield a class of kernel managers that use UNIX sockets in a temporary folder: parallel runs share no ports.
-
-    If a signal ends this process, the kernels are killed at once.
-
-    Args:
-      log: the file to which the kernels write their standard output and standard error.
-      kernels: the list to which the process of each kernel is added.
-    """
-    import psutil
-    from jupyter_client.manager import AsyncKernelManager
-    from traitlets import CaselessStrEnum, Unicode, default
-
-    from companion.build.provisioner import ForkingKernelSpecManager
-
-    managers: list[AsyncKernelManager] = []
-    before = {child.pid for child in psutil.Process().children()}
-
-    def kill() -> None:
-        for manager in managers:
-            if pid := getattr(manager.provisioner, "pid", None):  # the kernel leads its process group
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
-
-    with socket_folder() as folder, signals.at_once(kill), log.open("wb") as output:
-
-        class SocketFileKernelManager(AsyncKernelManager):
-            transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
-            connection_file = Unicode(os.path.join(folder, "kernel.json"))
-
-            @default("kernel_spec_manager")
-            def _forking(self) -> ForkingKernelSpecManager:
-                return ForkingKernelSpecManager(parent=self)
-
-            def __init__(self, *args: Any, **kwargs: Any):
-                super().__init__(*args, **kwargs)
-                self.output, self.kernels = output, kernels
-                managers.append(self)
-
-        try:
-            yield SocketFileKernelManager
-        except KeyboardInterrupt:
-            kill()  # a kernel may have started after the signal handler ran
-            # a kernel that is only starting has no manager with its id yet, and would create its sockets again
-            starting = [child for child in psutil.Process().children() if child.pid not in before]
-            for child in starting:
-                with suppress(psutil.NoSuchProcess):
-                    child.kill()
-            psutil.wait_procs(starting, timeout=1)
-            raise
-
-
-@contextmanager
 def socket_folder() -> Iterator[Path]:
-    """Make a folder whose path is short enough for sockets; remove it on exit, and those of killed runs at once.
-
-    Raises:
-      UserError: if no folder for temporary files has a path short enough.
-    """
-    temporary = _short_temporary_folder()
-    for old in temporary.glob(f"{SOCKETS}*"):
-        with atomic.if_free(old / "lock") as free:
-            if free:
-                shutil.rmtree(old, ignore_errors=True)
-    hidden = Path(tempfile.mkdtemp(prefix=f".{SOCKETS}", dir=temporary))
-    folder = hidden.with_name(hidden.name.removeprefix("."))
-    try:
-        with atomic.locked(hidden / "lock", ""):
-            hidden.rename(folder)  # other processes look only at visible folders, and this one is locked now
-            yield folder
-    finally:
-        with suppress(OSError):
-            folder.rename(hidden)  # a kernel that is only starting cannot create its sockets there any more
-        shutil.rmtree(hidden, ignore_errors=True)
-
-
-def _short_temporary_folder() -> Path:
-    """Return the folder for temporary files, or, if its path is too long for sockets, another one."""
-    folder = tempfile.gettempdir()
-    for candidate in (folder, "/tmp", "/var/tmp"):
-        if len(os.fsencode(candidate)) <= LONGEST_FOLDER and os.access(candidate, os.W_OK):
-            return Path(candidate)
-    raise UserError(
-        f"The path of the folder for temporary files is too long for sockets: {folder}. Set TMPDIR to a folder whose "
-        f"path has at most {LONGEST_FOLDER} bytes."
-    )
+    """Make a folder whose path is short enough for sockets, and remove it on exit."""
+    short = len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER
+    with tempfile.TemporaryDirectory(
+        prefix=SOCKETS, dir=None if short else "/tmp", ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
 
 
 def _require_known_inputs(project: Project, name: str, log: Path) -> None:

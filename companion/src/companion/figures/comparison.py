@@ -1,127 +1,133 @@
-"""Compare the numbers and the claims of two builds, to the last digit that both have."""
+"""Compare a figure's numbers with the published ones, in units of the publication tolerance.
 
-import csv
-from itertools import zip_longest
+A number that moved by more than 1 makes a rebuild replace the figure. The tolerance of a Monte-Carlo column is five
+standard errors; that of an exact column is 1e-6 of the value plus `absolute`. Published numbers are rounded to six
+digits, so half a unit of the sixth digit is added. A column that moves with another only needs finite values in the
+same rows.
+"""
+
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from companion.figures import store, tolerances
-from companion.figures.record import ClaimRecord
-from companion.io.errors import UserError
-from companion.project.paths import visible
+import numpy as np
+import pandas as pd
 
-# What identifies a figure that moved: its claims, its columns, and, without claims, its name.
-Identity = tuple[frozenset[str], tuple[str, ...], str]
+from companion.figures.record import SIGNIFICANT_DIGITS, ColumnRecord
 
 
-def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, str | None]:
-    """Return the first difference of each figure of two builds, None for equal figures, by `notebook/figure`.
+@dataclass(frozen=True)
+class ColumnMovement:
+    """The largest movement `by` of the numbers of one column, in tolerances, and the row where it occurs.
 
-    A build is a folder with `tables/` (unrounded numbers) and `figures/`, or a folder of published figures. If one of
-    the two has no unrounded numbers, the rounded numbers are compared. A figure that is only in one of the builds is
-    compared with the figure of another name or notebook that has the same claims and columns, if there is exactly one;
-    its name is then `notebook/figure → notebook/figure`. With `notebook`, only the figures of this notebook are
-    compared.
-
-    The difference of two tables ends with the largest difference of a number in units of the publication tolerance.
+    `by` is infinite if a number is finite in only one of the tables, or if a text changed. `row` counts from 1; `old`
+    and `new` are the published and the new value in this row.
     """
-    exact = all((build / "tables").is_dir() for build in (old, new))
-    old_figures, new_figures = _figures(old, exact, notebook), _figures(new, exact, notebook)
-    first_differences: dict[str, str | None] = {}
-    moved = _moved(old_figures, new_figures)
-    for name in sorted(old_figures.keys() | new_figures.keys()):
-        if name in old_figures and name in new_figures:
-            first_differences[name] = _first_difference(old_figures[name], new_figures[name])
-        elif name in moved:
-            first = _first_difference(old_figures[name], new_figures[moved[name]])
-            first_differences[f"{name} → {moved[name]}"] = first
-        elif name not in moved.values():
-            first_differences[name] = f"only in {old if name in old_figures else new}"
-    return first_differences
+
+    name: str
+    by: float
+    row: int
+    old: float | str
+    new: float | str
 
 
-def _moved(old: dict[str, tuple[Path, Path]], new: dict[str, tuple[Path, Path]]) -> dict[str, str]:
-    """Return the new name of each figure of `old` that has another name or notebook in `new`."""
-    removed = _by_identity({name: paths for name, paths in old.items() if name not in new})
-    added = _by_identity({name: paths for name, paths in new.items() if name not in old})
-    return {
-        names[0]: added[identity][0]
-        for identity, names in removed.items()
-        if len(names) == len(added.get(identity, ())) == 1
-    }
+@dataclass(frozen=True)
+class Movement:
+    """The movement of one table: its columns, the largest first, or the reason why the rows cannot be compared."""
+
+    columns: tuple[ColumnMovement, ...] = ()
+    other_rows: str | None = None
+
+    @property
+    def by(self) -> float:
+        """The largest movement of any column."""
+        return self.columns[0].by if self.columns else 0.0
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether a rebuild would keep the published numbers."""
+        return self.other_rows is None and self.by <= 1
 
 
-def _by_identity(figures: dict[str, tuple[Path, Path]]) -> dict[Identity, list[str]]:
-    names: dict[Identity, list[str]] = {}
-    for name, (table, record) in figures.items():
-        claims = frozenset(_claims(record))
-        with table.open(newline="", encoding="utf-8") as file:
-            columns = tuple(next(csv.reader(file), ()))
-        names.setdefault((claims, columns, "" if claims else name.rpartition("/")[2]), []).append(name)
-    return names
+def moved_columns(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecord]) -> list[str]:
+    """Return the columns that moved beyond their tolerance.
+
+    Args:
+      published: path of the published CSV.
+      unrounded: path of the CSV with the new, unrounded numbers.
+      columns: the columns of the new record.
+    """
+    old, new = _read(published), _read(unrounded)
+    if list(old.columns) != list(new.columns) or len(old) != len(new):
+        return ["the shape of the table"]
+    return [column.name for column in _columns(old, new, columns) if column.by > 1]
 
 
-def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path, Path]]:
-    """Return the paths of every figure's numbers (unrounded if `exact`) and record."""
-    figures = build / "figures" if (build / "figures").is_dir() else build
-    tables = build / "tables" if exact else figures
-    records = visible(figures, f"{only or '*'}/*{store.RECORD}") if figures.is_dir() else []
-    if not records:
-        what = f"figures of the notebook {only}" if only else "figures"
-        raise UserError(f"{build} contains no {what}. Name a build, such as _build/laptop, or figures/.")
-    paths: dict[str, tuple[Path, Path]] = {}
-    for path in records:
-        notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
-        paths[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
-    return paths
+def movement(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecord]) -> Movement:
+    """Return the movement of a table; the arguments are those of `moved_columns`.
+
+    Numbers are compared row by row, which needs the same rows: the same number of rows, the same texts, and the same
+    values in the first column, which identifies a row.
+    """
+    old, new = _read(published), _read(unrounded)
+    if list(old.columns) != list(new.columns):
+        return Movement(other_rows=f"its columns are {', '.join(new.columns)}; published: {', '.join(old.columns)}")
+    if len(old) != len(new):
+        return Movement(other_rows=f"it has {len(new)} rows; published: {len(old)}")
+    movements = _columns(old, new, columns)
+    for index, column in enumerate(movements):
+        if column.by > 1 and (index == 0 or isinstance(column.old, str)):
+            return Movement(
+                other_rows=f"its rows differ: {column.name} of row {column.row} is {column.new}; published: "
+                f"{column.old}"
+            )
+    return Movement(tuple(sorted(movements, key=lambda column: -column.by)))
 
 
-def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
-    with old[0].open(newline="", encoding="utf-8") as old_file, new[0].open(newline="", encoding="utf-8") as new_file:
-        difference = _in_tables(list(csv.reader(old_file)), list(csv.reader(new_file)))
-    if difference:
-        columns = store.read_record(new[1].parent, new[1].name.removesuffix(store.RECORD)).columns
-        largest = tolerances.movement(old[0], new[0], columns)
-        if largest.other_rows is None and largest.columns:
-            first = largest.columns[0]
-            difference += f". Largest: {first.name} of row {first.row} differs by {first.by:.2g} tolerances"
-    return difference or _in_claims(_claims(old[1]), _claims(new[1]))
-
-
-def _claims(record: Path) -> dict[str, ClaimRecord]:
-    figure = store.read_record(record.parent, record.name.removesuffix(store.RECORD))
-    return {claim.id: claim for claim in figure.claims}
-
-
-def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
-    (old_names, *old_rows), (new_names, *new_rows) = old, new
-    for index, (old_name, new_name) in enumerate(zip_longest(old_names, new_names), 1):
-        if old_name != new_name:
-            return f"column {index}: {old_name!r} and {new_name!r}"
-    if len(old_rows) != len(new_rows):
-        return f"{len(old_rows)} rows and {len(new_rows)}"
-    for number, (old_row, new_row) in enumerate(zip(old_rows, new_rows, strict=True), 1):
-        for name, old_value, new_value in zip(old_names, old_row, new_row, strict=True):
-            if not _same(old_value, new_value):
-                return f"row {number}, column {name!r}: {old_value} and {new_value}"
-    return None
-
-
-def _same(old: str, new: str) -> bool:
-    """Return whether two texts are equal, or spell the same number."""
-    if old == new:
-        return True
+def _read(table: Path) -> pd.DataFrame:
     try:
-        return float(old) == float(new)
-    except ValueError:
-        return False
+        return pd.read_csv(table)
+    except pd.errors.EmptyDataError:  # the table of a schematic
+        return pd.DataFrame()
 
 
-def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:
-    for name in dict.fromkeys([*old, *new]):
-        if name not in old or name not in new:
-            return f"claim {name!r} is only in the {'old' if name in old else 'new'} record"
-        for part, old_value, new_value in old[name].differences(new[name]):
-            return f"claim {name!r}, {part}: {old_value!r} and {new_value!r}"
-    if list(old) != list(new):
-        return f"order of claims: {list(old)} and {list(new)}"
-    return None
+def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, ColumnRecord]) -> list[ColumnMovement]:
+    return [_column(old, new, name, column) for name, column in columns.items()]
+
+
+def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: ColumnRecord) -> ColumnMovement:
+    numeric = all(pd.api.types.is_numeric_dtype(frame[name]) for frame in (old, new))
+    kind = float if numeric else str
+    old_values, new_values = ([kind(value) for value in frame[name].tolist()] for frame in (old, new))
+    if numeric:
+        by = _in_tolerances(old, new, name, column)
+    else:
+        by = np.where(np.array(old_values) == np.array(new_values), 0.0, math.inf)
+    if not len(by):
+        return ColumnMovement(name, 0.0, 0, kind(), kind())
+    row = int(by.argmax())
+    return ColumnMovement(name, float(by[row]), row + 1, old_values[row], new_values[row])
+
+
+def _in_tolerances(old: pd.DataFrame, new: pd.DataFrame, name: str, column: ColumnRecord) -> np.ndarray:
+    """Return the distance of the numbers in each row, in units of the row's tolerance."""
+    published, rebuilt = old[name].to_numpy(float), new[name].to_numpy(float)
+    both = np.isfinite(published) & np.isfinite(rebuilt)
+    by = np.where(both | (published == rebuilt) | (np.isnan(published) & np.isnan(rebuilt)), 0.0, math.inf)
+    if column.moves_with is not None:
+        return by
+    size = np.abs(np.where(both & (published != 0), published, 1.0))
+    rounding = 0.5 * 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)
+    allowed = column.absolute + 1e-6 * np.abs(np.where(both, rebuilt, 0.0)) + np.where(published == 0, 0.0, rounding)
+    if column.std_error is not None:
+        errors = [frame[column.std_error].to_numpy(float) for frame in (old, new)]
+        allowed = np.maximum(allowed, 5 * np.nan_to_num(np.maximum(*errors)))
+    same = np.array([float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in rebuilt]) == published
+    compared = both & ~same
+    distance = np.abs(np.where(compared, rebuilt, 0.0) - np.where(compared, published, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.where(distance == 0, by, distance / np.where(distance == 0, 1.0, allowed))

@@ -5,7 +5,6 @@ one line: letters, which are italic, names of functions, signs, `^` and `_` with
 the commands of `SYMBOLS`, `ACCENTS` and `\\sqrt`. All other text is shown as it is; a dollar sign is `\\$`.
 """
 
-import html
 import math
 import re
 import unicodedata
@@ -28,7 +27,6 @@ GREEK = (
     *("sigma", "tau", "phi", "chi", "psi", "omega"),
 )
 LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
-TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zĝŷα-ωℓ"
 # Names of functions, which are upright, with or without a backslash.
 FUNCTIONS = {
@@ -142,18 +140,6 @@ def fault(text: str) -> str | None:
     return None
 
 
-def as_html(text: str) -> str:
-    """Return `text` as HTML, with its formulas set and every other character escaped."""
-    return "".join(_html(kind, part) for kind, part in split_formulas(text))
-
-
-def _html(kind: Kind, part: str) -> str:
-    if kind == "text":
-        return html.escape(part)
-    inner = html.escape(part) if kind == "variable" else "".join(_html(*piece) for piece in split_formula(part))
-    return f"<{TAGS[kind]}>{inner}</{TAGS[kind]}>"
-
-
 def as_plain_text(text: str) -> str:
     """Return `text` with its exponents and indices as Unicode characters, or after `^` and `_` where there are none."""
     return "".join(_plain(kind, part) for kind, part in split_formulas(text))
@@ -189,34 +175,5 @@ def _plain(kind: Kind, part: str) -> str:
     return f"{sign}{part}" if len(part) == 1 else f"{sign}({part})"
 
 
-def caption_as_html(caption: str) -> str:
-    """Return a caption in MyST as HTML for a page without scripts: formulas as MathML, roles as their text."""
-    return "".join(
-        _formula(part[1:-1]) if place % 2 else _words(part) for place, part in enumerate(FORMULAS.split(caption))
-    )
-
-
-def _formula(tex: str) -> str:
-    try:  # docutils is installed with Sphinx, which builds the site and which a run does not need
-        from docutils.utils.math import MathError
-        from docutils.utils.math.latex2mathml import tex2mathml
-    except ImportError:
-        return f"<code>{html.escape(tex)}</code>"
-    # docutils cannot read `\frac12`
-    tex = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", tex)
-    try:
-        return re.sub(r"\n\s*", "", tex2mathml(tex, as_block=False))
-    except MathError:
-        return f"<code>{html.escape(tex)}</code>"
-
-
-def _words(text: str) -> str:
-    return EMPHASIS.sub(r"<em>\1</em>", html.escape(_without_roles(text), quote=False))
-
-
 def _without_markup(text: str) -> str:
-    return EMPHASIS.sub(r"\1", _without_roles(text))
-
-
-def _without_roles(text: str) -> str:
-    return ROLE.sub(lambda role: role[1] or role[2], text)
+    return EMPHASIS.sub(r"\1", ROLE.sub(lambda role: role[1] or role[2], text))

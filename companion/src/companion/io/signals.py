@@ -1,9 +1,7 @@
 """Ctrl-C, SIGTERM and the end of a terminal stop a command at once: first its child processes, then the command."""
 
-import _thread
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,8 +11,6 @@ from typing import Any
 SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
 # Seconds after which a stopped command exits, even if it is still cleaning up.
 PATIENCE = 10.0
-# Seconds after which a stop that Python dropped is raised again.
-RETRY_DELAY = 0.01
 
 _actions: list[Callable[[], Any]] = []
 
@@ -31,11 +27,10 @@ def listen() -> None:
     """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` once; a second signal ends the process.
 
     A terminal that is closed sends SIGHUP to this process, and not to its children, which have process groups of their
-    own. SIGHUP stays ignored under `nohup`. A signal that arrives where Python drops exceptions is raised again.
+    own. SIGHUP stays ignored under `nohup`.
     """
     for number in _stopping():
         signal.signal(number, _stop)
-    sys.unraisablehook = _raise_dropped_stop
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
@@ -73,27 +68,3 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     for action in list(_actions):
         action()
     raise Stopped(number)
-
-
-def _raise_dropped_stop(dropped: "sys.UnraisableHookArgs") -> None:
-    """Raise a stop again that arrived in a finalizer or in a callback of a weak reference; show other exceptions.
-
-    Python drops what such functions raise, and they run at any moment, for example during imports.
-    """
-    if not isinstance(dropped.exc_value, Stopped):
-        sys.__unraisablehook__(dropped)
-        return
-    stop = dropped.exc_value
-
-    def raise_stop(*_: Any) -> None:
-        raise stop
-
-    signal.signal(stop.number, raise_stop)
-    threading.Timer(RETRY_DELAY, _signal_main_thread, [threading.get_ident(), stop.number]).start()
-
-
-def _signal_main_thread(main_thread: int, number: int) -> None:
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(main_thread, number)
-    else:  # Windows
-        _thread.interrupt_main(signal.Signals(number))

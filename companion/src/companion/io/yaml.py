@@ -10,9 +10,6 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from companion.io.errors import UserError
 
-# Largest number of values in a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
-MOST_VALUES = 100_000
-
 
 def read_text(path: Path) -> str:
     """Return the text of `path`.
@@ -41,29 +38,10 @@ def parse_yaml(text: str, origin: str) -> Any:
 @cache
 def _parsed(text: str, origin: str) -> Any:
     try:
-        content = YAML(typ="safe", pure=True).load(text)
+        return YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         location = f"{origin}, line {mark.line + 1}" if mark else origin
         raise UserError(f"{location}: not YAML, {error.problem or error.context}.") from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{origin}: not YAML, {error}.") from error
-    _require_few(content, origin)
-    return content
-
-
-def _require_few(content: Any, origin: str) -> None:
-    """Raise a `UserError` if nested aliases expand to more than `MOST_VALUES` values."""
-    pending, count = [content], 0
-    while pending:
-        value = pending.pop()
-        count += 1
-        if count + len(pending) > MOST_VALUES:
-            raise UserError(
-                f"{origin} has more than {MOST_VALUES:,} values after its aliases (`*name`) are expanded. Write "
-                "plain values instead."
-            )
-        if isinstance(value, dict):
-            pending += value.values()
-        elif isinstance(value, list | set):
-            pending += value

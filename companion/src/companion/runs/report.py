@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from companion.figures import store
-from companion.figures.plain_math import as_html, bound, caption_as_html, number, withheld_because
+from companion.figures.plain_math import as_plain_text, bound, caption_as_plain_text, number, withheld_because
 from companion.figures.record import headline
 from companion.figures.tolerances import movement
 from companion.io import atomic
@@ -34,7 +33,7 @@ def write(run: Run) -> Path:
     environment.tests["infinite"] = math.isinf
     environment.filters |= {
         "bound": bound,
-        "formulas": lambda text: Markup(as_html(text)),
+        "formulas": as_plain_text,
         "number": number,
         "value": _value,
         "withheld_because": withheld_because,
@@ -69,7 +68,7 @@ def _figure(run: Run, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "record": record,
-        "caption": Markup(caption_as_html(headline(record.caption))),
+        "caption": caption_as_plain_text(headline(record.caption)),
         "moved": moved,
         "published": published,
         "published_claims": {claim.id: claim for claim in published.claims} if published else {},

@@ -3,7 +3,6 @@
 # Sphinx types its events incompletely.
 # pyright: reportUnknownMemberType=false
 
-import glob
 import json
 import os
 import re
@@ -111,7 +110,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_js_file("contents.js", loading_method="defer")
     app.connect("config-inited", _choose_profile)
     app.connect("config-inited", hide_repository_buttons)
-    app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
     app.connect("builder-inited", copy_scripts)
     app.connect("env-get-outdated", pages_out_of_date)
     app.connect("env-get-outdated", pages_with_other_content)
@@ -136,24 +134,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
-
-
-def _exclude_unlisted_pages(app: Sphinx, config: Any) -> None:
-    """Exclude the pages that are not in the table of contents, as the option `only_build_toc_files` demands.
-
-    The extension that implements the option searches with a pattern that contains the path of the book. It finds no
-    page if a character of the path, such as `[`, has a meaning in patterns.
-    """
-    if glob.escape(str(app.srcdir)) == str(app.srcdir):
-        return
-    pages = {
-        page: page.removesuffix(suffix)
-        for suffix in config.source_suffix
-        for page in glob.iglob(f"**/*{suffix}", root_dir=app.srcdir, recursive=True)
-    }
-    listed = config.external_site_map
-    unlisted = [glob.escape(page) for page, name in pages.items() if page not in listed and name not in listed]
-    config.exclude_patterns = [*config.exclude_patterns, *unlisted]
 
 
 def _choose_profile(app: Sphinx, config: Any) -> None:

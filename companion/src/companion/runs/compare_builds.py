@@ -1,0 +1,127 @@
+"""Compare the numbers and the claims of two builds, to the last digit that both have."""
+
+import csv
+from itertools import zip_longest
+from pathlib import Path
+
+from companion.figures import store, tolerances
+from companion.figures.record import ClaimRecord
+from companion.io.errors import UserError
+from companion.project.paths import visible
+
+# What identifies a figure that moved: its claims, its columns, and, without claims, its name.
+Identity = tuple[frozenset[str], tuple[str, ...], str]
+
+
+def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, str | None]:
+    """Return the first difference of each figure of two builds, None for equal figures, by `notebook/figure`.
+
+    A build is a folder with `tables/` (unrounded numbers) and `figures/`, or a folder of published figures. If one of
+    the two has no unrounded numbers, the rounded numbers are compared. A figure that is only in one of the builds is
+    compared with the figure of another name or notebook that has the same claims and columns, if there is exactly one;
+    its name is then `notebook/figure → notebook/figure`. With `notebook`, only the figures of this notebook are
+    compared.
+
+    The difference of two tables ends with the largest difference of a number in units of the publication tolerance.
+    """
+    exact = all((build / "tables").is_dir() for build in (old, new))
+    old_figures, new_figures = _figures(old, exact, notebook), _figures(new, exact, notebook)
+    first_differences: dict[str, str | None] = {}
+    moved = _moved(old_figures, new_figures)
+    for name in sorted(old_figures.keys() | new_figures.keys()):
+        if name in old_figures and name in new_figures:
+            first_differences[name] = _first_difference(old_figures[name], new_figures[name])
+        elif name in moved:
+            first = _first_difference(old_figures[name], new_figures[moved[name]])
+            first_differences[f"{name} → {moved[name]}"] = first
+        elif name not in moved.values():
+            first_differences[name] = f"only in {old if name in old_figures else new}"
+    return first_differences
+
+
+def _moved(old: dict[str, tuple[Path, Path]], new: dict[str, tuple[Path, Path]]) -> dict[str, str]:
+    """Return the new name of each figure of `old` that has another name or notebook in `new`."""
+    removed = _by_identity({name: paths for name, paths in old.items() if name not in new})
+    added = _by_identity({name: paths for name, paths in new.items() if name not in old})
+    return {
+        names[0]: added[identity][0]
+        for identity, names in removed.items()
+        if len(names) == len(added.get(identity, ())) == 1
+    }
+
+
+def _by_identity(figures: dict[str, tuple[Path, Path]]) -> dict[Identity, list[str]]:
+    names: dict[Identity, list[str]] = {}
+    for name, (table, record) in figures.items():
+        claims = frozenset(_claims(record))
+        with table.open(newline="", encoding="utf-8") as file:
+            columns = tuple(next(csv.reader(file), ()))
+        names.setdefault((claims, columns, "" if claims else name.rpartition("/")[2]), []).append(name)
+    return names
+
+
+def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path, Path]]:
+    """Return the paths of every figure's numbers (unrounded if `exact`) and record."""
+    figures = build / "figures" if (build / "figures").is_dir() else build
+    tables = build / "tables" if exact else figures
+    records = visible(figures, f"{only or '*'}/*{store.RECORD}") if figures.is_dir() else []
+    if not records:
+        what = f"figures of the notebook {only}" if only else "figures"
+        raise UserError(f"{build} contains no {what}. Name a build, such as _build/laptop, or figures/.")
+    paths: dict[str, tuple[Path, Path]] = {}
+    for path in records:
+        notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
+        paths[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
+    return paths
+
+
+def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
+    with old[0].open(newline="", encoding="utf-8") as old_file, new[0].open(newline="", encoding="utf-8") as new_file:
+        difference = _in_tables(list(csv.reader(old_file)), list(csv.reader(new_file)))
+    if difference:
+        columns = store.read_record(new[1].parent, new[1].name.removesuffix(store.RECORD)).columns
+        largest = tolerances.movement(old[0], new[0], columns)
+        if largest.other_rows is None and largest.columns:
+            first = largest.columns[0]
+            difference += f". Largest: {first.name} of row {first.row} differs by {first.by:.2g} tolerances"
+    return difference or _in_claims(_claims(old[1]), _claims(new[1]))
+
+
+def _claims(record: Path) -> dict[str, ClaimRecord]:
+    figure = store.read_record(record.parent, record.name.removesuffix(store.RECORD))
+    return {claim.id: claim for claim in figure.claims}
+
+
+def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
+    (old_names, *old_rows), (new_names, *new_rows) = old, new
+    for index, (old_name, new_name) in enumerate(zip_longest(old_names, new_names), 1):
+        if old_name != new_name:
+            return f"column {index}: {old_name!r} and {new_name!r}"
+    if len(old_rows) != len(new_rows):
+        return f"{len(old_rows)} rows and {len(new_rows)}"
+    for number, (old_row, new_row) in enumerate(zip(old_rows, new_rows, strict=True), 1):
+        for name, old_value, new_value in zip(old_names, old_row, new_row, strict=True):
+            if not _same(old_value, new_value):
+                return f"row {number}, column {name!r}: {old_value} and {new_value}"
+    return None
+
+
+def _same(old: str, new: str) -> bool:
+    """Return whether two texts are equal, or spell the same number."""
+    if old == new:
+        return True
+    try:
+        return float(old) == float(new)
+    except ValueError:
+        return False
+
+
+def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:
+    for name in dict.fromkeys([*old, *new]):
+        if name not in old or name not in new:
+            return f"claim {name!r} is only in the {'old' if name in old else 'new'} record"
+        for part, old_value, new_value in old[name].differences(new[name]):
+            return f"claim {name!r}, {part}: {old_value!r} and {new_value!r}"
+    if list(old) != list(new):
+        return f"order of claims: {list(old)} and {list(new)}"
+    return None
