@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 import optax
 
-from lib import attention, batching, concentration, finite_prompt, flow, icl, measures, partition
+from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
 from lib.icl import batches, training
 from lib.measures import Empirical, Gaussian
@@ -167,18 +167,6 @@ EXAMPLES = {
     "lib.finite_prompt.QueryRay.queries": lambda: (lambda x: ray(x[0]).queries(x[1]), (QUERY, np.arange(3.0))),
     "lib.finite_prompt.QueryRay.read": lambda: (lambda x: ray(x[0]).read(x[1]), (QUERY, np.ones((3, 1)))),
     # concentration
-    "lib.concentration.output_gap": gap(concentration.output_gap),
-    "lib.concentration.value_gap": gap(concentration.value_gap),
-    "lib.concentration.bilinear_gap": gap(concentration.bilinear_gap),
-    "lib.concentration.ByImportance.__call__": gap(concentration.ByImportance(concentration.output_gap, 1.5)),
-    "lib.concentration.sample_gaps": lambda: (
-        lambda x: concentration.sample_gaps(concentration.output_gap, *x, lengths=(2, 3), prompts=2, key=KEY),
-        (head(), gaussian(), gaussian()),
-    ),
-    "lib.concentration.sample_isotropic": lambda: (
-        lambda x: concentration.sample_isotropic(radial_table(), x, [2], [3], prompts=2, key=KEY),
-        1.0,
-    ),
     # flow
     "lib.flow.gradient_flow": lambda: (
         lambda x: flow.gradient_flow(lambda y: jnp.sum(y**4), x, np.array([0.5, 1.0])),
@@ -266,7 +254,3 @@ ESTIMATED_GRADIENTS = {"lib.icl.batches.batch_loss"}
 
 def ray(direction):
     return finite_prompt.QueryRay(head(), gaussian(), direction)
-
-
-def radial_table():
-    return concentration.RadialTable(*(np.full(shape, 0.5) for shape in (4, 4, (4, 1), (4, 1))))

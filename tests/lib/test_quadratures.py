@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lib import single_location as sl
-from lib.concentration import RadialTable, isotropic_error, radial_table
+from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
 from lib.icl import LinearRegression, best_blocks, block_head, block_risk, query_average, score_table
 from lib.icl.averages import radial_average
@@ -201,7 +201,7 @@ def test_one_token_is_averaged_to_the_stated_accuracy(tau, log_others, allowed):
 def tables(float64):
     """The default radial table, and one with more nodes that reach farther."""
     log_lengths = np.asarray([np.log(2.0), 15.0, 28.0])
-    return radial_table(log_lengths), radial_table(log_lengths, largest_tau=30.0, nodes=240)
+    return RadialTable.at(log_lengths), RadialTable.at(log_lengths, largest_tau=30.0, nodes=240)
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.4, 16), (2.0, 1), (2.0, 16)])
