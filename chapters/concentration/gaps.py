@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from lib.attention import Attention, attend
 from lib.batching import map_batched
+from lib.concentration import RadialTable
 from lib.measures import Empirical, Measure, empirical, tilted_cov, tilted_mean
 
 # One number, or a pytree of several of the same prompt and query.

@@ -15,7 +15,7 @@ there on, and plunge towards zero at one token, where rings mark errors between 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
