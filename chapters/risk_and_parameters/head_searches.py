@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads
