@@ -52,6 +52,5 @@ from lib.icl.training import plain as plain
 from lib.icl.training import prompt_loss as prompt_loss
 from lib.icl.training import softmax_pool as softmax_pool
 from lib.icl.valley import best_in_the_valley as best_in_the_valley
-from lib.icl.valley import least_price as least_price
 from lib.icl.valley import price_of_one_head as price_of_one_head
 from lib.icl.valley import valley_limit as valley_limit
