@@ -1,4 +1,4 @@
-"""Error bars: of a mean, of a quantile, of a slope, of a limit, and of the largest among many comparisons.
+"""Error bars: of a mean, of a limit, and of the largest among many comparisons.
 
 All functions take and return NumPy arrays and Python numbers, and compute in float64.
 """
@@ -18,23 +18,6 @@ def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray | np.floati
     """
     samples = np.asarray(samples)
     return samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
-
-
-def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0.01) -> np.ndarray:
-    """Return `√(p(1-p)/n) / density`, the standard errors of the quantiles of n independent samples.
-
-    The density at a quantile is estimated from the quantiles at p ± `width`.
-
-    Args:
-      samples: the samples, shape (n,).
-      chances: the probabilities p of the quantiles, shape (k,), width ≤ p ≤ 1 - width.
-      width: half the difference of the two probabilities that give the density.
-
-    Returns:
-      The standard errors, shape (k,).
-    """
-    density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
-    return np.sqrt(chances * (1 - chances) / len(samples)) / density
 
 
 def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
@@ -119,20 +102,3 @@ def extrapolate_to_infinite_size(size: np.ndarray, values: np.ndarray) -> tuple[
     line = inverse @ design.T @ target
     variance = np.sum((target - design @ line) ** 2) / (len(size) - 2)
     return float(line[0]), float(np.sqrt(variance * inverse[0, 0]))
-
-
-def weighted_slope(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """Return the slope of the weighted least-squares line through independent points `y ± errors`, and its error.
-
-    Args:
-      x: abscissae, shape (n,), n ≥ 2, not all equal.
-      y: ordinates, shape (n,).
-      errors: standard errors of the ordinates, shape (n,), positive.
-
-    Returns:
-      The slope and its standard error, which follows from `errors` and not from the scatter about the line.
-    """
-    weights = errors**-2
-    centred = x - np.average(x, weights=weights)
-    precision = float(np.sum(weights * centred**2))
-    return float(np.sum(weights * centred * y)) / precision, precision**-0.5

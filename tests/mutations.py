@@ -214,8 +214,8 @@ MUTATIONS = (
     Mutation(
         "price-on-the-valley",
         "chapters/risk_and_parameters/isotropic_heads.py",
-        "isotropic_blocks(dimension, norm, gain)",
-        "isotropic_blocks(dimension, norm, dimension**0.5 / norm)",
+        "Blocks.isotropic(dimension, norm, gain)",
+        "Blocks.isotropic(dimension, norm, dimension**0.5 / norm)",
         ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from chapters.concentration.experiment import QUERIES, SPREAD, isotropic
+from chapters.concentration.gaps import ByImportance, output_gap, sample_gaps
 from lib.attention import Attention
-from lib.concentration import ByImportance, ErrorCurve, error_curve, output_gap, sample_gaps
+from lib.concentration import ErrorCurve
 from lib.measures import Measure
 
 
@@ -17,7 +18,7 @@ def simulate_errors(
     """Return the error of prompts with this distribution of tokens, each with fresh standard normal queries."""
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
     gap, wide = ByImportance(output_gap, SPREAD), isotropic(tokens.dimension, SPREAD)
-    return error_curve(lengths, sample_gaps(gap, params, tokens, wide, lengths, **options))
+    return ErrorCurve.of(lengths, sample_gaps(gap, params, tokens, wide, lengths, **options))
 
 
 def as_columns(curve: ErrorCurve, unit: float = 1.0) -> dict[str, np.ndarray]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from chapters.concentration.bounds import BoundShape, tightest_bound
 from chapters.concentration.experiment import DIMENSION
-from lib.concentration import BoundShape, RadialTable, isotropic_error, radial_table, tightest_bound
+from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import score_statistics
 
 # Shortest and longest prompt of the exact curves.
@@ -31,7 +32,7 @@ class ExactError:
 def solve_exact_error(*simulated: Sequence[int]) -> ExactError:
     """Return the exact error at the lengths of the exact curves and at the simulated lengths."""
     lengths = np.unique(np.concatenate([dense_lengths(), *simulated]))
-    return ExactError(radial_table(np.log(lengths)), lengths)
+    return ExactError(RadialTable.at(np.log(lengths)), lengths)
 
 
 def dense_lengths() -> Float[np.ndarray, " n"]:

@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, head, isotropic
+from chapters.concentration.gaps import ByImportance, bilinear_gap, sample_gaps, value_gap
 from lib.attention import Attention
-from lib.concentration import ByImportance, ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
+from lib.concentration import ErrorCurve
 from lib.measures import Empirical, Gaussian, Measure
 
 # The names of the two gradients, ∇_V and ∇_U.
@@ -43,7 +44,7 @@ class PairedErrors:
 
     def curve(self, name: str) -> ErrorCurve:
         """Return the mean error of the gradient with this name."""
-        return error_curve(self.lengths, self.samples._asdict()[name])
+        return ErrorCurve.of(self.lengths, self.samples._asdict()[name])
 
     @property
     def log_ratio(self) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:

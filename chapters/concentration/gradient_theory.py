@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from chapters.concentration.bounds import BoundShape, fit_bound, looseness, tightest_bound
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, VALUE, PairedErrors
-from lib.concentration import BoundShape, fit_bound, isotropic_error, looseness, radial_table, tightest_bound
+from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import rate_exponent, score_statistics
 
 # The powers of σ and of ln L in the bound.
@@ -31,7 +32,7 @@ class ValueErrors:
 
 def solve_value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -> ValueErrors:
     """Return d times the error of the output, by quadrature."""
-    table = radial_table(np.log(lengths))
+    table = RadialTable.at(np.log(lengths))
 
     def at_one_size(norm):
         scores = score_statistics(norm**2 * DIMENSION, np.log(lengths))

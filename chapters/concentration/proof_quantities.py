@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.special import log_ndtr
+from scipy.special import gammaln, log_ndtr
 
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
+from chapters.concentration.gaps import ByImportance, sample_gaps
 from lib.attention import Attention, attend
-from lib.concentration import ByImportance, ErrorCurve, error_curve, log_chi_density, sample_gaps
+from lib.concentration import ErrorCurve
 from lib.measures import Empirical, Measure
 
 # Relative excess of a weighted mean of vectors over the longest of them that rounding may cause in double precision.
@@ -73,7 +74,7 @@ class SimulatedProof:
     @property
     def error(self) -> ErrorCurve:
         """Return the mean squared error at each length."""
-        return error_curve(self.lengths, self.samples.gap)
+        return ErrorCurve.of(self.lengths, self.samples.gap)
 
 
 def simulate_by_scale(
@@ -88,6 +89,12 @@ def simulate_by_scale(
         return SimulatedProof(lengths, jax.tree.map(np.asarray, samples))
 
     return {sigma: simulate(clusters(sigma, within=1.0), jr.fold_in(key, i)) for i, sigma in enumerate(scales)}
+
+
+def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
+    """Return the logarithm of the density of ‖z‖ at positive radii, for z ~ N(0, I_d)."""
+    half = dimension / 2
+    return (dimension - 1) * np.log(radius) - radius**2 / 2 - (half - 1) * np.log(2) - gammaln(half)
 
 
 def fraction_above(

@@ -14,7 +14,7 @@ from chapters.gaussian_limit.parameters import FITTED_PROMPTS, LONG
 from lib.attention import attend
 from lib.batching import map_batched
 from lib.measures import Laplace, empirical
-from lib.statistics import standard_error, weighted_slope
+from lib.statistics import standard_error
 
 # Tilts of the three panels, in units of the pole 1/b.
 INSIDE, BETWEEN, BEYOND = 0.4, 0.8, 2.5
@@ -78,3 +78,20 @@ def _long(outputs: Mapping[int, ByTilt], tilt: float) -> dict[int, Float[np.ndar
     """Return the outputs at lengths that are long enough for the fit in ln L and have enough prompts to weight it."""
     long = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
     return {length: values for length, values in long.items() if len(values) >= FITTED_PROMPTS}
+
+
+def weighted_slope(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+    """Return the slope of the weighted least-squares line through independent points `y ± errors`, and its error.
+
+    Args:
+      x: abscissae, shape (n,), n ≥ 2, not all equal.
+      y: ordinates, shape (n,).
+      errors: standard errors of the ordinates, shape (n,), positive.
+
+    Returns:
+      The slope and its standard error, which follows from `errors` and not from the scatter about the line.
+    """
+    weights = errors**-2
+    centred = x - np.average(x, weights=weights)
+    precision = float(np.sum(weights * centred**2))
+    return float(np.sum(weights * centred * y)) / precision, precision**-0.5

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.laplace_prompts import BETWEEN
-from lib.statistics import quantile_error
 
 # ln L of the prompts; number of prompts of each length, and number of their largest tokens that are sampled.
 FAR = (50.0, 200.0)
@@ -84,3 +83,9 @@ def stable_median() -> float:
         return float(above - below) - 0.5
 
     return float(brentq(excess, 1e-3, 100.0))  # pyright: ignore[reportArgumentType]
+
+
+def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0.01) -> np.ndarray:
+    """Return the standard errors of quantiles; densities come from the quantiles at `chances` ± `width`."""
+    density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
+    return np.sqrt(chances * (1 - chances) / len(samples)) / density

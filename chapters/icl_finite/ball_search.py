@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
+from scipy.special import roots_genlaguerre, softmax
 
 from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage, block_attention, line_average, line_head, score_table
-from lib.icl.averages import few_radii, radial
+from lib.icl import LinearRegression, PairAverage, ScoreTable, block_attention
 
 # Name of the radius that grows with the length, like the largest of L standard normals.
 GROWING = "√(2 ln L)"
@@ -62,7 +62,7 @@ def families() -> tuple[Family, Family]:
     starts = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
     plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), starts)
     starts = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
-    return plane, Family("all heads, d = 1", 1, line_head, line_average(48), starts)
+    return plane, Family("all heads, d = 1", 1, PairAverage.line(48), starts)
 
 
 def solve_largest_gaps(
@@ -93,7 +93,7 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
 
     def search(radius, log_length, starts):
         def objective(point):
-            value, slope = log_gap(point, radius, score_table(log_length))
+            value, slope = log_gap(point, radius, ScoreTable.at(log_length))
             return float(value), np.asarray(slope)
 
         results = [minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-4}) for start in starts]
@@ -113,3 +113,22 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
         gap, _ = search(radius, ell, [np.asarray(family.starts[0], float)])
         rows.append(Farthest(family.name, GROWING, radius, ell, gap))
     return rows
+
+
+def line_head(point: Float[Array, "4"]) -> Attention:
+    """Return any head for d = 1, from the weights (a, c, v, b) of covariate and label in scores and in values."""
+    a, c, v, b = point
+    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
+
+
+def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return n radii up to √d + 10 and weights of sum 1, for the length of a standard normal vector of R^d."""
+    unit, width = np.polynomial.legendre.leggauss(n)
+    radius = (d**0.5 + 10) * (unit + 1) / 2
+    return radius, softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)
+
+
+def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return the Gauss rule for the length of a standard normal vector of R^d: n radii, and weights of sum 1."""
+    half_square, weights = roots_genlaguerre(n, d / 2 - 1)
+    return np.sqrt(2 * half_square), weights / weights.sum()

@@ -14,7 +14,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.icl_finite.exact_flows import INFINITE, IsotropicProblem, stacked_tables
 from lib.flow import sgd
-from lib.icl import balanced_start, block_head, collapsed, plain, prompt_loss
+from lib.icl import Blocks, collapsed, plain, prompt_loss
 
 # Largest and smallest batch; the noise of a step also changes the mean over seeds, by order step/batch.
 LARGEST_BATCH, SMALLEST_BATCH = 128, 8
@@ -150,9 +150,9 @@ def train_stochastic(
     problem: IsotropicProblem, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
 ) -> tuple[Float[np.ndarray, "seeds rows"], Float[np.ndarray, "seeds rows"]]:
     """Return losses and gains of descents on sampled prompts, in float32, whose rounding is far below the noise."""
-    start = balanced_start(np.eye(problem.task.dimension), problem.alpha)
+    start = Blocks.balanced(np.eye(problem.task.dimension), problem.alpha)
     start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
-    loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=block_head, sampling=SAMPLINGS[sampling])
+    loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=Blocks.head, sampling=SAMPLINGS[sampling])
 
     @jax.jit
     @jax.vmap

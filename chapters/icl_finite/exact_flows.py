@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 from chapters.icl_finite.parameters import EARLIEST
 from lib.finite_prompt import LARGEST_LOG_LENGTH
-from lib.icl import Blocks, LinearRegression, ScoreTable, block_risk, isotropic_blocks, radial_average, score_table
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 # ln L that stands for the infinite prompt: with e^330 tokens P and Q are below 1e-100.
 INFINITE = LARGEST_LOG_LENGTH
@@ -33,7 +33,7 @@ class Isotropic(eqx.Module):
 
     def blocks(self, d: int) -> Blocks:
         """Return A and b in dimension d."""
-        return isotropic_blocks(d, self.size, self.gain)
+        return Blocks.isotropic(d, self.size, self.gain)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class IsotropicProblem:
     def risk(self, params: Isotropic, scores: ScoreTable) -> Float[Array, ""]:
         """Return the exact risk, as an average over the length of the query."""
         d = self.task.dimension
-        return block_risk(self.task, params.blocks(d), scores, radial_average(d))
+        return block_risk(self.task, params.blocks(d), scores, QueryAverage.radial(d))
 
 
 def finite_log_lengths(lengths: list[int], log_lengths: list[float]) -> list[float]:
@@ -71,7 +71,7 @@ def recording_times(horizon: float, gap_times: list[float]) -> Float[np.ndarray,
 
 def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     """Return score tables with a leading axis of lengths."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(score_table, log_lengths))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
 
 
 def flow_solver(
@@ -139,7 +139,7 @@ def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Floa
     solve = flow_solver(problem.risk, problem.start)
 
     def at(log_length):
-        path, risks = solve(problem.start, times, score_table(log_length))
+        path, risks = solve(problem.start, times, ScoreTable.at(log_length))
         return Flow(log_length, times, np.asarray(path.size), np.asarray(path.gain), risks)
 
     return Flows([at(log_length) for log_length in log_lengths], at(INFINITE), problem.task.dimension)

@@ -10,16 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.icl_finite.exact_flows import flow_solver
-from lib.icl import (
-    Blocks,
-    LinearRegression,
-    balanced_start,
-    best_in_the_valley,
-    block_risk,
-    infinite_limit,
-    query_average,
-    score_table,
-)
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_in_the_valley, block_risk, infinite_limit
 
 # Scale α of the starts, as a fraction of the theorem's bound.
 INSIDE = 0.9
@@ -63,15 +54,15 @@ def solve_random_flows(
     task = LinearRegression(axes @ np.diag(spectrum) @ axes.T)
     alpha = INSIDE * np.sqrt(2) / (d**0.25 * max(spectrum))
     thetas = np.asarray(jr.normal(start_key, (starts, d, d)))
-    queries = query_average(d, frames=FRAMES, radii=RADII)
+    queries = QueryAverage.of_frames(d, frames=FRAMES, radii=RADII)
 
     def risk(params: Blocks, scores):
         return block_risk(task, params, scores, queries)
 
     log_lengths, limit = np.sort(log_lengths), infinite_limit(task)
-    tables = [score_table(float(ell)) for ell in log_lengths]
+    tables = [ScoreTable.at(float(ell)) for ell in log_lengths]
     solve = flow_solver(risk, limit, rtol=RTOL, atol=ATOL)
-    risks = np.asarray([_risks(solve, balanced_start(theta, alpha), log_lengths, tables) for theta in thetas])
+    risks = np.asarray([_risks(solve, Blocks.balanced(theta, alpha), log_lengths, tables) for theta in thetas])
     return RandomFlows(
         log_lengths,
         risks[..., :-1],

@@ -8,16 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize_scalar
 
-from lib.icl import (
-    LinearRegression,
-    QueryAverage,
-    ScoreTable,
-    best_gain,
-    block_risk,
-    infinite_limit,
-    radial_average,
-    score_table,
-)
+from lib.icl import LinearRegression, QueryAverage, ScoreTable, best_gain, block_risk, infinite_limit
 
 # Smallest and largest u of A = uI in the search.
 SMALLEST, LARGEST = 0.02, 12.0
@@ -41,9 +32,9 @@ def solve_final_risks(dimensions: list[int], log_lengths: list[float]) -> list[F
     """Return the least risks of heads A = uI, and the risks at (A*, b*), for Σ = I."""
     risks = []
     for d in dimensions:
-        task, queries = LinearRegression(np.eye(d)), radial_average(d)
+        task, queries = LinearRegression(np.eye(d)), QueryAverage.radial(d)
         for log_length in log_lengths:
-            scores = score_table(log_length)
+            scores = ScoreTable.at(log_length)
             result = minimize_scalar(
                 lambda log_u, *fixed: float(_log_risk(log_u, *fixed)),
                 args=(task, scores, queries),

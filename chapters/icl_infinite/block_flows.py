@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from lib.batching import in_batches
 from lib.flow import gradient_flow
-from lib.icl import Blocks, LinearRegression, block_head, infinite_limit
+from lib.icl import Blocks, LinearRegression, infinite_limit
 
 # Relative tolerance of one step of the integrator; the absolute tolerance is a hundredth of it.
 RTOL = 1e-10
@@ -85,7 +85,7 @@ def _integrate(cov, matrix, gain, times):
     """Return the path and its risks, for one run per entry of the leading axis."""
 
     def risk(blocks):
-        return LinearRegression(cov).infinite_risk(block_head(blocks))
+        return LinearRegression(cov).infinite_risk(Blocks.head(blocks))
 
     path = gradient_flow(risk, Blocks(matrix, gain), times, rtol=RTOL, atol=RTOL / 100).params
     return path, jax.vmap(risk)(path)
@@ -107,7 +107,7 @@ def decay_rates(task: LinearRegression) -> Float[np.ndarray, " n"]:
     They are the eigenvalues of the Hessian of the infinite risk on block heads, by automatic differentiation.
     """
     flat, as_blocks = ravel_pytree(infinite_limit(task))
-    hessian = jax.hessian(lambda entries: task.infinite_risk(block_head(as_blocks(entries))))(flat)
+    hessian = jax.hessian(lambda entries: task.infinite_risk(Blocks.head(as_blocks(entries))))(flat)
     return np.linalg.eigvalsh(np.asarray(hessian))
 
 

@@ -18,7 +18,7 @@ from chapters.icl_infinite.block_flows import (
     toeplitz,
 )
 from chapters.icl_infinite.style import AXIS, RANDOM
-from lib.icl import LinearRegression, balanced_start
+from lib.icl import Blocks, LinearRegression
 
 # Factor between the two covariances; the norm of the larger one is between 2.6 and 3.
 COVARIANCE_RATIO = 16.0
@@ -58,7 +58,7 @@ def solve_from_every_scale(
             along = [(RANDOM, theta) for theta in random] + [(AXIS, axis)] * (alpha in limits)
             for direction, theta in along:
                 rows.append((name, direction, alpha, *limits))
-                runs.append((task, balanced_start(theta, alpha)))
+                runs.append((task, Blocks.balanced(theta, alpha)))
     times = [recording_times(task, points) for task, _ in runs]
     flows = solve_flows([task for task, _ in runs], [start for _, start in runs], times)
     return [ScaledStart(*row, flow) for row, flow in zip(rows, flows, strict=True)]

@@ -10,14 +10,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import roots_genlaguerre
 
 from chapters.laboratory.grids import Values
 from chapters.laboratory.key_plane import LONGEST, keys_at
 from lib.icl import LinearRegression, debiased_descent
-from lib.icl.averages import few_radii
 
 DIMENSION, TASK_VARIANCE, NOISE = 5, 0.2, 0.1
 LABEL = TASK_VARIANCE * (DIMENSION - 1) + NOISE  # the variance of a label, without its component along the query
+
+
+def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return the Gauss rule for the length of a standard normal vector of R^d: n radii, and weights of sum 1."""
+    half_square, weights = roots_genlaguerre(n, d / 2 - 1)
+    return np.sqrt(2 * half_square), weights / weights.sum()
+
+
 # Nodes and weights in the length of the query; 32 nodes change no risk by more than 2e-6 of itself. The outer nodes are
 # left out, because moments are below 10 there and the least excess risk is above 1e-4.
 RADIUS, WEIGHT = (rule[few_radii(DIMENSION, 16)[1] > 1e-12] for rule in few_radii(DIMENSION, 16))

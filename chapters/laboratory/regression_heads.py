@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import softmax
 
 from chapters.laboratory.grids import Values
 from lib.batching import in_batches
-from lib.icl import Blocks, LinearRegression, block_risk, score_table
-from lib.icl.averages import QueryAverage, radial
-from lib.icl.blocks import block_head
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 # Covariates have this many coordinates and a task uses the first ones, so that one compilation serves all dimensions.
 ROOM = 10
@@ -25,7 +24,7 @@ def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) ->
     shrink, spread = np.empty(dimension.shape), np.empty(dimension.shape)
     for place in range(dimension.shape[1]):
         heads = tuple(axis[:, place].ravel() for axis in (dimension, noise, tilt))
-        both_parts = _parts(*heads, _queries(heads[0]), score_table(float(log_length[0, place, 0, 0])))
+        both_parts = _parts(*heads, _queries(heads[0]), ScoreTable.at(float(log_length[0, place, 0, 0])))
         shrink[:, place], spread[:, place] = (np.asarray(part).reshape(shrink[:, place].shape) for part in both_parts)
     rows = np.s_[:, :, :1]  # the linear head does not depend on the tilt
     linear = linear_excess(*(axis[rows].ravel() for axis in (dimension, noise, log_length))).reshape(noise[rows].shape)
@@ -39,7 +38,7 @@ def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) ->
 def excess(dimension: Values, noise: Values, log_length: float, tilt: Values, gain: Values) -> Values:
     """Return the excess risks of heads at one length by the library: their risks minus ½s², the noise of the label."""
     heads = (dimension, noise, tilt, gain, _queries(dimension))
-    return np.asarray(_excess(heads, score_table(float(log_length))))
+    return np.asarray(_excess(heads, ScoreTable.at(float(log_length))))
 
 
 def linear_excess(dimension: Values, noise: Values, log_length: Values) -> Values:
@@ -73,7 +72,7 @@ def _parts(dimension, noise, tilt, queries, scores):
 
         def added(share):
             head = _head(tilt, share / tilt)
-            return 2 * (block_risk(task, head, scores, queries) - task.infinite_risk(block_head(head)))
+            return 2 * (block_risk(task, head, scores, queries) - task.infinite_risk(Blocks.head(head)))
 
         half, whole = jax.vmap(added)(jnp.asarray([0.5, 1.0]))
         return 4 * half - whole, whole
@@ -95,3 +94,10 @@ def _linear_excess(dimension, noise, length):
         return _task(dimension, noise).linear_attention_risk(length) - noise / 2
 
     return jax.vmap(of_one)(dimension, noise, length)
+
+
+def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return n radii up to √d + 10 and weights of sum 1, for the length of a standard normal vector of R^d."""
+    unit, width = np.polynomial.legendre.leggauss(n)
+    radius = (d**0.5 + 10) * (unit + 1) / 2
+    return radius, softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)

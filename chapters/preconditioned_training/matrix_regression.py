@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from lib.attention import Attention
 from lib.flow import gradient_flow
-from lib.icl import Blocks, LinearRegression, block_head
+from lib.icl import Blocks, LinearRegression
 
 # Relative tolerance of a step of the integration.
 STEP_TOLERANCE = 1e-9
@@ -154,7 +154,7 @@ def _block_error(spectrum: Spectrum, start, times: Float[Array, " n"]) -> Float[
     task = LinearRegression(cov)
     gain = jnp.sqrt(start * jnp.sqrt(jnp.trace(cov)))
     path = gradient_flow(
-        lambda blocks: task.infinite_risk(block_head(blocks)),
+        lambda blocks: task.infinite_risk(Blocks.head(blocks)),
         Blocks(start / gain * spectrum.power(-1.0), gain),
         times,
         precondition=lambda slope: Blocks(spectrum.power(-2.0) @ slope.matrix @ spectrum.power(-1.0), slope.gain),

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.matrix_regression import Spectrum, aligned_start, population_loss
 from lib.attention import Attention
-from lib.icl import Blocks, LinearRegression, block_head
+from lib.icl import Blocks, LinearRegression
 
 LARGEST_CONDITION = 1000.0
 
@@ -56,7 +56,7 @@ def block_rates(eigenvalues: Float[Array, " d"], left: float, right: float) -> F
     def loss(whitened):
         matrix, gain = whitened
         return task.infinite_risk(
-            block_head(Blocks(spectrum.power(-left / 2) @ matrix @ spectrum.power(-right / 2), gain))
+            Blocks.head(Blocks(spectrum.power(-left / 2) @ matrix @ spectrum.power(-right / 2), gain))
         )
 
     matrix = spectrum.power((left + right) / 2 - 1)

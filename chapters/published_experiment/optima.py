@@ -8,7 +8,7 @@ import pandas as pd
 
 from chapters.published_experiment.protocol import LAWS, POOLS, published_task
 from companion import Column
-from lib.icl import best_blocks, block_risk, query_average, score_table
+from lib.icl import QueryAverage, ScoreTable, best_blocks, block_risk
 
 # Least mean squares by (law, activation, length).
 Optima = Mapping[tuple[str, str, int], float]
@@ -21,7 +21,7 @@ CURVE_COLUMNS = {
 
 def solve_best_mean_squares(lengths: list[int]) -> Optima:
     """Return the least mean squares of one softmax head and of linear attention, for both covariances."""
-    queries = query_average(5)
+    queries = QueryAverage.of_frames(5)
     risk = jax.jit(block_risk)
     optima = {}
     for law, bug in LAWS.items():
@@ -30,7 +30,7 @@ def solve_best_mean_squares(lengths: list[int]) -> Optima:
             # the optimum of the next shorter prompt is a good start
             blocks = best_blocks(task, float(np.log(length)), start=blocks)
             # the search uses few nodes, the result many
-            found = risk(task, blocks, score_table(float(np.log(length))), queries)
+            found = risk(task, blocks, ScoreTable.at(float(np.log(length))), queries)
             optima[law, "softmax", length] = 2 * float(found)
             optima[law, "linear", length] = 2 * float(task.linear_attention_risk(length))
     return optima

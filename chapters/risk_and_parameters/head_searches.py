@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads
-from lib.icl import Blocks, LinearRegression, block_risk, line_average, line_head, radial_average, score_table
+from lib.attention import Attention
+from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk
 
 # Radial nodes of the average over queries and tasks for d = 1, and standard deviations of the random starts.
 RADII, SPREAD = 48, (0.5, 0.5, 0.5, 2.0)
@@ -38,7 +39,7 @@ class NoisyBest(NamedTuple):
 
 def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> list[LineSearch]:
     """Search all heads for d = 1 from `starts` random heads at each length; return the ends."""
-    task, average = LinearRegression(np.eye(1)), line_average(RADII)
+    task, average = LinearRegression(np.eye(1)), PairAverage.line(RADII)
 
     @jax.jit
     def log_risk(point, scores):
@@ -51,7 +52,7 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
     start_points = np.asarray(jr.normal(key, (starts, 4))) * np.asarray(SPREAD)
     ends = []
     for length in sorted(lengths):
-        scores, linear = score_table(float(np.log(length))), 2 * length * float(task.linear_attention_risk(length))
+        scores, linear = ScoreTable.at(float(np.log(length))), 2 * length * float(task.linear_attention_risk(length))
         block = min(head.ratio for head in best_heads(1, length)) * linear
 
         def objective(point, scores=scores):
@@ -67,7 +68,7 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
 
 def solve_best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
     """Minimise the excess risk of A = uI over (u, b) for each variance of the label noise."""
-    scores, queries = score_table(float(np.log(NOISY_LENGTH))), radial_average(DIMENSION)
+    scores, queries = ScoreTable.at(float(np.log(NOISY_LENGTH))), QueryAverage.radial(DIMENSION)
 
     @jax.jit
     def log_excess(point, noise):
@@ -90,3 +91,9 @@ def solve_best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
         end = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7})
         best.append(NoisyBest(noise, NOISY_LENGTH * float(np.exp(end.fun))))
     return best
+
+
+def line_head(point: Float[Array, "4"]) -> Attention:
+    """Return any head for d = 1, from the weights (a, c, v, b) of covariate and label in scores and in values."""
+    a, c, v, b = point
+    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])

@@ -10,15 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
-from lib.icl import (
-    LinearRegression,
-    QueryAverage,
-    ScoreTable,
-    block_risk,
-    isotropic_blocks,
-    radial_average,
-    score_table,
-)
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 # Dimension of the covariates in the flows and in the simulation of two heads.
 DIMENSION = 5
@@ -32,14 +24,14 @@ def _risk_and_slope(dimension: int, point: Float[Array, "2"], scores: ScoreTable
 
     def risk(point):
         norm, gain = point
-        return block_risk(task, isotropic_blocks(dimension, norm, gain), scores, queries)
+        return block_risk(task, Blocks.isotropic(dimension, norm, gain), scores, queries)
 
     return jax.value_and_grad(risk)(point)
 
 
 def exact_risk(dimension: int, length: int) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """Return the function `(‖A‖, b) ↦ R_L` with its gradient, compiled once per dimension."""
-    scores, queries = score_table(float(np.log(length))), radial_average(dimension)
+    scores, queries = ScoreTable.at(float(np.log(length))), QueryAverage.radial(dimension)
 
     def evaluate(point):
         value, slope = _risk_and_slope(dimension, jnp.asarray(point), scores, queries)

@@ -12,7 +12,7 @@ from jaxtyping import Float, PRNGKeyArray
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
 from lib.batching import tabulate
-from lib.icl import LinearRegression, best_gain, block_attention, radial_average, score_table
+from lib.icl import LinearRegression, QueryAverage, ScoreTable, best_gain, block_attention
 from lib.icl.many_heads import best_values
 from lib.measures import Empirical
 
@@ -87,7 +87,11 @@ def simulate_outputs(length: int, tilts: Sequence[float], prompts: int, *, key: 
 
 def solve_errors(length: int, tilts: Sequence[float]) -> Theory:
     """Return the theoretical errors at the `tilts` and on a fine grid between the smallest and the largest."""
-    task, scores, queries = LinearRegression(np.eye(DIMENSION)), score_table(np.log(length)), radial_average(DIMENSION)
+    task, scores, queries = (
+        LinearRegression(np.eye(DIMENSION)),
+        ScoreTable.at(np.log(length)),
+        QueryAverage.radial(DIMENSION),
+    )
 
     def least(tilt):
         return best_gain(task, tilt * jnp.eye(DIMENSION), scores, queries, near=1 / tilt)[1]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.integrate import quad, solve_ivp
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk
-from lib.icl import Blocks, LinearRegression, balanced_start, best_in_the_valley, infinite_limit
+from lib.icl import Blocks, LinearRegression, best_in_the_valley, infinite_limit
 
 # The training time up to which the flows are compared with the infinite flow, which is then almost at its limit.
 INFINITE_FLOW_TIME = 3.0
@@ -77,7 +77,7 @@ def solve_flow(length: int, alpha: float) -> Drift:
     solution = solve_ivp(
         lambda time, point: -evaluate(point)[1],
         (0.0, times[-1]),
-        _as_point(balanced_start(np.eye(DIMENSION), alpha)),
+        _as_point(Blocks.balanced(np.eye(DIMENSION), alpha)),
         method="LSODA",
         t_eval=times,
         events=[_falls_to(factor * best_in_the_valley(DIMENSION)[0] ** 0.5) for factor in LATE_DRIFT],

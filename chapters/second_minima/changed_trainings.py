@@ -33,7 +33,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd
-from lib.icl import balanced_start, batch_loss, fast_normal
+from lib.icl import Blocks, batch_loss, fast_normal
 from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import Pool
 from lib.measures import constant_covariance_root, covariance_root
@@ -58,7 +58,7 @@ def balanced_scale() -> Float[Array, ""]:
 
 def balanced(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
     """Return weights whose product is [BB26, Eq. 9] with normal Θ: `U = diag(A, 0)`, `v = (0, b)`, ‖A‖_F = b."""
-    blocks = balanced_start(jr.normal(key, (WIDTH - 1, WIDTH - 1), weights.query.dtype), balanced_scale())
+    blocks = Blocks.balanced(jr.normal(key, (WIDTH - 1, WIDTH - 1), weights.query.dtype), balanced_scale())
     scores = jnp.pad(covariance_root(blocks.matrix).T, ((0, 1), (0, 1))) * WIDTH**0.25
     label = jnp.zeros((1, WIDTH)).at[0, -1].set(blocks.gain**0.5)
     return jax.tree.map(

@@ -16,7 +16,7 @@ from chapters.published_experiment.head_points import ENTRIES, SWAPPED_ENTRIES
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from chapters.second_minima.parameters import SECOND_LENGTH
 from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage, pair_average
+from lib.icl import LinearRegression, PairAverage
 
 # Quadrature nodes for the softmax head's risk where many heads are evaluated: within 0.4 % of the default, which is the
 # difference that other seeds of the frames make, at a twentieth of the cost.
@@ -34,7 +34,7 @@ def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
 
 def softmax_square(task: LinearRegression, head: Attention, *, average: PairAverage | None = None) -> Float[Array, ""]:
     """Return the mean square of softmax attention on prompts of `SECOND_LENGTH` tokens, by default on few nodes."""
-    average = pair_average(WIDTH - 1, **NODES) if average is None else average
+    average = PairAverage.of_frames(WIDTH - 1, **NODES) if average is None else average
     return 2 * task.finite_risk(head, float(np.log(SECOND_LENGTH)), average=average)
 
 
@@ -45,7 +45,7 @@ def sharp_square(activation: str, task: LinearRegression, head: Attention) -> Fl
     """Return the mean square on the library's default nodes, which is slower and more accurate."""
     if activation == "linear":
         return linear_square(task, head)
-    return softmax_square(task, head, average=pair_average(WIDTH - 1))
+    return softmax_square(task, head, average=PairAverage.of_frames(WIDTH - 1))
 
 
 def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:

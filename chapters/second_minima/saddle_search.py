@@ -33,7 +33,7 @@ from chapters.second_minima.landscape import (
 from chapters.second_minima.published_runs import DATA
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, StationaryHeads
 from companion import Column
-from lib.icl import pair_average
+from lib.icl import PairAverage
 
 TABLE, SEARCHES = "the_pass", "searches"
 LAW = next(iter(LAWS))
@@ -143,7 +143,7 @@ def joins(activation: str, places: StationaryHeads, way: pd.DataFrame) -> bool:
 def _few(activation: str, point: Float[Array, " n"]) -> Float[Array, ""]:
     if activation == "linear":
         return linear_square(published_task(), head_at(point))
-    average = pair_average(WIDTH - 1, **FEW_NODES)
+    average = PairAverage.of_frames(WIDTH - 1, **FEW_NODES)
     return softmax_square(published_task(), head_at(point), average=average)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from companion import Alternative, Claim
-from lib.concentration import isotropic_error, radial_table
+from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import LARGEST_TAU
 
 # Dimensions on both sides of two, where the error at H = 1 has exactly the factor ln L of the bound.
@@ -39,7 +39,7 @@ class AveragedErrors:
 def solve_averaged_errors() -> AveragedErrors:
     """Return the exact errors at LOG_LENGTHS, averaged over queries."""
     log_lengths = np.asarray(LOG_LENGTHS)
-    table = radial_table(log_lengths, largest_tau=LARGEST_TAU, nodes=NODES)
+    table = RadialTable.at(log_lengths, largest_tau=LARGEST_TAU, nodes=NODES)
     log_errors = np.log([isotropic_error(table, 1.0, dimension) for dimension in DIMENSIONS])
     log_ratios = log_errors + exponent(1.0) * log_lengths - np.log(log_lengths)
     scaled = [

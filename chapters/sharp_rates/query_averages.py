@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ive
+from scipy.special import gammaln, ive
 
 from chapters.sharp_rates.parameters import READ_AT
 from lib.batching import tabulate
-from lib.concentration import log_chi_density
 from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, rate_exponent, score_statistics
 
 # Node spacing in τ. The narrowest integrand has width 0.37, so the error of the trapezoidal rule is e^-40.
@@ -67,6 +66,12 @@ def statistics_along(tau_squared, rate, log_length) -> tuple[ScoreStatistics, Sc
 
 def _statistics_along(tau_squared, rate, log_length):
     return jax.jvp(score_statistics, (tau_squared, log_length), (rate, jnp.ones_like(log_length)))
+
+
+def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
+    """Return the logarithm of the density of ‖z‖ at positive radii, for z ~ N(0, I_d)."""
+    half = dimension / 2
+    return (dimension - 1) * np.log(radius) - radius**2 / 2 - (half - 1) * np.log(2) - gammaln(half)
 
 
 def radial_density(taus: Float[np.ndarray, " taus"], norm: float, dimension: int) -> Float[np.ndarray, " taus"]:

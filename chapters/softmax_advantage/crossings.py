@@ -7,19 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from chapters.softmax_advantage.models import best_scale
 from lib.single_location import (
     Overlaps,
+    Prompts,
+    ScoreLattice,
     Spiked,
     attention_moments,
     best_elementwise_risk,
+    best_key_slope,
     best_risk,
-    few_tokens,
+    mixed_risk,
     softplus,
 )
 
@@ -79,18 +84,16 @@ def _crossing_on_lattice(length: int, near: float) -> float:
     The element-wise risks are those of the library.
     """
     snrs = near + LATTICE_DISTANCE * np.asarray([-1.0, 1.0])
-    ends = few_tokens.LARGEST_SCORE + np.sqrt(snrs[-1])
     coarse, fine = (
-        few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCH_STEPS, RISK_STEPS)
+        ScoreLattice(length, step=step[length], shift=np.sqrt(snrs[-1])) for step in (SEARCH_STEPS, RISK_STEPS)
     )
     differences = []
     for snr in snrs:
         search_prompts, risk_prompts = (
-            few_tokens.Prompts.from_log_ratio(lattice, few_tokens.spiked_log_ratio(lattice.scores, snr))
-            for lattice in (coarse, fine)
+            Prompts.from_log_ratio(lattice, spiked_log_ratio(lattice.scores, snr)) for lattice in (coarse, fine)
         )
-        slope = few_tokens.best_key_slope(softplus, [search_prompts])
-        risk = float(few_tokens.mixed_risk(softplus, slope, [risk_prompts]))
+        slope = best_key_slope(softplus, [search_prompts])
+        risk = float(mixed_risk(softplus, slope, [risk_prompts]))
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences
     return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))
@@ -155,3 +158,9 @@ def _orthant(count: int, shift: float) -> tuple[float, float]:
 def _gauss(low: float, high: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     return 0.5 * (low + high) + 0.5 * (high - low) * nodes, 0.5 * (high - low) * weights
+
+
+@jax.jit
+def spiked_log_ratio(scores: Float[Array, "n L"], snr: float) -> Float[Array, "n L"]:
+    """Return `log g = √ν χ_l - ν/2` of the spiked task, for every row of scores and every token l."""
+    return jnp.sqrt(snr) * scores - 0.5 * snr

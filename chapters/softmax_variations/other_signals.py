@@ -5,16 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib.single_location import (
-    Prompts,
-    ScoreLattice,
-    best_key_slope,
-    mixed_risk,
-    narrow_log_ratio,
-    shared_log_ratio,
-    softmax,
-)
-from lib.single_location.few_tokens import LARGEST_SCORE
+from chapters.softmax_variations.log_ratios import narrow_log_ratio, shared_log_ratio
+from lib.single_location import Prompts, ScoreLattice, best_key_slope, mixed_risk, softmax
 
 LENGTHS = (2, 3)
 # Strength of the spike and correlation of the scores; and standard deviations of the relevant score.
@@ -41,7 +33,7 @@ def solve_best_softmax_risks() -> OtherSignals:
     """Return the risks of all cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
-        lattice = ScoreLattice(length, step=STEPS[length], highest=LARGEST_SCORE + 2.0)
+        lattice = ScoreLattice(length, step=STEPS[length], shift=2.0)
         shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
         narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
     (softmax_shared, bayes_shared), (softmax_narrow, bayes_narrow) = (

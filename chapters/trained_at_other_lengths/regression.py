@@ -13,14 +13,7 @@ from scipy.special import softmax
 
 from chapters.trained_at_other_lengths.numpy_generator import generator
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from lib.icl import (
-    Blocks,
-    LinearRegression,
-    best_blocks,
-    block_risk,
-    radial_average,
-    score_table,
-)
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
 from lib.statistics import standard_error
 
 # Prompts per batch.
@@ -72,7 +65,7 @@ def task_of(dimension: int) -> LinearRegression:
 @lru_cache
 def best_head(dimension: int, length: int) -> Blocks:
     """Return the head of least risk at one length, with A a multiple of the identity."""
-    return best_blocks(task_of(dimension), float(np.log(length)), queries=radial_average(dimension))
+    return best_blocks(task_of(dimension), float(np.log(length)), queries=QueryAverage.radial(dimension))
 
 
 def scale_scores(head: Blocks, factor: float) -> Blocks:
@@ -83,7 +76,7 @@ def scale_scores(head: Blocks, factor: float) -> Blocks:
 def risk(head: Blocks, length: int) -> float:
     """Return the exact risk of a head on prompts of any length."""
     dimension = head.matrix.shape[-1]
-    return float(_risk(task_of(dimension), head, score_table(float(np.log(length))), radial_average(dimension)))
+    return float(_risk(task_of(dimension), head, ScoreTable.at(float(np.log(length))), QueryAverage.radial(dimension)))
 
 
 _risk = jax.jit(block_risk)

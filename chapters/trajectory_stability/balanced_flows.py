@@ -16,16 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.finite_prompt import LARGEST_LOG_LENGTH
 from lib.flow import gradient_flow
-from lib.icl import (
-    Blocks,
-    LinearRegression,
-    ScoreTable,
-    balanced_start,
-    block_risk,
-    infinite_limit,
-    query_average,
-    score_table,
-)
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk, infinite_limit
 
 VARIANCES = np.array([2.0, 1.0, 0.5])
 # Relative error of a step of the flows, far below the smallest distance in the figure.
@@ -73,7 +64,7 @@ def squared_tilt(matrix: Float[np.ndarray, "d d"]) -> float:
 def start(key: PRNGKeyArray) -> Blocks:
     """Return the balanced start with a random Θ and half the largest α of [BB26, Thm 5.1]."""
     d = len(VARIANCES)
-    return balanced_start(jr.normal(key, (d, d)), np.sqrt(0.5) / d**0.25 / VARIANCES.max())
+    return Blocks.balanced(jr.normal(key, (d, d)), np.sqrt(0.5) / d**0.25 / VARIANCES.max())
 
 
 def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
@@ -96,11 +87,11 @@ def gap_exponent(head: Blocks) -> float:
 
 
 def _tables(log_lengths: Sequence[float]) -> ScoreTable:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(score_table, log_lengths))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
 
 
 def _risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
-    return block_risk(regression(), blocks, scores, query_average(len(VARIANCES), frames=frames, radii=24))
+    return block_risk(regression(), blocks, scores, QueryAverage.of_frames(len(VARIANCES), frames=frames, radii=24))
 
 
 @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from chapters.trajectory_stability.checkpoints import GradientErrors
 from chapters.trajectory_stability.problems import DIMENSION
-from lib.concentration import Rate, error_curve, fit_rate, one_over_length
+from lib.concentration import ErrorCurve, Rate, fit_rate
 
 # This many lengths distinguish two corrections from the power, and leave two degrees of freedom to test the fit.
 MANY = 6
@@ -29,8 +29,8 @@ def solve_rates(errors: Mapping[str, GradientErrors]) -> Rates:
 
 def _fit_rates(errors: GradientErrors) -> list[Rate]:
     by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
-    bends = (one_over_length, one_over_root) if len(errors.lengths) >= MANY else (one_over_length,)
-    return [fit_rate(error_curve(errors.lengths, gaps), *bends) for gaps in by_checkpoint]
+    bends = (np.reciprocal, one_over_root) if len(errors.lengths) >= MANY else (np.reciprocal,)
+    return [fit_rate(ErrorCurve.of(errors.lengths, gaps), *bends) for gaps in by_checkpoint]
 
 
 def left_out(errors: GradientErrors) -> Float[np.ndarray, " 3"]:

@@ -6,10 +6,6 @@ built, stay in their modules.
 
 from lib.icl.averages import PairAverage as PairAverage
 from lib.icl.averages import QueryAverage as QueryAverage
-from lib.icl.averages import line_average as line_average
-from lib.icl.averages import pair_average as pair_average
-from lib.icl.averages import query_average as query_average
-from lib.icl.averages import radial_average as radial_average
 from lib.icl.batches import LinearSummary as LinearSummary
 from lib.icl.batches import SoftmaxSummary as SoftmaxSummary
 from lib.icl.batches import Summary as Summary
@@ -17,15 +13,11 @@ from lib.icl.batches import batch_loss as batch_loss
 from lib.icl.batches import linear_summary as linear_summary
 from lib.icl.batches import softmax_summary as softmax_summary
 from lib.icl.blocks import Blocks as Blocks
-from lib.icl.blocks import balanced_start as balanced_start
 from lib.icl.blocks import best_blocks as best_blocks
 from lib.icl.blocks import best_gain as best_gain
 from lib.icl.blocks import block_attention as block_attention
-from lib.icl.blocks import block_head as block_head
 from lib.icl.blocks import block_risk as block_risk
 from lib.icl.blocks import infinite_limit as infinite_limit
-from lib.icl.blocks import isotropic_blocks as isotropic_blocks
-from lib.icl.blocks import line_head as line_head
 from lib.icl.linear_regression import ErrorTerms as ErrorTerms
 from lib.icl.linear_regression import LinearRegression as LinearRegression
 from lib.icl.linear_regression import RegressionPrompts as RegressionPrompts
@@ -49,7 +41,6 @@ from lib.icl.many_heads import pair_statistics as pair_statistics
 from lib.icl.many_heads import query_risk as query_risk
 from lib.icl.many_heads import several_tasks_law as several_tasks_law
 from lib.icl.score_table import ScoreTable as ScoreTable
-from lib.icl.score_table import score_table as score_table
 from lib.icl.training import Collapsed as Collapsed
 from lib.icl.training import Plain as Plain
 from lib.icl.training import Pool as Pool
@@ -61,6 +52,5 @@ from lib.icl.training import plain as plain
 from lib.icl.training import prompt_loss as prompt_loss
 from lib.icl.training import softmax_pool as softmax_pool
 from lib.icl.valley import best_in_the_valley as best_in_the_valley
-from lib.icl.valley import least_price as least_price
 from lib.icl.valley import price_of_one_head as price_of_one_head
 from lib.icl.valley import valley_limit as valley_limit

@@ -27,46 +27,46 @@ class QueryAverage(eqx.Module):
     nodes: Float[Array, "n d"]
     weights: Float[Array, " n"]
 
+    @classmethod
+    @public
+    def radial(cls, d: int, *, radii: int = 64) -> "QueryAverage":
+        """Return nodes at `radii` radii on each of the d axes.
 
-@public
-def radial_average(d: int, *, radii: int = 64) -> QueryAverage:
-    """Return nodes at `radii` radii on each of the d axes.
+        Exact in direction for functions of |x| alone, and there for the gradient of a risk in its matrix.
 
-    Exact in direction for functions of |x| alone, and there for the gradient of a risk in its matrix.
+        Args:
+          d: the dimension.
+          radii: number of radii.
 
-    Args:
-      d: the dimension.
-      radii: number of radii.
+        Returns:
+          d · radii nodes.
+        """
+        return _on_rays(np.eye(d), radii)
 
-    Returns:
-      d · radii nodes.
-    """
-    return _on_rays(np.eye(d), radii)
+    @classmethod
+    @public
+    def of_frames(cls, d: int, *, frames: int = 64, radii: int = 32, seed: int = 0) -> "QueryAverage":
+        """Return nodes at `radii` radii on each of the d rays of quasi-random orthonormal frames.
 
+        Exact in direction for quadratic functions.
 
-@public
-def query_average(d: int, *, frames: int = 64, radii: int = 32, seed: int = 0) -> QueryAverage:
-    """Return nodes at `radii` radii on each of the d rays of quasi-random orthonormal frames.
+        Args:
+          d: the dimension.
+          frames: number of frames, a power of two.
+          radii: number of radii on each ray.
+          seed: seed of the scrambled Sobol points.
 
-    Exact in direction for quadratic functions.
+        Returns:
+          frames · d · radii nodes.
 
-    Args:
-      d: the dimension.
-      frames: number of frames, a power of two.
-      radii: number of radii on each ray.
-      seed: seed of the scrambled Sobol points.
-
-    Returns:
-      frames · d · radii nodes.
-
-    Raises:
-      ValueError: if `frames` is not a power of two.
-    """
-    return _on_rays(quasi_random_frames(d, frames, seed).reshape(-1, d), radii)
+        Raises:
+          ValueError: if `frames` is not a power of two.
+        """
+        return _on_rays(_quasi_random_frames(d, frames, seed).reshape(-1, d), radii)
 
 
 def _on_rays(rays: Float[np.ndarray, "n d"], radii: int) -> QueryAverage:
-    radius, weights = radial(rays.shape[1], radii)
+    radius, weights = _radial(rays.shape[1], radii)
     nodes = radius[:, None, None] * rays
     return QueryAverage(
         jnp.asarray(nodes.reshape(-1, rays.shape[1])), jnp.asarray(np.repeat(weights / len(rays), len(rays)))
@@ -95,49 +95,49 @@ class PairAverage(eqx.Module):
     task_radii: Float[Array, " k"]
     task_weights: Float[Array, " k"]
 
+    @classmethod
+    @public
+    def of_frames(
+        cls, d: int, *, frames: int | None = None, query_radii: int = 24, task_radii: int = 3, seed: int = 0
+    ) -> "PairAverage":
+        """Return nodes for averages over a query and a task.
 
-@public
-def pair_average(
-    d: int, *, frames: int | None = None, query_radii: int = 24, task_radii: int = 3, seed: int = 0
-) -> PairAverage:
-    """Return nodes for averages over a query and a task.
+        Args:
+          d: the dimension.
+          frames: number of frames of queries, a power of two; by default about 16384/d², at most 512.
+          query_radii: number of radii of queries.
+          task_radii: number of radii of tasks.
+          seed: seed of the scrambled Sobol points and of the frames of tasks.
 
-    Args:
-      d: the dimension.
-      frames: number of frames of queries, a power of two; by default about 16384/d², at most 512.
-      query_radii: number of radii of queries.
-      task_radii: number of radii of tasks.
-      seed: seed of the scrambled Sobol points and of the frames of tasks.
+        Returns:
+          The rule, with frames · d rays.
 
-    Returns:
-      The rule, with frames · d rays.
+        Raises:
+          ValueError: if `frames` is not a power of two.
+        """
+        frames = 2 ** int(np.clip(round(np.log2(16384 / d**2)), 1, 9)) if frames is None else frames
+        rays = _quasi_random_frames(d, frames, seed).reshape(-1, d)
+        rules = (rays, _random_frames(d, len(rays), seed), *_radial(d, query_radii), *_few_radii(d, task_radii))
+        return cls(*map(jnp.asarray, rules))
 
-    Raises:
-      ValueError: if `frames` is not a power of two.
-    """
-    frames = 2 ** int(np.clip(round(np.log2(16384 / d**2)), 1, 9)) if frames is None else frames
-    rays = quasi_random_frames(d, frames, seed).reshape(-1, d)
-    rules = (rays, _random_frames(d, len(rays), seed), *radial(d, query_radii), *few_radii(d, task_radii))
-    return PairAverage(*map(jnp.asarray, rules))
+    @classmethod
+    @public
+    def line(cls, radii: int) -> "PairAverage":
+        """Return nodes for d = 1 with as many radii for tasks as for queries.
 
+        Both reach far into the tails, for heads whose scores depend on labels, where the task multiplies the query.
 
-@public
-def line_average(radii: int) -> PairAverage:
-    """Return nodes for d = 1 with as many radii for tasks as for queries.
+        Args:
+          radii: number of radii of queries and of tasks.
 
-    Both reach far into the tails, for heads whose scores depend on labels, where the task multiplies the query.
-
-    Args:
-      radii: number of radii of queries and of tasks.
-
-    Returns:
-      The rule, with one ray.
-    """
-    return PairAverage(*map(jnp.asarray, (np.ones((1, 1)), np.ones((1, 1, 1)), *radial(1, radii), *radial(1, radii))))
+        Returns:
+          The rule, with one ray.
+        """
+        return cls(*map(jnp.asarray, (np.ones((1, 1)), np.ones((1, 1, 1)), *_radial(1, radii), *_radial(1, radii))))
 
 
 @lru_cache
-def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def _radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return nodes and weights for the length of a standard normal vector of $R^d$: Gauss–Legendre on [0, √d + 10].
 
     Nodes are as dense in the tail as in the bulk, so that a steep integrand is resolved up to ten standard deviations.
@@ -155,7 +155,7 @@ def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 
 @lru_cache
-def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def _few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return the Gauss rule for the length of a standard normal vector of $R^d$, exact for even powers up to 4n - 2.
 
     Args:
@@ -170,7 +170,7 @@ def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray
 
 
 @lru_cache
-def quasi_random_frames(d: int, n: int, seed: int) -> Float[np.ndarray, "n d d"]:
+def _quasi_random_frames(d: int, n: int, seed: int) -> Float[np.ndarray, "n d d"]:
     """Return orthonormal frames from scrambled Sobol points, made normal and then orthonormal.
 
     Args:

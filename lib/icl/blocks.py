@@ -14,9 +14,9 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, public, require_float64
 from lib.attention import Attention
-from lib.icl.averages import QueryAverage, query_average
+from lib.icl.averages import QueryAverage
 from lib.icl.linear_regression import ErrorTerms, LinearRegression
-from lib.icl.score_table import ScoreTable, score_table
+from lib.icl.score_table import ScoreTable
 from lib.measures import covariance_root
 from lib.types import AnyArray, Scalar
 
@@ -31,6 +31,53 @@ class Blocks(eqx.Module):
 
     matrix: Float[Array, "*rows d d"] = eqx.field(converter=as_float)
     gain: Float[Array, "*rows"] = eqx.field(converter=as_float)
+
+    @classmethod
+    @public
+    def balanced(cls, theta: Float[AnyArray, "d p"], alpha: Scalar) -> "Blocks":
+        """Return `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
+
+        Args:
+          theta: Θ, shape (d, p), not 0.
+          alpha: α, shape (). [BB26, Theorem 5.1] needs $0 < α < √2/(d^{1/4} ‖Σ‖)$.
+
+        Returns:
+          A and b.
+
+        Source: [BB26, Eq. 9]. Transformations: jit, vmap, grad.
+        """
+        gram = as_float(theta) @ as_float(theta).T
+        return cls(alpha * gram / jnp.linalg.norm(gram), alpha)
+
+    @classmethod
+    @public
+    def isotropic(cls, dimension: int, norm: Scalar, gain: Scalar) -> "Blocks":
+        """Return `A = norm · I/√d` and b.
+
+        For Σ = I the flow of (A, b) from such a head is the flow of (‖A‖_F, b).
+
+        Args:
+          dimension: d.
+          norm: ‖A‖_F, with the sign of A, shape ().
+          gain: b, shape ().
+
+        Returns:
+          A and b.
+
+        Transformations: jit, vmap, grad.
+        """
+        return cls(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
+
+    @public
+    def head(self) -> Attention:
+        """Return `block_attention(A, b)` of the two parameters.
+
+        Returns:
+          The head on $R^{d+1}$.
+
+        Transformations: jit, vmap, grad.
+        """
+        return block_attention(self.matrix, self.gain)
 
 
 @public
@@ -52,73 +99,6 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
     d = matrix.shape[-1]
     value = jnp.zeros((1, d + 1), matrix.dtype).at[0, d].set(b)
     return Attention(jnp.pad(matrix, ((0, 1), (0, 1))), value)
-
-
-@public
-def block_head(blocks: Blocks) -> Attention:
-    """Return `block_attention(A, b)` of the two parameters.
-
-    Args:
-      blocks: A and b.
-
-    Returns:
-      The head on $R^{d+1}$.
-
-    Transformations: jit, vmap, grad.
-    """
-    return block_attention(blocks.matrix, blocks.gain)
-
-
-@public
-def line_head(point: Float[AnyArray, "4"]) -> Attention:
-    """Return any head for d = 1, from the four weights on which its output depends.
-
-    Args:
-      point: (a, c, v, b), shape (4,): weights of covariate and label in scores (a, c) and in values (v, b).
-
-    Returns:
-      The head on R², `value` of shape (1, 2).
-
-    Transformations: jit, vmap, grad.
-    """
-    a, c, v, b = as_float(point)
-    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
-
-
-@public
-def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
-    """Return `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
-
-    Args:
-      theta: Θ, shape (d, p), not 0.
-      alpha: α, shape (). [BB26, Theorem 5.1] needs $0 < α < √2/(d^{1/4} ‖Σ‖)$.
-
-    Returns:
-      A and b.
-
-    Source: [BB26, Eq. 9]. Transformations: jit, vmap, grad.
-    """
-    gram = as_float(theta) @ as_float(theta).T
-    return Blocks(alpha * gram / jnp.linalg.norm(gram), alpha)
-
-
-@public
-def isotropic_blocks(dimension: int, norm: Scalar, gain: Scalar) -> Blocks:
-    """Return `A = norm · I/√d` and b.
-
-    For Σ = I the flow of (A, b) from such a head is the flow of (‖A‖_F, b).
-
-    Args:
-      dimension: d.
-      norm: ‖A‖_F, with the sign of A, shape ().
-      gain: b, shape ().
-
-    Returns:
-      A and b.
-
-    Transformations: jit, vmap, grad.
-    """
-    return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
 
 
 @public
@@ -156,9 +136,9 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
 
     Returns:
       The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
-      `radial_average(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads with
-      ‖A‖ ≤ 2. With `query_average(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in three dimensions;
-      more frames lower it.
+      `QueryAverage.radial(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads
+      with ‖A‖ ≤ 2. With `QueryAverage.of_frames(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in
+      three dimensions; more frames lower it.
 
     Raises:
       ValueError: if float64 is off.
@@ -234,7 +214,7 @@ def best_blocks(
       task: the task; concrete, because SciPy does the search.
       log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330.
       start: where the search starts; the limit of the infinite flow by default.
-      queries: nodes for the average over queries; by default `query_average(d, frames=16, radii=24)`.
+      queries: nodes for the average over queries; by default `QueryAverage.of_frames(d, frames=16, radii=24)`.
 
     Returns:
       A and b.
@@ -242,9 +222,9 @@ def best_blocks(
     Raises:
       ValueError: if float64 is off.
     """
-    queries = query_average(task.dimension, frames=16, radii=24) if queries is None else queries
+    queries = QueryAverage.of_frames(task.dimension, frames=16, radii=24) if queries is None else queries
     flat, unflatten = jax.flatten_util.ravel_pytree(infinite_limit(task) if start is None else start)
-    scores = score_table(log_length)
+    scores = ScoreTable.at(log_length)
 
     def log_risk(flat):
         value, slope = _log_risk_and_slope(task, unflatten(jnp.asarray(flat)), scores, queries)

@@ -28,8 +28,8 @@ from lib._checks import (
 )
 from lib.attention import Attention
 from lib.finite_prompt import ScoreStatistics
-from lib.icl.averages import PairAverage, pair_average
-from lib.icl.score_table import ScoreTable, score_table
+from lib.icl.averages import PairAverage
+from lib.icl.score_table import ScoreTable
 from lib.measures import covariance_root
 from lib.types import Numeric, Scalar
 
@@ -228,13 +228,13 @@ class LinearRegression(eqx.Module):
           params: the head, `value` of shape (1, d+1) or (d+1, d+1); scores with a standard deviation above 30 count as
             those of 30 (see `ScoreTable`).
           log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
-          average: the nodes; `pair_average(d)` by default.
+          average: the nodes; `PairAverage.of_frames(d)` by default.
 
         Returns:
           The risk, shape (). Deterministic; its error is that of the nodes, estimated by `finite_risk_error`: at the
           default nodes 2e-4 of the risk at the best block heads, and up to 1e-3 at heads twice as large or far from
           them. `block_risk` needs a block head and is faster, but not more accurate at its default nodes: 2e-4 at
-          the best heads and up to 4e-3 off them (d = 3), which `query_average(d, frames=1024)` lowers to 4e-4.
+          the best heads and up to 4e-3 off them (d = 3), which `QueryAverage.of_frames(d, frames=1024)` lowers to 4e-4.
           A new length costs a `ScoreTable`, about a second (built again at each call where `log_length` is traced);
           then a call costs 0.2 s.
 
@@ -244,8 +244,8 @@ class LinearRegression(eqx.Module):
         Source: derived here. Transformations: jit, vmap, grad.
         """
         require_float64("LinearRegression.finite_risk", self.cov)
-        average = pair_average(self.dimension) if average is None else average
-        finite, infinite, participation = _average_error(self, params, score_table(log_length), average)
+        average = PairAverage.of_frames(self.dimension) if average is None else average
+        finite, infinite, participation = _average_error(self, params, ScoreTable.at(log_length), average)
         # right in mean at any strength; best at 1 for long prompts, and at 0 for single tokens
         strength = (1 - participation) ** 2
         known = 2 * self.infinite_risk(params) - self.noise_std**2
@@ -291,9 +291,9 @@ class LinearRegression(eqx.Module):
         """
         risk = self.finite_risk(params, log_length)
         rules = [
-            pair_average(self.dimension, seed=1),
-            pair_average(self.dimension, seed=2),
-            pair_average(self.dimension, seed=3, query_radii=48, task_radii=6),
+            PairAverage.of_frames(self.dimension, seed=1),
+            PairAverage.of_frames(self.dimension, seed=2),
+            PairAverage.of_frames(self.dimension, seed=3, query_radii=48, task_radii=6),
         ]
         changes = [jnp.abs(self.finite_risk(params, log_length, average=rule) - risk) for rule in rules]
         return 2 * jnp.max(jnp.stack(changes))

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Real
 
 from lib._checks import as_float, is_concrete, public, require_float64
 from lib.finite_prompt import Scalar, Scalars, score_statistics
-from lib.icl.averages import few_radii
+from lib.icl.averages import _few_radii
 from lib.icl.linear_regression import LinearRegression
 from lib.partition import crossing
 
@@ -948,7 +948,7 @@ def _few_lengths(dimension: int, keys: Float[Array, " k"], log_length: Float[Arr
     """
     if dimension < _MANY:
         return _lengths_by_key(dimension, keys, log_length, 24)
-    return tuple(jnp.broadcast_to(jnp.asarray(x), (keys.size, 20)) for x in few_radii(dimension, 20))
+    return tuple(jnp.broadcast_to(jnp.asarray(x), (keys.size, 20)) for x in _few_radii(dimension, 20))
 
 
 @partial(jax.jit, static_argnums=(0, 3))
@@ -1154,7 +1154,7 @@ def opposite_kernel_values(
     """
     dimension = _identity("opposite_kernel_values", task)
     omega, log_length = _exact("lib.icl.opposite_kernel_values", omega, log_length)
-    radius, weight = (jnp.asarray(x) for x in few_radii(dimension, _OPPOSITE_RADII))
+    radius, weight = (jnp.asarray(x) for x in _few_radii(dimension, _OPPOSITE_RADII))
     edge = jnp.sqrt(2 * log_length) + 9.0
     g, step = _trapezoid((jnp.zeros_like(edge), edge), _OPPOSITE_SIZE[1])
     scores = omega * radius[:, None] * g

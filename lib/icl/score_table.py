@@ -31,7 +31,7 @@ class ScoreTable(eqx.Module):
 
     Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
     prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512
-    quadratures, about a second; `score_table` keeps those of lengths that are known before tracing.
+    quadratures, about a second; `ScoreTable.at` keeps those of lengths that are known before tracing.
 
     Args:
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
@@ -82,26 +82,26 @@ class ScoreTable(eqx.Module):
             q + (tau - LARGEST_TAU) * (tau + LARGEST_TAU - 2 * LARGEST_TAU * (1 - p)),
         )
 
+    @classmethod
+    @public
+    def at(cls, log_length: Scalar) -> "ScoreTable":
+        """Return the table of one length, from a cache where `log_length` is a number, also inside `jit`.
 
-@public
-def score_table(log_length: Scalar) -> ScoreTable:
-    """Return the table of one length, from a cache where `log_length` is a number, also inside `jit`.
+        Args:
+          log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330. A traced one builds the
+            table in the trace, at each call.
 
-    Args:
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330. A traced one builds the table
-        in the trace, at each call.
+        Returns:
+          The table.
 
-    Returns:
-      The table.
+        Raises:
+          ValueError: if float64 is off.
 
-    Raises:
-      ValueError: if float64 is off.
-
-    Transformations: jit, vmap, grad.
-    """
-    if not is_concrete(log_length):
-        return ScoreTable(log_length)
-    return jax.tree.map(jnp.asarray, _remembered(float(log_length)))
+        Transformations: jit, vmap, grad.
+        """
+        if not is_concrete(log_length):
+            return cls(log_length)
+        return jax.tree.map(jnp.asarray, _remembered(float(log_length)))
 
 
 @lru_cache(maxsize=256)

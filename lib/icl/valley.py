@@ -63,20 +63,3 @@ def price_of_one_head(dimension: int) -> float:
     Source: derived here, see book/risk_and_parameters.
     """
     return best_in_the_valley(dimension)[1] / (dimension * (dimension + 1.0))
-
-
-@public
-def least_price(dimension: np.ndarray | int) -> np.ndarray | float:
-    """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of `price_of_one_head`, which is itself above e.
-
-    It is the least value of `(1 - 2u²)^{-(d + 1)/2} / ((d + 1)u²)`, at u² = 1/(d + 3).
-
-    Args:
-      dimension: d ≥ 1, any shape.
-
-    Returns:
-      The bound, of the same shape; a float for an integer.
-
-    Source: derived here, see book/risk_and_parameters.
-    """
-    return np.exp((dimension + 3) / 2 * np.log1p(2 / (dimension + 1)))

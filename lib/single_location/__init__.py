@@ -53,11 +53,7 @@ from lib.single_location.erm import uninformed as uninformed
 from lib.single_location.few_tokens import Prompts as Prompts
 from lib.single_location.few_tokens import ScoreLattice as ScoreLattice
 from lib.single_location.few_tokens import best_key_slope as best_key_slope
-from lib.single_location.few_tokens import max_log_ratio as max_log_ratio
 from lib.single_location.few_tokens import mixed_risk as mixed_risk
-from lib.single_location.few_tokens import narrow_log_ratio as narrow_log_ratio
-from lib.single_location.few_tokens import shared_log_ratio as shared_log_ratio
-from lib.single_location.few_tokens import spiked_log_ratio as spiked_log_ratio
 from lib.single_location.moments import Moments as Moments
 from lib.single_location.overlaps import Head as Head
 from lib.single_location.overlaps import Overlaps as Overlaps

@@ -19,7 +19,7 @@ from lib._checks import public, require_count, require_float64
 from lib.single_location.activations import Activation, optimal_risk
 
 # Where scores end, in standard deviations.
-LARGEST_SCORE = 8.0
+_LARGEST_SCORE = 8.0
 # The chance of a row of scores that a search leaves out, and how many rows it keeps or adds at once.
 SMALLEST_PROBABILITY, ROWS_PER_BLOCK = 1e-13, 2**13
 # The flattest and the steepest heads that are looked at, and how many between.
@@ -31,16 +31,16 @@ class ScoreLattice(eqx.Module):
     order.
 
     It is a trapezoid: averages of functions that are analytic in a strip of width a about each axis are wrong by
-    `e^{-2πa/step}`. A task that shifts a score by s needs `highest` = `LARGEST_SCORE + s`.
+    `e^{-2πa/step}`. A task that shifts a score by s needs `shift` = s.
 
     With the default step, averages over the posterior of a signal of strength ν ≤ 10 (spiked) or ν ≤ 4 (max) and over
-    weights of slopes up to 4 have an absolute error below 1e-9 if `highest` is large enough; the step must shrink in
+    weights of slopes up to 4 have an absolute error below 1e-9 if `shift` is large enough; the step must shrink in
     proportion for larger slopes.
 
     Args:
       length: number L of tokens.
       step: distance of the nodes.
-      highest: largest score; the smallest is `-LARGEST_SCORE`.
+      shift: the scores reach from -8 to 8 + shift standard deviations.
 
     Attributes:
       scores: scores of the tokens, in decreasing order.
@@ -50,9 +50,9 @@ class ScoreLattice(eqx.Module):
     scores: Float[Array, "n L"]
     probabilities: Float[Array, " n"]
 
-    def __init__(self, length: int, *, step: float = 0.1, highest: float = LARGEST_SCORE):
+    def __init__(self, length: int, *, step: float = 0.1, shift: float = 0.0):
         length = require_count("ScoreLattice", "length", length, "an empty prompt defines no probability measure.")
-        axis = np.arange(-LARGEST_SCORE, highest + step / 2, step)
+        axis = np.arange(-_LARGEST_SCORE, _LARGEST_SCORE + shift + step / 2, step)
         decreasing = np.ones((axis.size,) * length, bool)
         for previous, current in itertools.pairwise(np.ogrid[(slice(axis.size),) * length]):
             decreasing &= current <= previous
@@ -143,87 +143,6 @@ def _reweight(
     probabilities: Float[Array, " n"], log_ratio: Float[Array, "n L"]
 ) -> tuple[Float[Array, " n"], Float[Array, "n L"]]:
     return probabilities * jnp.mean(jnp.exp(log_ratio), axis=1), jax.nn.softmax(log_ratio, axis=1)
-
-
-@public
-@jax.jit
-def spiked_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
-    """Return `log g = √ν χ_l - ν/2`: the hidden token's score is shifted by √ν.
-
-    Args:
-      scores: scores of the tokens, shape (n, L).
-      snr: signal strength ν, shape ().
-
-    Returns:
-      The log ratio of each token, shape (n, L).
-
-    Source: [D26]. Transformations: jit, vmap, grad.
-    """
-    return jnp.sqrt(snr) * scores - 0.5 * snr
-
-
-@public
-@jax.jit
-def max_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
-    """Return `log g` with `g = L softmax(νχ*)_l`: the larger a score, the likelier the token is the hidden one.
-
-    Args:
-      scores: scores of the tokens, shape (n, L).
-      snr: signal strength ν, shape ().
-
-    Returns:
-      The log ratio of each token, shape (n, L).
-
-    Source: [D26]. Transformations: jit, vmap, grad.
-    """
-    return jax.nn.log_softmax(snr * scores, axis=1) + jnp.log(scores.shape[1])
-
-
-@public
-@jax.jit
-def shared_log_ratio(
-    scores: Float[Array, "n L"], snr: float | Float[Array, ""], correlation: float | Float[Array, ""]
-) -> Float[Array, "n L"]:
-    """Return `log g` of the spiked task with correlated scores: χ* is $N(√ν e_l, (1 - ρ)I + ρ11ᵀ)$.
-
-    Args:
-      scores: scores of the tokens, shape (n, L).
-      snr: signal strength ν, shape ().
-      correlation: correlation ρ of two scores, shape (), at least 0 and below 1.
-
-    Returns:
-      The log ratio of each token, shape (n, L).
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    length = scores.shape[1]
-    log_det = (length - 1) * jnp.log1p(-correlation) + jnp.log1p((length - 1) * correlation)
-
-    def square(centred):  # of Σ^{-1/2} centred, by the inverse of a multiple of I plus one of 11ᵀ
-        total = jnp.sum(centred, axis=-1)
-        return (jnp.sum(centred**2, axis=-1) - correlation * total**2 / (1.0 + (length - 1) * correlation)) / (
-            1.0 - correlation
-        )
-
-    centred = scores[:, None, :] - jnp.sqrt(snr) * jnp.eye(length)
-    return -0.5 * (square(centred) + log_det) + 0.5 * jnp.sum(scores**2, axis=1, keepdims=True)
-
-
-@public
-@jax.jit
-def narrow_log_ratio(scores: Float[Array, "n L"], width: float | Float[Array, ""]) -> Float[Array, "n L"]:
-    """Return `log g` with `g = N(χ_l; 0, width²)/N(χ_l; 0, 1)`: the score of the hidden token is near zero.
-
-    Args:
-      scores: scores of the tokens, shape (n, L).
-      width: standard deviation of the hidden score, shape (), between 0 and 1.
-
-    Returns:
-      The log ratio of each token, shape (n, L).
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    return -0.5 * scores**2 * (1.0 / width**2 - 1.0) - jnp.log(width)
 
 
 @public

@@ -13,14 +13,13 @@ from scipy.stats import norm
 
 from chapters.gaussian_limit.elliptical_prompts import elliptical_distributions, length_factors
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, query_ray, simulate_responses, two_clusters
-from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation
-from chapters.gaussian_limit.long_laplace_prompts import scaled_errors, stable_median
+from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation, weighted_slope
+from chapters.gaussian_limit.long_laplace_prompts import quantile_error, scaled_errors, stable_median
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
 from chapters.gaussian_limit.transport import solve_tilt_matching
 from lib.attention import attend, mean_square_weight
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
-from lib.statistics import quantile_error
 
 NAME = "gaussian_limit"
 
@@ -215,3 +214,16 @@ def test_tilts_are_transported_at_the_least_cost_and_queries_are_not(float64):
 def test_prompts_that_would_show_the_bias_or_fill_the_memory_are_refused(run_cells, changed):
     with pytest.raises(ValueError, match="measure_"):
         run_cells(NAME, **changed)
+
+
+def test_the_weighted_slope_is_that_of_weighted_least_squares():
+    """Against NumPy's, whose covariance is unscaled; and it covers as often as it says."""
+    x, errors = np.asarray([0.0, 1.0, 2.5, 4.0]), np.asarray([0.1, 0.4, 0.2, 0.3])
+    noise = np.random.default_rng(3).normal(size=(2000, 4))
+    slopes = []
+    for draws in noise:
+        slope, error = weighted_slope(x, 2 * x + 1 + errors * draws, errors)
+        slopes.append(slope)
+    coefficients, cov = np.polyfit(x, 2 * x + 1 + errors * noise[-1], 1, w=1 / errors, cov="unscaled")
+    assert (slope, error) == pytest.approx((coefficients[0], np.sqrt(cov[0, 0])))
+    assert np.std(slopes) == pytest.approx(error, rel=0.1)

@@ -11,7 +11,7 @@ from chapters.icl_finite import ball_search, descents
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
 from chapters.icl_finite.figures import trajectory_gap
 from chapters.icl_finite.parameters import SHORTEST
-from lib.icl import LinearRegression, block_head, line_average, line_head, score_table
+from lib.icl import Blocks, LinearRegression, PairAverage, ScoreTable
 from lib.statistics import student_quantile, worst_deviation
 
 NAME = "icl_finite"
@@ -20,8 +20,8 @@ NAME = "icl_finite"
 def test_the_longest_prompt_is_the_infinite_one(float64):
     problem = IsotropicProblem.of_dimension(3, 0.5)
     params = Isotropic(jnp.asarray(0.9), jnp.asarray(1.3))
-    exact = problem.task.infinite_risk(block_head(params.blocks(3)))
-    np.testing.assert_allclose(jax.jit(problem.risk)(params, score_table(INFINITE)), exact, rtol=1e-10)
+    exact = problem.task.infinite_risk(Blocks.head(params.blocks(3)))
+    np.testing.assert_allclose(jax.jit(problem.risk)(params, ScoreTable.at(INFINITE)), exact, rtol=1e-10)
 
 
 def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
@@ -51,10 +51,10 @@ def test_what_would_fail_after_the_computation_is_refused_before(run_cells, chan
 
 def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
     """Block heads on the line: two numbers, so the supremum can be looked up."""
-    task, scores, average = LinearRegression(np.eye(1)), score_table(5.0), line_average(48)
+    task, scores, average = LinearRegression(np.eye(1)), ScoreTable.at(5.0), PairAverage.line(48)
     angles = np.linspace(0, np.pi, 400)
     points = 2.0 * np.stack([np.cos(angles), 0 * angles, 0 * angles, np.sin(angles)], axis=1)
-    gaps = jax.vmap(lambda point: task.risk_gap(line_head(point), scores, average))(jnp.asarray(points))
+    gaps = jax.vmap(lambda point: task.risk_gap(ball_search.line_head(point), scores, average))(jnp.asarray(points))
     found = {row.family: row.gap for row in ball_search.solve_largest_gaps([2.0], [5.0], [5.0]) if row.rule == "2"}
     # rank one on one axis of the plane is a head on the line, with one more silent coordinate
     assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)

@@ -21,7 +21,7 @@ from chapters.icl_infinite.figures.escape_from_saddle import SADDLE_SIZE
 from chapters.icl_infinite.figures.infinite_flow import make_tasks
 from chapters.icl_infinite.parameters import Parameters
 from lib.flow import gradient_flow
-from lib.icl import LinearRegression, balanced_start, block_head
+from lib.icl import Blocks, LinearRegression
 
 NAME = "icl_infinite"
 # The length of a step, times the curvature, up to which Tsitouras' method is stable on a decaying mode.
@@ -41,7 +41,7 @@ def test_starts_inside_the_sharp_interval_beat_predicting_zero(rank, float64):
     rng, nothing = np.random.default_rng(3), np.trace(task.cov) / 2
 
     def risk(theta, scale):
-        return float(task.infinite_risk(block_head(balanced_start(theta, scale * sharp_bound(task.cov)))))
+        return float(task.infinite_risk(Blocks.head(Blocks.balanced(theta, scale * sharp_bound(task.cov)))))
 
     assert all(risk(rng.normal(size=(4, rank)), 0.999) < nothing for _ in range(50))
     axis = np.linalg.eigh(task.cov).eigenvectors[:, -1:]

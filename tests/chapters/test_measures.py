@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from chapters.concentration.bounds import fit_bound
 from chapters.measures import example_head
 from chapters.measures.figures import one_prompt_converges, single_token
 from chapters.measures.growing_prompts import (
@@ -19,7 +20,6 @@ from chapters.measures.parameters import Parameters
 from chapters.measures.short_prompt_errors import simulate_short_prompts, solve_short_prompt_errors
 from chapters.measures.token_distributions import log_tilted_density, token_distributions
 from lib.attention import attend
-from lib.concentration import fit_bound
 from lib.finite_prompt import score_error
 from lib.measures import Empirical
 from lib.statistics import comparison_quantile, standard_error

@@ -6,19 +6,12 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
+from chapters.risk_and_parameters.figures import beyond_one_family
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, solve_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
-from lib.icl import (
-    Blocks,
-    LinearRegression,
-    best_in_the_valley,
-    block_head,
-    least_price,
-    price_of_one_head,
-    valley_limit,
-)
+from lib.icl import Blocks, LinearRegression, best_in_the_valley, price_of_one_head, valley_limit
 from lib.icl.many_heads import heads_risk
 
 NAME = "risk_and_parameters"
@@ -62,7 +55,7 @@ def test_the_root_minimises_the_law_with_noise(noise):
 
 def test_the_price_is_above_its_bound_and_this_above_e():
     for dimension in (1, 2, 5, 50):
-        assert price_of_one_head(dimension) > least_price(dimension) > np.e
+        assert price_of_one_head(dimension) > beyond_one_family.least_price(dimension) > np.e
 
 
 def test_opposite_limit_is_the_average_over_queries():
@@ -110,7 +103,7 @@ def test_the_price_is_that_of_the_returned_head():
         head, *_ = best_heads(DIMENSION, length)
         assert abs(head.gain * head.tilt - 1) > 0.1
         risk = task.finite_risk(
-            block_head(Blocks(head.tilt * np.eye(DIMENSION), np.float64(head.gain))), np.log(length)
+            Blocks.head(Blocks(head.tilt * np.eye(DIMENSION), np.float64(head.gain))), np.log(length)
         )
         np.testing.assert_allclose(risk, head.ratio * task.linear_attention_risk(length), rtol=1e-5)
 

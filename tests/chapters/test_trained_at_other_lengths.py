@@ -6,7 +6,7 @@ import pytest
 from chapters.trained_at_other_lengths import regression, retrieval
 from chapters.trained_at_other_lengths.figures import retrieval_elsewhere
 from lib import single_location as sl
-from lib.icl import LinearRegression, block_head
+from lib.icl import Blocks, LinearRegression
 
 NAME = "trained_at_other_lengths"
 
@@ -51,7 +51,7 @@ def test_a_trained_regressor_is_a_minimum_along_both_parameters(float64):
 def test_regressors_elsewhere_have_the_library_s_risk(float64):
     """Compare with the average over tasks and queries of any head, which uses other nodes."""
     head, length = regression.best_head(3, 60), 700
-    theirs = LinearRegression(np.eye(3)).finite_risk(block_head(regression.scale_scores(head, 1.2)), np.log(length))
+    theirs = LinearRegression(np.eye(3)).finite_risk(Blocks.head(regression.scale_scores(head, 1.2)), np.log(length))
     np.testing.assert_allclose(regression.risk(regression.scale_scores(head, 1.2), length), theirs, rtol=2e-3)
 
 

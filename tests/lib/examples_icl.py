@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 import optax
 
-from lib import attention, batching, concentration, finite_prompt, flow, icl, measures, partition
+from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
 from lib.icl import batches, training
 from lib.measures import Empirical, Gaussian
@@ -77,7 +77,7 @@ def blocks():
 
 
 def scores():
-    return icl.score_table(LOG_LENGTH)
+    return icl.ScoreTable.at(LOG_LENGTH)
 
 
 def four_panels(log_length):
@@ -85,11 +85,11 @@ def four_panels(log_length):
     module = sys.modules["lib.icl.score_table"]
     traced = isinstance(log_length, jax.core.Tracer)
     with mock.patch.object(module, "EDGES", module.EDGES[:5] if traced else module.EDGES):
-        return jax.tree.map(lambda table: table[:4], icl.score_table(log_length))
+        return jax.tree.map(lambda table: table[:4], icl.ScoreTable.at(log_length))
 
 
 def few_pairs():
-    return icl.pair_average(2, frames=2, query_radii=3, task_radii=2)
+    return icl.PairAverage.of_frames(2, frames=2, query_radii=3, task_radii=2)
 
 
 def risk(name, *fixed, average=None):
@@ -167,18 +167,6 @@ EXAMPLES = {
     "lib.finite_prompt.QueryRay.queries": lambda: (lambda x: ray(x[0]).queries(x[1]), (QUERY, np.arange(3.0))),
     "lib.finite_prompt.QueryRay.read": lambda: (lambda x: ray(x[0]).read(x[1]), (QUERY, np.ones((3, 1)))),
     # concentration
-    "lib.concentration.output_gap": gap(concentration.output_gap),
-    "lib.concentration.value_gap": gap(concentration.value_gap),
-    "lib.concentration.bilinear_gap": gap(concentration.bilinear_gap),
-    "lib.concentration.ByImportance.__call__": gap(concentration.ByImportance(concentration.output_gap, 1.5)),
-    "lib.concentration.sample_gaps": lambda: (
-        lambda x: concentration.sample_gaps(concentration.output_gap, *x, lengths=(2, 3), prompts=2, key=KEY),
-        (head(), gaussian(), gaussian()),
-    ),
-    "lib.concentration.sample_isotropic": lambda: (
-        lambda x: concentration.sample_isotropic(radial_table(), x, [2], [3], prompts=2, key=KEY),
-        1.0,
-    ),
     # flow
     "lib.flow.gradient_flow": lambda: (
         lambda x: flow.gradient_flow(lambda y: jnp.sum(y**4), x, np.array([0.5, 1.0])),
@@ -196,17 +184,16 @@ EXAMPLES = {
     # heads
     # in-context regression
     "lib.icl.blocks.block_attention": lambda: (lambda x: icl.block_attention(*x), (COV, 0.7)),
-    "lib.icl.blocks.block_head": lambda: (icl.block_head, blocks()),
-    "lib.icl.blocks.line_head": lambda: (icl.line_head, np.array([0.5, 0.1, 0.2, 0.9])),
-    "lib.icl.blocks.balanced_start": lambda: (lambda x: icl.balanced_start(*x), (TOKENS.T, 0.7)),
-    "lib.icl.blocks.isotropic_blocks": lambda: (lambda x: icl.isotropic_blocks(2, *x), (0.8, 0.7)),
+    "lib.icl.blocks.Blocks.head": lambda: (icl.Blocks.head, blocks()),
+    "lib.icl.blocks.Blocks.balanced": lambda: (lambda x: icl.Blocks.balanced(*x), (TOKENS.T, 0.7)),
+    "lib.icl.blocks.Blocks.isotropic": lambda: (lambda x: icl.Blocks.isotropic(2, *x), (0.8, 0.7)),
     "lib.icl.blocks.infinite_limit": lambda: (icl.infinite_limit, regression()),
     "lib.icl.blocks.block_risk": lambda: (
-        lambda x: icl.block_risk(*x, icl.radial_average(2, radii=3)),
+        lambda x: icl.block_risk(*x, icl.QueryAverage.radial(2, radii=3)),
         (regression(), blocks(), scores()),
     ),
     "lib.icl.blocks.best_gain": lambda: (
-        lambda x: icl.best_gain(*x[:3], icl.radial_average(2, radii=3), near=x[3]),
+        lambda x: icl.best_gain(*x[:3], icl.QueryAverage.radial(2, radii=3), near=x[3]),
         (regression(), COV, scores(), 0.7),
     ),
     "lib.icl.linear_regression.ErrorTerms.square_error": lambda: (lambda x: x[0].square_error(x[1]), error_terms()),
@@ -228,9 +215,9 @@ EXAMPLES = {
         COV,
     ),
     "lib.icl.linear_regression.LinearRegression.draw": lambda: (lambda x: regression_of(x).draw(4, 3, key=KEY), COV),
-    "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
-    "lib.icl.score_table.score_table": lambda: (four_panels, LOG_LENGTH),
     # tasks
+    "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
+    "lib.icl.score_table.ScoreTable.at": lambda: (four_panels, LOG_LENGTH),
     # training
     "lib.icl.training.softmax_pool": lambda: (lambda x: icl.softmax_pool(*x), (SCORES[0], TOKENS[:, 0])),
     "lib.icl.training.linear_pool": lambda: (lambda x: icl.linear_pool(*x), (SCORES[0], TOKENS[:, 0])),
@@ -266,7 +253,3 @@ ESTIMATED_GRADIENTS = {"lib.icl.batches.batch_loss"}
 
 def ray(direction):
     return finite_prompt.QueryRay(head(), gaussian(), direction)
-
-
-def radial_table():
-    return concentration.RadialTable(*(np.full(shape, 0.5) for shape in (4, 4, (4, 1), (4, 1))))

@@ -43,10 +43,8 @@ from lib.single_location import (
     full_batch_trainer,
     head_output,
     linear,
-    max_log_ratio,
     minimise,
     mixed_risk,
-    narrow_log_ratio,
     optimal_risk,
     penalised_loss,
     posterior,
@@ -55,9 +53,7 @@ from lib.single_location import (
     replica,
     score_mixture,
     search,
-    shared_log_ratio,
     softmax,
-    spiked_log_ratio,
     state_evolution,
     stochastic_trainer,
     train_loss,
@@ -119,7 +115,7 @@ def average(model, snr, method):
 
 def few(snr):
     lattice = ScoreLattice(2, step=0.4)
-    return Prompts.from_log_ratio(lattice, spiked_log_ratio(lattice.scores, snr))
+    return Prompts.from_log_ratio(lattice, jnp.sqrt(snr) * lattice.scores - 0.5 * snr)
 
 
 def quadratic(head):
@@ -202,10 +198,6 @@ FOLDER = {
     "erm.fresh_risk": risk_of_overlaps,
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
-    "few_tokens.spiked_log_ratio": lambda: (lambda x: spiked_log_ratio(*x), (SCORES[None], 2.0)),
-    "few_tokens.max_log_ratio": lambda: (lambda x: max_log_ratio(*x), (SCORES[None], 2.0)),
-    "few_tokens.shared_log_ratio": lambda: (lambda x: shared_log_ratio(*x), (SCORES[None], 2.0, 0.3)),
-    "few_tokens.narrow_log_ratio": lambda: (lambda x: narrow_log_ratio(*x), (SCORES[None], 0.5)),
     "few_tokens.mixed_risk": lambda: (lambda slope: mixed_risk(softmax, slope, [few(1.0), few(3.0)]), 1.3),
     "moments.sum_above": lambda: (sum_above, np.sin(np.arange(40.0))[None]),
     "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),

@@ -10,7 +10,7 @@ import optax
 import pytest
 
 from lib.flow import Descent, descend, gradient_flow, sgd, train
-from lib.icl import Blocks, LinearRegression, balanced_start, block_head, infinite_limit
+from lib.icl import Blocks, LinearRegression, infinite_limit
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -56,14 +56,14 @@ def test_theorem_5_1_infinite_flow_ends_at_its_limit(name):
     d = len(cov)
     task = LinearRegression(cov)
     alpha = 0.9 * np.sqrt(2) / (d**0.25 * np.linalg.norm(cov, 2))
-    start = balanced_start(np.random.default_rng(0).normal(size=(d, d)), alpha)
-    trajectory = gradient_flow(lambda blocks: task.infinite_risk(block_head(blocks)), start, times, solver=solver)
+    start = Blocks.balanced(np.random.default_rng(0).normal(size=(d, d)), alpha)
+    trajectory = gradient_flow(lambda blocks: task.infinite_risk(Blocks.head(blocks)), start, times, solver=solver)
     limit = infinite_limit(task)
     for reached, expected in zip(jax.tree.leaves(trajectory.params), jax.tree.leaves(limit), strict=True):
         np.testing.assert_allclose(reached[-1], expected, atol=1e-6)
     invariant = jnp.sum(trajectory.params.matrix**2, axis=(1, 2)) - trajectory.params.gain**2
     np.testing.assert_allclose(invariant, 0.0, atol=1e-7 * limit.gain**2)
-    risks = jax.vmap(lambda blocks: task.infinite_risk(block_head(blocks)))(trajectory.params)
+    risks = jax.vmap(lambda blocks: task.infinite_risk(Blocks.head(blocks)))(trajectory.params)
     assert (np.diff(risks) <= 1e-15).all()
     inverse = np.linalg.inv(cov)
     np.testing.assert_allclose(limit.gain, np.trace(inverse @ inverse) ** 0.25)

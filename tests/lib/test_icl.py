@@ -15,21 +15,16 @@ from lib.finite_prompt import score_statistics
 from lib.icl import (
     Blocks,
     LinearRegression,
+    PairAverage,
+    QueryAverage,
+    ScoreTable,
     best_blocks,
     best_gain,
     block_attention,
-    block_head,
     block_risk,
     infinite_limit,
-    isotropic_blocks,
-    line_average,
-    line_head,
-    pair_average,
-    query_average,
-    radial_average,
-    score_table,
 )
-from lib.icl.averages import few_radii, radial
+from lib.icl.averages import _few_radii, _radial
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -81,7 +76,7 @@ def test_risks_are_those_of_drawn_prompts(d, length, assert_monte_carlo):
     keys = jr.split(jr.key(d + 1000 * length), BATCHES)
     samples = jax.jit(lambda keys: jax.lax.map(lambda key: half_squares(task, params, length, key), keys))(keys)
     # four times the default nodes, whose error is then small beside that of the drawn prompts
-    average = pair_average(d, frames={2: 512, 5: 2048, 16: 256}[d])
+    average = PairAverage.of_frames(d, frames={2: 512, 5: 2048, 16: 256}[d])
     exact = jnp.stack(
         [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
     )
@@ -169,7 +164,7 @@ def test_linear_attention_risk_is_the_least_of_linear_head_risk(make, assert_exa
     noise = jnp.trace(task.cov) + (task.noise_std / task.task_scale) ** 2
     # ŷ = b ⟨w̃, A x_q⟩ with w̃ = (1/L) Σ y x, so A = M at b = 1
     best = jnp.linalg.inv((1 + 1 / length) * task.cov + noise / length * jnp.eye(d))
-    of_blocks = jax.jit(jax.value_and_grad(lambda blocks: task.linear_head_risk(block_head(blocks), length)))
+    of_blocks = jax.jit(jax.value_and_grad(lambda blocks: task.linear_head_risk(Blocks.head(blocks), length)))
     risk, slope = of_blocks(Blocks(best, 1.0))
     assert_exact(risk, task.linear_attention_risk(length))
     assert max(jnp.abs(leaf).max() for leaf in jax.tree.leaves(slope)) < 1e-12
@@ -182,7 +177,7 @@ def test_linear_attention_risk_is_the_least_of_linear_head_risk(make, assert_exa
 @pytest.mark.parametrize("risk", ["finite_risk", "infinite_risk", "linear_head_risk", "block_risk"])
 def test_gradients_are_finite_differences(risk):
     task = a_task(5)
-    scores, queries = score_table(math.log(10)), query_average(5, frames=4)
+    scores, queries = ScoreTable.at(math.log(10)), QueryAverage.of_frames(5, frames=4)
     functions = {
         "finite_risk": lambda params: task.finite_risk(params, math.log(10)),
         "infinite_risk": task.infinite_risk,
@@ -222,12 +217,12 @@ def test_blocks_are_heads(assert_exact):
     task = a_task(5)
     rng = np.random.default_rng(3)
     blocks = Blocks(0.3 * rng.normal(size=(5, 5)), 1.3)
-    head = block_head(blocks)
+    head = Blocks.head(blocks)
     for log_length in (0.0, math.log(10), 40.0):
-        pairs = pair_average(5, frames=4, query_radii=32)
-        queries = query_average(5, frames=4, radii=32)
+        pairs = PairAverage.of_frames(5, frames=4, query_radii=32)
+        queries = QueryAverage.of_frames(5, frames=4, radii=32)
         by_nodes = task.finite_risk(head, log_length, average=pairs)
-        assert_exact(risk_of_blocks(task, blocks, score_table(log_length), queries), by_nodes)
+        assert_exact(risk_of_blocks(task, blocks, ScoreTable.at(log_length), queries), by_nodes)
     predicted = (
         0.5
         * task.task_scale**2
@@ -245,7 +240,9 @@ def test_reported_error_covers_the_true_error(d):
     task, params = a_task(d), a_head(d)
     for length in (10, 300):
         log_length = math.log(length)
-        others = [task.finite_risk(params, log_length, average=pair_average(d, seed=seed)) for seed in range(10, 20)]
+        others = [
+            task.finite_risk(params, log_length, average=PairAverage.of_frames(d, seed=seed)) for seed in range(10, 20)
+        ]
         error = abs(task.finite_risk(params, log_length) - np.mean(others))
         assert error <= task.finite_risk_error(params, log_length) < 0.05 * np.mean(others)
 
@@ -261,21 +258,21 @@ def test_price_of_one_softmax_head(d, ratio):
     assert best.fun == pytest.approx(ratio, abs=1e-4)
     if d == 5:
         assert best.x**0.5 == pytest.approx(0.35050, abs=1e-5)
-    task, log_length, queries = LinearRegression(np.eye(d)), math.log(1e8), radial_average(d)
+    task, log_length, queries = LinearRegression(np.eye(d)), math.log(1e8), QueryAverage.radial(d)
     for scale, gain in ((0.3, 2.0), (1.0, 1.0), (0.9, 1.2))[: 3 if d <= 5 else 1]:
         blocks = best_blocks(task, log_length, start=Blocks(scale * np.eye(d), gain), queries=queries)
-        risk = risk_of_blocks(task, blocks, score_table(log_length), queries)
+        risk = risk_of_blocks(task, blocks, ScoreTable.at(log_length), queries)
         assert risk / task.linear_attention_risk(10**8) == pytest.approx(best.fun, rel=1e-3)
         assert blocks.matrix[0, 0] == pytest.approx(best.x**0.5, rel=1e-2)
         assert blocks.matrix[0, 0] * blocks.gain == pytest.approx(1.0, abs=1e-3)
     # the general risk, which knows nothing of blocks, is the same there
-    np.testing.assert_allclose(task.finite_risk(block_head(blocks), log_length), risk, rtol=1e-5)
+    np.testing.assert_allclose(task.finite_risk(Blocks.head(blocks), log_length), risk, rtol=1e-5)
 
 
 @pytest.mark.parametrize("near", [0.5, 2.0])
 def test_best_gain_is_the_least_over_gains(near):
     """From any gain to start at; at the best one the slope vanishes."""
-    task, scores, queries = a_task(5), score_table(math.log(30)), query_average(5, frames=16, radii=24)
+    task, scores, queries = a_task(5), ScoreTable.at(math.log(30)), QueryAverage.of_frames(5, frames=16, radii=24)
     matrix = 0.3 * np.eye(5) + 0.05 * np.arange(25.0).reshape(5, 5) / 25
     gain, least = gain_of_blocks(task, jnp.asarray(matrix), scores, queries, near=near)
     found = scipy.optimize.minimize_scalar(lambda b: float(risk_of_blocks(task, Blocks(matrix, b), scores, queries)))
@@ -287,14 +284,14 @@ def test_best_gain_is_the_least_over_gains(near):
 def test_best_gain_keeps_the_digits_of_a_tiny_risk():
     """`2 R L → d (1-2s)^(-d/2) (1/(1-2s) + 1/s)` on the valley, where predicting 0 costs 10²⁴ times as much."""
     d, u, log_length = 3, 0.4, 55.0
-    task, scores, queries = LinearRegression(np.eye(d)), score_table(log_length), radial_average(d)
+    task, scores, queries = LinearRegression(np.eye(d)), ScoreTable.at(log_length), QueryAverage.radial(d)
     _, least = gain_of_blocks(task, u * jnp.eye(d), scores, queries, near=1 / u)
     law = d * (1 - 2 * u**2) ** (-d / 2) * (1 / (1 - 2 * u**2) + 1 / u**2)
     assert 2 * float(least) * math.exp(log_length) == pytest.approx(law, rel=1e-9)
 
 
 def test_isotropic_blocks_have_the_norm_they_are_given():
-    blocks = isotropic_blocks(4, 1.5, 2.0)
+    blocks = Blocks.isotropic(4, 1.5, 2.0)
     np.testing.assert_allclose(blocks.matrix, blocks.matrix[0, 0] * np.eye(4), rtol=1e-15)
     assert float(jnp.linalg.norm(blocks.matrix)) == pytest.approx(1.5)
     assert float(blocks.gain) == 2.0
@@ -303,17 +300,17 @@ def test_isotropic_blocks_have_the_norm_they_are_given():
 @pytest.mark.parametrize("isotropic_queries", [False, True])
 def test_best_blocks_do_not_depend_on_the_start(isotropic_queries):
     task, log_length = correlated_task(isotropic_queries), math.log(50)
-    queries = query_average(5, frames=16, radii=24)
+    queries = QueryAverage.of_frames(5, frames=16, radii=24)
     starts = [None, Blocks(np.eye(5), 1.0), Blocks(np.diag(np.arange(1.0, 6.0)) / 3, -2.0)]
     risks = [
-        risk_of_blocks(task, best_blocks(task, log_length, start=start), score_table(log_length), queries)
+        risk_of_blocks(task, best_blocks(task, log_length, start=start), ScoreTable.at(log_length), queries)
         for start in starts
     ]
     np.testing.assert_allclose(risks, risks[0], rtol=1e-6)
     assert (
         task.linear_attention_risk(50)
         < risks[0]
-        < risk_of_blocks(task, infinite_limit(task), score_table(log_length), queries)
+        < risk_of_blocks(task, infinite_limit(task), ScoreTable.at(log_length), queries)
     )
 
 
@@ -342,7 +339,7 @@ def read(table, tau_squared):
 @pytest.mark.parametrize("log_length", LOG_LENGTHS)
 def test_table_is_the_quadrature(log_length):
     """Values to 1e-9, at random τ and at the seams; slopes in τ² with them."""
-    table = score_table(log_length)
+    table = ScoreTable.at(log_length)
     tau = np.concatenate([[0.0, 1e-4, 0.5, 2.0, 29.999], np.random.default_rng(0).uniform(0.0, 30.0, 20)])
     found, slope = read(table, tau**2)
     log_participation, log_score_error, true_slope = quadrature(jnp.asarray(tau**2), jnp.asarray(log_length))
@@ -356,16 +353,16 @@ def test_table_freezes_beyond_its_reach(tau):
     """Against drawn scores, up to what still changes there, and continuously."""
     scores = np.random.default_rng(0).normal(size=(200_000, 10))
     mean_score = np.sum(np.asarray(jax.nn.softmax(jnp.asarray(tau * scores), axis=1)) * scores, axis=1)
-    found = score_table(math.log(10)).statistics(tau**2)
+    found = ScoreTable.at(math.log(10)).statistics(tau**2)
     np.testing.assert_allclose(tau * (1 - found.participation), mean_score.mean(), rtol=5e-3)
     np.testing.assert_allclose(found.score_error, np.mean((mean_score - tau) ** 2), rtol=5e-3)
-    inside, outside = (score_table(math.log(10)).statistics(900.0 * (1 + side)) for side in (-1e-12, 1e-12))
+    inside, outside = (ScoreTable.at(math.log(10)).statistics(900.0 * (1 + side)) for side in (-1e-12, 1e-12))
     np.testing.assert_allclose(jax.tree.leaves(inside), jax.tree.leaves(outside), rtol=1e-9)
 
 
 def test_table_is_remembered_and_traced(assert_exact):
-    remembered = jax.jit(lambda: score_table(2.0).log_participation)()
-    traced = jax.jit(jax.vmap(lambda log_length: score_table(log_length).log_participation))(jnp.array([2.0, 3.0]))
+    remembered = jax.jit(lambda: ScoreTable.at(2.0).log_participation)()
+    traced = jax.jit(jax.vmap(lambda log_length: ScoreTable.at(log_length).log_participation))(jnp.array([2.0, 3.0]))
     assert_exact(traced[0], remembered)
 
 
@@ -374,12 +371,12 @@ def test_radial_rules_know_the_moments(d, assert_exact):
     """E |x|^{2k} = d (d+2) … (d+2k-2)."""
     for k in range(5):
         moment = math.prod(d + 2 * i for i in range(k))
-        for radius, weights in (radial(d, 48), few_radii(d, 3)):
+        for radius, weights in (_radial(d, 48), _few_radii(d, 3)):
             assert_exact(weights @ radius ** (2 * k), float(moment), rtol=1e-9)
 
 
 def test_query_average_is_exact_for_quadratic_functions(assert_exact):
-    average = query_average(5, frames=2)
+    average = QueryAverage.of_frames(5, frames=2)
     assert_exact(jnp.einsum("n,ni,nj->ij", average.weights, average.nodes, average.nodes), np.eye(5))
 
 
@@ -437,10 +434,14 @@ def test_head_reads_the_last_row(assert_exact):
 
 def test_risk_gap_is_the_difference_and_keeps_its_digits():
     """On the line, scores that see labels too; where prompts are long the difference itself has few digits left."""
-    task, head, average = LinearRegression(np.eye(1)), line_head(np.array([0.4, 0.15, 0.2, 1.1])), line_average(48)
+    task, head, average = (
+        LinearRegression(np.eye(1)),
+        Attention(np.array([[0.4, 0.0], [0.15, 0.0]]), np.array([[0.2, 1.1]])),
+        PairAverage.line(48),
+    )
     infinite = task.infinite_risk(head)
-    gap = task.risk_gap(head, score_table(math.log(50)), average)
+    gap = task.risk_gap(head, ScoreTable.at(math.log(50)), average)
     np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50)) - infinite, rtol=1e-3)
     np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50), average=average) - infinite, rtol=1e-8)
-    ratio = task.risk_gap(head, score_table(60.0), average) / task.risk_gap(head, score_table(61.0), average)
+    ratio = task.risk_gap(head, ScoreTable.at(60.0), average) / task.risk_gap(head, ScoreTable.at(61.0), average)
     assert 1 < ratio < math.e**1.01

@@ -16,16 +16,14 @@ from lib.flow import gradient_flow, sgd
 from lib.icl import (
     Blocks,
     LinearRegression,
-    balanced_start,
-    block_head,
+    QueryAverage,
+    ScoreTable,
     block_risk,
     collapsed,
     fast_normal,
     linear_pool,
     plain,
     prompt_loss,
-    radial_average,
-    score_table,
     softmax_pool,
 )
 from lib.statistics import standard_error
@@ -138,13 +136,13 @@ RATE, STEPS, SEEDS = 4e-3, 1500, 32
 @pytest.fixture(scope="module")
 def exact_flows(float64):
     """The flow of the exact risk at both lengths, from one start."""
-    tables = jax.tree.map(lambda *tables: jnp.stack(tables), *(score_table(math.log(length)) for length in TRAINED))
+    tables = jax.tree.map(lambda *tables: jnp.stack(tables), *(ScoreTable.at(math.log(length)) for length in TRAINED))
     times = RATE * STEPS / 10 * np.arange(1.0, 11.0)
 
     def flow(table):
-        task, queries = LinearRegression(np.eye(2)), radial_average(2)
+        task, queries = LinearRegression(np.eye(2)), QueryAverage.radial(2)
         risk = partial(block_risk, task, scores=table, queries=queries)
-        return gradient_flow(risk, balanced_start(np.eye(2), 0.3), times).params
+        return gradient_flow(risk, Blocks.balanced(np.eye(2), 0.3), times).params
 
     return dict(zip(TRAINED, summary(jax.jit(jax.vmap(flow))(tables)), strict=True))
 
@@ -161,8 +159,8 @@ def test_sgd_follows_the_exact_flow(length, exact_flows):
 
     Not mean risks: near a minimum the risk is convex in the noise, and its mean lies above by as much as it scatters.
     """
-    loss = prompt_loss(LinearRegression(np.eye(2)), length, batch=8, head=block_head)
-    start = balanced_start(np.eye(2), 0.3)
+    loss = prompt_loss(LinearRegression(np.eye(2)), length, batch=8, head=Blocks.head)
+    start = Blocks.balanced(np.eye(2), 0.3)
 
     def run(key):
         return sgd(loss, start, optimiser=optax.sgd(RATE), steps=STEPS, every=STEPS // 10, key=key).params
@@ -177,7 +175,7 @@ def test_sgd_follows_the_exact_flow(length, exact_flows):
 
 def test_head_turns_parameters_into_a_head():
     """Gradients reach what `head` is made of, and blocks stay blocks."""
-    loss = prompt_loss(a_task(), 5, batch=3, head=block_head)
+    loss = prompt_loss(a_task(), 5, batch=3, head=Blocks.head)
     slope = jax.grad(loss)(Blocks(np.eye(2), 1.0), jr.key(0))
     assert isinstance(slope, Blocks)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(slope))

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from lib import single_location as sl
-from lib.concentration import RadialTable, isotropic_error, radial_table
+from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
-from lib.icl import LinearRegression, best_blocks, block_head, block_risk, query_average, score_table
-from lib.icl.averages import radial_average
-from lib.icl.blocks import Blocks
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
 from lib.partition import mean_log_sum, square_given_others
 from lib.single_location.activations import Erf, Relu, Sigmoid
 from lib.single_location.argmax import log_argmax_probability
@@ -201,7 +199,7 @@ def test_one_token_is_averaged_to_the_stated_accuracy(tau, log_others, allowed):
 def tables(float64):
     """The default radial table, and one with more nodes that reach farther."""
     log_lengths = np.asarray([np.log(2.0), 15.0, 28.0])
-    return radial_table(log_lengths), radial_table(log_lengths, largest_tau=30.0, nodes=240)
+    return RadialTable.at(log_lengths), RadialTable.at(log_lengths, largest_tau=30.0, nodes=240)
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.4, 16), (2.0, 1), (2.0, 16)])
@@ -218,18 +216,20 @@ def test_isotropic_error_is_nan_where_the_nodes_miss_its_mean(tables, norm, dime
 def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes():
     """In three dimensions, against 64 times as many directions; each within the accuracy that it states."""
     task, log_length = LinearRegression(np.diag([0.5, 1.0, 1.5])), float(np.log(20))
-    best, scores = best_blocks(task, log_length), score_table(log_length)
+    best, scores = best_blocks(task, log_length), ScoreTable.at(log_length)
     turn = np.random.default_rng(3).normal(size=(3, 3))
     far = Blocks(best.matrix + 0.1 * np.linalg.norm(best.matrix) * turn, best.gain)
-    fine = query_average(3, frames=4096, seed=7)
+    fine = QueryAverage.of_frames(3, frames=4096, seed=7)
     for blocks, block_allowed, finite_allowed in ((best, 3e-4, 3e-4), (far, 4e-3, 1e-3)):
         desired = float(risk_of_blocks(task, blocks, scores, fine))
-        by_seed = [float(risk_of_blocks(task, blocks, scores, query_average(3, seed=seed))) for seed in range(3)]
+        by_seed = [
+            float(risk_of_blocks(task, blocks, scores, QueryAverage.of_frames(3, seed=seed))) for seed in range(3)
+        ]
         by_block = np.max(np.abs(np.asarray(by_seed) / desired - 1))
-        finite = abs(float(task.finite_risk(block_head(blocks), log_length)) / desired - 1)
+        finite = abs(float(task.finite_risk(Blocks.head(blocks), log_length)) / desired - 1)
         assert by_block < block_allowed
         assert finite < finite_allowed
-        assert finite <= float(task.finite_risk_error(block_head(blocks), log_length)) / desired
+        assert finite <= float(task.finite_risk_error(Blocks.head(blocks), log_length)) / desired
     assert finite < by_block / 3
 
 
@@ -262,9 +262,9 @@ def test_no_number_of_prompts_beats_the_bayes_risk(alpha):
 @pytest.mark.parametrize("length", [1, 20, 10**8])
 def test_block_risk_of_isotropic_heads_is_resolved_by_the_radial_nodes(length, size):
     """Three times as many nodes give the same digits, up to the stated norm ‖A‖ = 2."""
-    scores = score_table(np.log(length))
+    scores = ScoreTable.at(np.log(length))
     for dimension in (1, 5, 16):
         task = LinearRegression(jnp.eye(dimension), noise_std=0.3)
         head = Blocks(size * np.eye(dimension), 1 / size)
-        default, fine = (risk_of_blocks(task, head, scores, radial_average(dimension, radii=n)) for n in (64, 192))
+        default, fine = (risk_of_blocks(task, head, scores, QueryAverage.radial(dimension, radii=n)) for n in (64, 192))
         np.testing.assert_allclose(default, fine, rtol=1e-9)

@@ -10,7 +10,6 @@ from lib.statistics import (
     standard_error,
     student_quantile,
     tells_apart,
-    weighted_slope,
     worst_deviation,
 )
 
@@ -53,19 +52,6 @@ def test_standard_error_is_the_spread_of_the_mean():
 def test_the_worst_deviation_is_that_of_the_column_furthest_from_zero():
     samples = np.random.default_rng(2).normal([0.0, 0.0, -1.0, 0.5], size=(500, 4))
     assert worst_deviation(samples) == pytest.approx(-stats.ttest_1samp(samples[:, 2], 0).statistic)
-
-
-def test_the_weighted_slope_is_that_of_weighted_least_squares():
-    """Against NumPy's, whose covariance is unscaled; and it covers as often as it says."""
-    x, errors = np.asarray([0.0, 1.0, 2.5, 4.0]), np.asarray([0.1, 0.4, 0.2, 0.3])
-    noise = np.random.default_rng(3).normal(size=(2000, 4))
-    slopes = []
-    for draws in noise:
-        slope, error = weighted_slope(x, 2 * x + 1 + errors * draws, errors)
-        slopes.append(slope)
-    coefficients, cov = np.polyfit(x, 2 * x + 1 + errors * noise[-1], 1, w=1 / errors, cov="unscaled")
-    assert (slope, error) == pytest.approx((coefficients[0], np.sqrt(cov[0, 0])))
-    assert np.std(slopes) == pytest.approx(error, rel=0.1)
 
 
 def test_the_end_of_a_straight_line_has_an_honest_error():

@@ -22,11 +22,12 @@ from matplotlib.figure import Figure
 
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
+from chapters.concentration.gaps import sample_isotropic
 from chapters.concentration.style import coloured, length_axes
 from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
-from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic
+from lib.concentration import ErrorCurve, RadialTable
 from lib.statistics import comparison_quantile
 
 
@@ -41,7 +42,7 @@ def simulate_errors(
 ) -> dict[int, ErrorCurve]:
     """Return errors over σ² at H = `norm`, with the same scores in every dimension and exact means over the rest."""
     samples = np.asarray(sample_isotropic(table, norm, dimensions, lengths, prompts=prompts, key=key))
-    return {d: error_curve(lengths, samples[:, index]) for index, d in enumerate(dimensions)}
+    return {d: ErrorCurve.of(lengths, samples[:, index]) for index, d in enumerate(dimensions)}
 
 
 def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:

@@ -21,6 +21,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from chapters.concentration.bounds import BoundShape, looseness
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale, ExactError, errors_at_one_size
 from chapters.concentration.experiment import DIMENSION
@@ -30,7 +31,7 @@ from chapters.concentration.style import coloured, length_axes
 from chapters.style import mark_real_prompt
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
-from lib.concentration import BoundShape, ErrorCurve, looseness
+from lib.concentration import ErrorCurve
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile, tells_apart
 

@@ -25,7 +25,6 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
-from lib.statistics import quantile_error
 
 
 @dataclass(frozen=True)
@@ -137,3 +136,9 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="output of a prompt", ylabel="fraction of prompts below", ylim=(0, 1))
     legend_with(axes, {"collapsed sampler": legend_line("-", 1.5), "plain prompts": legend_point()}, loc="upper left")
     return figure
+
+
+def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0.01) -> np.ndarray:
+    """Return the standard errors of quantiles; densities come from the quantiles at `chances` ± `width`."""
+    density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
+    return np.sqrt(chances * (1 - chances) / len(samples)) / density

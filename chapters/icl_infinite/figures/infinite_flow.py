@@ -32,7 +32,7 @@ from chapters.icl_infinite.block_flows import (
 from chapters.wording import listing
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
-from lib.icl import Blocks, LinearRegression, balanced_start
+from lib.icl import Blocks, LinearRegression
 
 # Largest relative change of the invariant, after up to 10⁵ steps.
 INVARIANT_TOLERANCE = 1e3 * RTOL
@@ -52,7 +52,7 @@ def make_tasks(d: int, condition: float, *, key: PRNGKeyArray) -> dict[str, Line
 def solve_to_the_limit(tasks: dict[str, LinearRegression], points: int, *, key: PRNGKeyArray) -> dict[str, Flow]:
     """Return the flow of each task from a random balanced start, at half the smaller published bound on α."""
     starts = [
-        balanced_start(jr.normal(jr.fold_in(key, i), task.cov.shape), min(published_bounds(task.cov)) / 2)
+        Blocks.balanced(jr.normal(jr.fold_in(key, i), task.cov.shape), min(published_bounds(task.cov)) / 2)
         for i, task in enumerate(tasks.values())
     ]
     flows = solve_flows([*tasks.values()], starts, [recording_times(task, points) for task in tasks.values()])

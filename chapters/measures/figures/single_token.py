@@ -15,7 +15,7 @@ there on, and plunge towards zero at one token, where rings mark errors between 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -32,7 +32,6 @@ from companion.figures.style import (
     markers,
     sequence,
 )
-from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 
@@ -41,12 +40,26 @@ def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -
     return Numbers(_table(simulated, exact), (_single_token_claim(simulated), _short_prompts_claim(simulated, exact)))
 
 
+def _form_of_the_bound(
+    lengths: Int[np.ndarray, " k"], errors: Float[np.ndarray, " k"], at: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return `c₁ ln L / L^{c₂}` at the lengths `at`: c₂ the fitted slope, c₁ the smallest that bounds all errors."""
+    logs = np.log(np.asarray(lengths, float))
+    centred = logs - logs.mean()
+    slope = -(np.log(errors) @ centred) / (centred @ centred)
+
+    def form(length):
+        return np.log(length) * np.exp(-slope * np.log(length))
+
+    return np.max(errors / form(lengths)) * form(at)
+
+
 def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Table:
     """Return the table of simulated and exact mean squared errors and of the form of the bound, from L = 1 on."""
     taus, lengths = simulated.taus, simulated.lengths
     frames, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
     for tau, squares, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
-        bound = fit_bound([1.0], np.asarray(lengths)[longer], values[None, longer])(1.0, dense)
+        bound = _form_of_the_bound(np.asarray(lengths)[longer], values[longer], dense)
         prompts = {"error": squares.mean(axis=0), "std_error": standard_error(squares)}
         frames += [
             pd.DataFrame({"tau": tau, "kind": "prompts", "length": lengths, **prompts}),

@@ -21,7 +21,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.icl import best_in_the_valley, least_price, price_of_one_head
+from lib.icl import best_in_the_valley, price_of_one_head
 
 # Bound on the relative error of a search and on the relative correction to the limit at the compared length.
 SEARCH_ERROR = 1e-3
@@ -173,3 +173,8 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylim=(2, None))
     right.set(ylabel="excess risk of softmax, ratio", title="heads $A=uI$, $d=5$")
     return figure
+
+
+def least_price(dimension: np.ndarray) -> np.ndarray:
+    """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of `price_of_one_head`, which is itself above e."""
+    return np.exp((dimension + 3) / 2 * np.log1p(2 / (dimension + 1)))

@@ -21,12 +21,23 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.softmax_variations.fixed_heads import pooled, score_marginals
+from chapters.softmax_variations.log_ratios import max_log_ratio, spiked_log_ratio
 from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.other_signals import OtherSignals
 from chapters.softmax_variations.style import BECAUSE_DISTINCT, DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
+from lib.single_location import (
+    Prompts,
+    ScoreLattice,
+    best_key_slope,
+    compiled_lowest_risk,
+    erf,
+    linear,
+    mixed_risk,
+    softmax,
+    softplus,
+)
 
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
 SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
@@ -70,12 +81,11 @@ def solve_best_risks(points: int) -> dict[str, Curves]:
 
 
 def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
-    make, log_ratio, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
+    make, log_ratio, shift = MODELS[setting.model], spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
-        log_ratio, shift = few_tokens.max_log_ratio, 0.0
-    ends = few_tokens.LARGEST_SCORE + shift
-    coarse = [few_tokens.ScoreLattice(length, step=SEARCH_STEPS[length], highest=ends) for length in setting.lengths]
-    fine = [few_tokens.ScoreLattice(length, step=RISK_STEPS[length], highest=ends) for length in setting.lengths]
+        log_ratio, shift = max_log_ratio, 0.0
+    coarse = [ScoreLattice(length, step=SEARCH_STEPS[length], shift=shift) for length in setting.lengths]
+    fine = [ScoreLattice(length, step=RISK_STEPS[length], shift=shift) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
         search_prompts, risk_prompts = (
@@ -83,8 +93,8 @@ def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
             for lattices in (coarse, fine)
         )
         for name, activation in NORMALISED.items():
-            slope = few_tokens.best_key_slope(activation, search_prompts)
-            by_head[name].append(float(few_tokens.mixed_risk(activation, slope, risk_prompts)))
+            slope = best_key_slope(activation, search_prompts)
+            by_head[name].append(float(mixed_risk(activation, slope, risk_prompts)))
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
             by_head[name].append(float(compiled_lowest_risk(activation, marginals)))

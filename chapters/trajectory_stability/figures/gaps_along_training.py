@@ -24,7 +24,6 @@ from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -109,3 +108,10 @@ def draw(table: pd.DataFrame) -> Figure:
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
     return figure
+
+
+def straight_exponents(lengths: list[int], errors: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
+    """Return minus the slope of the least-squares line through `ln error` against `ln L`, for each row."""
+    logs = np.log(np.asarray(lengths, float))
+    centred = logs - logs.mean()
+    return np.asarray(-(np.log(errors) @ centred) / (centred @ centred))

@@ -4,20 +4,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from chapters.softmax_variations.log_ratios import max_log_ratio, narrow_log_ratio, shared_log_ratio, spiked_log_ratio
 from lib import single_location as sl
 from lib.single_location import few_tokens
-from lib.single_location.few_tokens import LARGEST_SCORE, Prompts, ScoreLattice
+from lib.single_location.few_tokens import Prompts, ScoreLattice
 from lib.single_location.population import attention_moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-MODELS = {"spiked": (sl.Spiked, few_tokens.spiked_log_ratio), "max": (sl.Max, few_tokens.max_log_ratio)}
+MODELS = {"spiked": (sl.Spiked, spiked_log_ratio), "max": (sl.Max, max_log_ratio)}
 SNR = 2.7
 
 
 def prompts_of(hint, length, *arguments, step=0.1):
     """Prompts of that hint."""
-    lattice = ScoreLattice(length, step=step, highest=LARGEST_SCORE + 2.0)
+    lattice = ScoreLattice(length, step=step, shift=2.0)
     return Prompts.from_log_ratio(lattice, hint(lattice.scores, *arguments))
 
 
@@ -46,14 +47,14 @@ def test_bayes_risk_is_that_of_the_identity(model, length):
 def test_averages_are_those_of_the_identity(length, activation, slope):
     """E s_ε and E Σs² of a spiked head of any slope, normalised or not."""
     found = attention_moments(sl.Spiked(length, SNR), activation, sl.Overlaps(slope, slope**2, 1.0, 1.0))
-    averages = prompts_of(few_tokens.spiked_log_ratio, length, SNR).weight_averages(activation, slope)
+    averages = prompts_of(spiked_log_ratio, length, SNR).weight_averages(activation, slope)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 
 
 def test_averages_in_the_max_model():
     """There the hidden token is told by the others' scores too."""
     found = attention_moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
-    averages = prompts_of(few_tokens.max_log_ratio, 2, SNR).weight_averages(sl.softplus, 1.3)
+    averages = prompts_of(max_log_ratio, 2, SNR).weight_averages(sl.softplus, 1.3)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 
 
@@ -72,7 +73,7 @@ def test_search_finds_the_posterior(model, slope):
 def test_hint_with_a_common_part(length):
     """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
     share = 0.45
-    prompts = prompts_of(few_tokens.shared_log_ratio, length, SNR, share)
+    prompts = prompts_of(shared_log_ratio, length, SNR, share)
     slope = few_tokens.best_key_slope(sl.softmax, [prompts])
     assert slope == pytest.approx(SNR**0.5 / (1 - share), rel=1e-3)
     rng = np.random.default_rng(5)
@@ -87,7 +88,7 @@ def test_hint_with_a_common_part(length):
 
 def test_hint_of_a_narrow_score():
     """The hidden score drawn nearer to zero: frequencies of a draw are the lattice's averages."""
-    prompts = prompts_of(few_tokens.narrow_log_ratio, 2, 0.5)
+    prompts = prompts_of(narrow_log_ratio, 2, 0.5)
     rng = np.random.default_rng(6)
     n = 200_000
     scores = rng.normal(size=(n, 2)) * [0.5, 1.0]
