@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import brentq
 
 from chapters.mixture_denoising import best_denoisers, finite_prompts, iterated_denoiser
+from chapters.mixture_denoising.denoisers import add_noise, denoising_excess
 from chapters.mixture_denoising.settings import denoised, head_outputs, mixture, published_mixture
 from lib.attention import Attention, attend
-from lib.mixtures import add_noise, denoising_excess
 
 NAME = "mixture_denoising"
 
@@ -31,7 +31,6 @@ def test_claims_hold_and_columns_are_filled_where_they_belong(run):
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (0.7, 0.0)])
 def test_products_of_matrices_are_attention_and_the_posterior_mean(float64, weights):
     """For means of different norms, too."""
-    from chapters.mixture_denoising.denoisers import add_noise
     from lib.attention import Attention, attend
 
     law = mixture([[1.0, 2.0], [-0.5, 0.3]], weights, token_std=0.8)
@@ -121,7 +120,7 @@ def test_the_root_is_that_of_a_root_finder(float64):
 
 def test_the_residual_layer_denoises_every_task(float64):
     """Its output on the infinite prompt is the posterior mean, by Bayes' rule."""
-    from chapters.mixture_denoising.denoisers import add_noise, residual_denoise
+    from chapters.mixture_denoising.denoisers import residual_denoise
 
     head = finite_prompts.head_of_size(1.0)
     for seed in range(5):
