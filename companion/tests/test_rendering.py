@@ -118,7 +118,7 @@ def test_ids_depend_on_the_figure_and_every_link_has_its_target(table):
 
 
 def test_an_svg_keeps_every_length_to_a_hundredth_of_a_point(table):
-    """Elements and colours stay the same and in order, and letters differ by less than can be seen; the file is smaller."""
+    """Elements and colours stay the same and in order, and the file is smaller. Letters differ invisibly."""
     with style():
         figure, buffer = draw(table), io.BytesIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
