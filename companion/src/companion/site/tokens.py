@@ -11,10 +11,10 @@ from companion.figures.style import FAINT, INK, PALETTE, PAPER
 THEMES = ("light", "dark")
 _BLUE, _ORANGE, _GREEN, _, _AMBER, _ = PALETTE
 _DARK_PAPER = "#121212"
-# The filter of pictures, by theme: it inverts all channels and then turns the hues back. Its share makes white the dark
-# background.
-_FILTERS = {"light": "none", "dark": f"invert({1 - int(_DARK_PAPER[1:3], 16) / 255:.4f}) hue-rotate(180deg)"}
-
+# The filter of pictures, by theme: it inverts all channels, turns the hues back, makes black as bright as the ink, and
+# makes white the background.
+_CONTRAST = 1 - 2 * int(_DARK_PAPER[1:3], 16) / 255
+_FILTERS = {"light": "none", "dark": f"invert(1) hue-rotate(180deg) brightness(1.1) contrast({_CONTRAST:.4f})"}
 # By name: the colour in the light and in the dark theme.
 COLOURS: dict[str, dict[str, str]] = {
     "paper": {"light": PAPER, "dark": _DARK_PAPER},
