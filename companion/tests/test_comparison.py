@@ -1,253 +1,121 @@
-"""`companion compare` names the first difference between two builds of a figure, exactly; number format is ignored."""
+"""The movement of a table in units of its tolerance: it exceeds 1 exactly if a rebuild replaces the figure."""
 
-from pathlib import Path
+import math
 
 import pytest
-from typer.testing import CliRunner
 
-from companion import cli
-from companion.figures.comparison import differences
-from companion.io import atomic
-from companion.io.errors import UserError
+from companion.figures.comparison import movement
+from companion.figures.record import ColumnRecord
 
-TABLE = "length,error,law\n10,0.1,a\n100,0.01,b\n"
-CLAIM = {
-    "id": "toy-rate",
-    "statement": "It falls.",
-    "source": "derived here",
-    "measured": 1.0,
-    "expected": 1.0,
-    "tolerance": 0.3,
-    "relation": "=",
-    "alternative": {"theory": "it rises", "measured": 2.0},
-    "holds": True,
-    "catches_alternative": True,
+COLUMNS = {
+    "law": ColumnRecord(meaning="", kind="text"),
+    "length": ColumnRecord(meaning="", kind="integer"),
+    "error": ColumnRecord(meaning="", kind="number", std_error="std_error"),
+    "std_error": ColumnRecord(meaning="", kind="number", moves_with="error"),
+    "bound": ColumnRecord(meaning="", kind="number", absolute=1e-9),
 }
-RECORD = {
-    "schema_version": 1,
-    "figure": "toy_error",
-    "notebook": "toy",
-    "profile": "laptop",
-    "parameters": {},
-    "columns": {},
-    "steps": [],
-    "functions": [],
-    "sources": [],
-    "alt": "A line.",
-    "picture": "1234",
-    "files": {},
+TABLE = "law,length,error,std_error,bound\na,10,0.5,0.02,0\nb,100,0.25,0.01,3.14159\n"
+
+# The changes, and the columns that move beyond their tolerance.
+CHANGES = {
+    "nothing": ([], []),
+    "another seed": ([("0.5,", "0.55,"), ("0.25,", "0.26,")], []),
+    "beyond five standard errors": ([("0.25,", "0.31,")], ["error"]),
+    "the larger of the two standard errors counts": ([("0.25,0.01", "0.31,0.02")], []),
+    "rounding for publication": ([("3.14159", "3.1415926535")], []),
+    "an exact number": ([("3.14159", "3.1416")], ["bound"]),
+    "zero, within the absolute tolerance": ([("0\n", "9e-10\n")], []),
+    "zero, beyond the absolute tolerance": ([("0\n", "2e-9\n")], ["bound"]),
+    "a number is lost": ([("3.14159", "nan")], ["bound"]),
+    "a standard error moves with its column": ([("0.02", "0.03")], []),
+    "a standard error is lost": ([("0.02", "nan")], ["std_error"]),
+    "infinite on both sides": ([("3.14159", "inf")], ["bound"]),
 }
-OTHER = CLAIM | {"id": "toy-other"}
-KINDS = {"length": "integer", "error": "number", "law": "text"}
-
-
-def build(
-    folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", *, rounded="length\n10\n", columns=None
-) -> Path:
-    """Write the parts of a build that are compared: unrounded tables, and published tables with records."""
-    for kind, text in (("tables", table), ("figures", rounded)):
-        path = folder / kind / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    parts = {"claims": list(claims), "caption": folder.name, "columns": columns or {}}
-    record = atomic.dump_json({**RECORD, **parts})
-    (folder / "figures" / f"{name}.json").write_text(record, encoding="utf-8")
-    return folder
 
 
 @pytest.fixture
 def compared(tmp_path):
-    """Return a function that compares a build with a changed one."""
+    """Return a function that compares two tables."""
 
-    def compare(**changes):
-        (difference,) = differences(build(tmp_path / "old"), build(tmp_path / "new", **changes)).values()
-        return difference
+    def compare(old, new, columns=COLUMNS):
+        paths = tmp_path / "old.csv", tmp_path / "new.csv"
+        for path, text in zip(paths, (old, new), strict=True):
+            path.write_text(text, encoding="utf-8")
+        return movement(*paths, columns)
 
     return compare
 
 
-def test_equal_builds_have_no_differences(compared):
-    """Captions and rounded numbers are not compared."""
-    assert compared(rounded="length\n11\n") is None
+def changed(changes):
+    text = TABLE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
 
 
-TABLES = {
-    "another column": (TABLE.replace("error", "mistake"), "column 2: 'error' and 'mistake'"),
-    "no column": (TABLE.replace(",law", "").replace(",a", "").replace(",b", ""), "column 3: 'law' and None"),
-    "another order": ("length,law,error\n10,a,0.1\n100,b,0.01\n", "column 2: 'error' and 'law'"),
-    "more rows": (TABLE + "1000,0.001,c\n", "2 rows and 3"),
-    "fewer rows": (TABLE.removesuffix("100,0.01,b\n"), "2 rows and 1"),
-    "a whole number": (TABLE.replace("100,", "101,"), "row 2, column 'length': 100 and 101"),
-    "beyond the last digit": (TABLE.replace("0.1,", "0.10000000000000001,"), None),
-    "the last digit": (
-        TABLE.replace("0.1,", "0.10000000000000002,"),
-        "row 1, column 'error': 0.1 and 0.10000000000000002",
-    ),
-    "no number": (TABLE.replace("0.1,", "nan,"), "row 1, column 'error': 0.1 and nan"),
-    "text": (TABLE.replace(",b", ",a"), "row 2, column 'law': b and a"),
-    "two differences": (TABLE.replace("0.1,", "0.2,").replace(",b", ",a"), "row 1, column 'error': 0.1 and 0.2"),
-}
+@pytest.mark.parametrize(("changes", "moved"), CHANGES.values(), ids=CHANGES)
+def test_a_column_moves_by_more_than_one_beyond_its_tolerance(compared, changes, moved):
+    result = compared(TABLE, changed(changes))
+    assert result.other_rows is None
+    assert [column.name for column in result.columns if column.by > 1] == moved
+    assert result.reproduces == (not moved)
 
 
-@pytest.mark.parametrize(("table", "difference"), TABLES.values(), ids=TABLES)
-def test_first_difference_of_a_table_is_named(compared, table, difference):
-    """Columns are compared first, then the number of rows, then every value exactly."""
-    assert compared(table=table) == difference
+def test_worst_column_comes_first_with_its_worst_number(compared):
+    """It has the row, both values, and the movement in units of five standard errors."""
+    result = compared(TABLE, changed(CHANGES["another seed"][0]))
+    worst, *others = result.columns
+    assert (worst.name, worst.row, worst.old, worst.new) == ("error", 1, 0.5, 0.55)
+    assert worst.by == pytest.approx(0.5)
+    assert result.by == worst.by
+    assert all(column.by == 0 for column in others)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"), [("10", "10.0"), ("1e-3", "0.001"), ("0", "-0.0"), ("inf", "Infinity"), ("", ""), ("nan", "nan")]
-)
-def test_number_format_is_ignored(tmp_path, left, right):
-    """Only values are compared; two missing values are equal."""
-    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", left), ("new", right)])
-    assert differences(old, new) == {"toy/toy_error": None}
+def test_rounding_for_publication_is_no_movement(compared):
+    """Published numbers have six digits."""
+    result = compared(TABLE, changed(CHANGES["rounding for publication"][0]))
+    assert result.by == 0
+    result = compared(TABLE, TABLE.replace("3.14159", "3.141596"))
+    assert 0 < result.by < 1
 
 
-@pytest.mark.parametrize(("left", "right"), [("", "nan"), ("", "0"), ("True", "1"), ("a", "A")])
-def test_text_is_compared_literally(tmp_path, left, right):
-    """A missing value, a flag and text are not numbers."""
-    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", left), ("new", right)])
-    assert differences(old, new) == {"toy/toy_error": f"row 1, column 'x': {left} and {right}"}
+def test_lost_number_moves_infinitely(compared):
+    """It is the worst number even if others moved as well."""
+    result = compared(TABLE, changed([("0.5,", "0.55,"), ("3.14159", "nan")]))
+    worst = result.columns[0]
+    assert (worst.name, worst.row, worst.old) == ("bound", 2, 3.14159)
+    assert math.isinf(worst.by)
 
 
 @pytest.mark.parametrize(
-    ("claims", "difference"),
+    ("new", "message"),
     [
-        ([], "claim 'toy-rate' is only in the old record"),
-        ([CLAIM, OTHER], "claim 'toy-other' is only in the new record"),
-        ([CLAIM | {"measured": 1.00001}], "claim 'toy-rate', measured: 1.0 and 1.00001"),
-        ([CLAIM | {"holds": False}], "claim 'toy-rate', holds: True and False"),
-        ([CLAIM | {"statement": "It stays."}], "claim 'toy-rate', statement: 'It falls.' and 'It stays.'"),
-        (
-            [CLAIM | {"alternative": {"theory": "it rises", "measured": 3.0}}],
-            "claim 'toy-rate', alternative: {'theory'",
-        ),
+        (TABLE + "c,1,1,1,1\n", "it has 3 rows; published: 2"),
+        (TABLE.replace("bound", "limit"), "its columns are law, length, error, std_error, limit; published: law"),
+        (TABLE.replace("b,", "c,"), "law of row 2 is c; published: b"),
     ],
-    ids=["gone", "new", "measured", "verdict", "statement", "alternative"],
+    ids=["more", "columns", "texts"],
 )
-def test_first_difference_of_claims_is_named(compared, claims, difference):
-    """If the tables are equal, the difference names the claim, its field, and both values."""
-    assert compared(claims=claims).startswith(difference)
+def test_tables_with_different_rows_are_not_compared(compared, new, message):
+    """The rows do not correspond to each other."""
+    result = compared(TABLE, new)
+    assert message in str(result.other_rows)
+    assert not result.reproduces
+    assert result.columns == ()
 
 
-def test_order_of_claims_counts(tmp_path):
-    """Pages show claims in the order of the record."""
-    old, new = build(tmp_path / "old", claims=[CLAIM, OTHER]), build(tmp_path / "new", claims=[OTHER, CLAIM])
-    order = "order of claims: ['toy-rate', 'toy-other'] and ['toy-other', 'toy-rate']"
-    assert differences(old, new) == {"toy/toy_error": order}
+def test_first_column_identifies_the_row(compared):
+    """Numbers at different lengths are not compared, even if they are close."""
+    columns = {name: COLUMNS[name] for name in ("length", "error", "std_error")}
+    old = "length,error,std_error\n10,0.5,0.02\n100,0.25,0.01\n"
+    result = compared(old, old.replace("100,", "128,"), columns)
+    assert result.other_rows == "its rows differ: length of row 2 is 128.0; published: 100.0"
 
 
-def test_figure_in_only_one_build_is_named(tmp_path):
-    """The report names its folder; the other figures are still compared."""
-    old, new = build(tmp_path / "old"), build(tmp_path / "new")
-    build(old, name="toy/older")
-    build(new, name="two/newer", claims=(OTHER,))
-    assert differences(old, new) == {
-        "toy/older": f"only in {old}",
-        "toy/toy_error": None,
-        "two/newer": f"only in {new}",
-    }
-
-
-def test_published_figures_are_compared_like_a_build(tmp_path):
-    """A folder of published figures has rounded numbers, which are compared with the other side's rounded numbers."""
-    rounded = TABLE.replace("0.1,", "0.100000,")
-    old, new = build(tmp_path / "old", rounded=rounded), build(tmp_path / "new", rounded=rounded)
-    assert differences(old / "figures", new / "figures") == {"toy/toy_error": None}
-    build(new, rounded=rounded, table=TABLE.replace("0.1,", "0.10000001,"))
-    assert differences(old / "figures", new) == {"toy/toy_error": None}
-    assert "0.10000001" in str(differences(old, new)["toy/toy_error"])
-    build(new, rounded=TABLE.replace("0.1,", "0.100001,"))
-    assert "0.100001" in str(differences(old / "figures", new)["toy/toy_error"])
-
-
-def test_folder_without_figures_is_refused(tmp_path):
-    """The error explains what a build is."""
-    build(tmp_path / "old")
-    with pytest.raises(UserError, match=r"nowhere contains no figures\. Name a build, such as _build/laptop"):
-        differences(tmp_path / "old", tmp_path / "nowhere")
-
-
-def invoke(*arguments):
-    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(cli.app, list(map(str, arguments)))
-
-
-def test_command_reports_equal_figures(tmp_path):
-    """The exit status is 0."""
-    result = invoke("compare", build(tmp_path / "old"), build(tmp_path / "new"))
-    assert result.exit_code == 0
-    assert result.output.splitlines() == ["= toy/toy_error", "1 of 1 figures are equal."]
-
-
-def test_command_reports_differences(tmp_path):
-    """The exit status is 1, or 2 if there is nothing to compare."""
-    new = build(tmp_path / "new", TABLE.replace("0.01", "[bold]"))
-    result = invoke("compare", build(tmp_path / "old"), new)
-    assert result.exit_code == 1
-    assert "≠ toy/toy_error" in result.output
-    assert "row 2, column 'error': 0.01 and [bold]" in result.output
-    assert "0 of 1 figures are equal." in result.output
-    assert invoke("compare", new, tmp_path / "nowhere").exit_code == 2
-
-
-def test_a_changed_last_digit_of_a_run_is_found(ran, tmp_path):
-    """A run equals itself, and differs from a copy in which the last digit of one number is changed."""
-    build = ran.project.build("laptop").folder
-    assert differences(build, build) == {"toy/toy_error": None}
-    edited = ran.copy_to(tmp_path / "clone")
-    path = edited.project.build("laptop").tables / "toy/toy_error.csv"
-    lines = path.read_text().splitlines()
-    row = lines[1].split(",")
-    row[1] = row[1][:-1] + ("1" if row[1][-1] != "1" else "2")
-    path.write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
-    assert "row 1, column 'squared_error'" in str(differences(build, edited.project.build("laptop").folder))
-
-
-def test_a_figure_that_moved_is_compared(tmp_path):
-    """Claims and columns identify it, in another notebook and under another name."""
-    old = build(tmp_path / "old")
-    assert differences(old, build(tmp_path / "new", name="other/error")) == {"toy/toy_error → other/error": None}
-    changed = build(tmp_path / "changed", name="other/error", table=TABLE.replace("100,0.01", "100,0.02"))
-    assert differences(old, changed) == {"toy/toy_error → other/error": "row 2, column 'error': 0.01 and 0.02"}
-
-
-def test_a_figure_without_claims_that_moved_keeps_its_name(tmp_path):
-    old = build(tmp_path / "old", claims=())
-    assert differences(old, build(tmp_path / "new", claims=(), name="other/toy_error")) == {
-        "toy/toy_error → other/toy_error": None
-    }
-    renamed = differences(old, build(tmp_path / "renamed", claims=(), name="other/error"))
-    assert set(renamed) == {"toy/toy_error", "other/error"}
-
-
-def test_other_claims_or_columns_are_another_figure(tmp_path):
-    old = build(tmp_path / "old")
-    for name, changes in {"claims": {"claims": (OTHER,)}, "columns": {"table": TABLE.replace("law", "kind")}}.items():
-        found = differences(old, build(tmp_path / name, name="other/error", **changes))
-        assert set(found) == {"toy/toy_error", "other/error"}
-        assert all(difference.startswith("only in") for difference in found.values())
-
-
-def test_two_candidates_are_not_compared(tmp_path):
-    new = build(tmp_path / "new", name="other/error")
-    build(tmp_path / "new", name="third/error")
-    assert set(differences(build(tmp_path / "old"), new)) == {"toy/toy_error", "other/error", "third/error"}
-
-
-def test_only_the_figures_of_one_notebook_are_compared(tmp_path):
-    old, new = build(tmp_path / "old"), build(tmp_path / "new")
-    build(new, name="two/newer", claims=(OTHER,))
-    assert differences(old, new, "toy") == {"toy/toy_error": None}
-
-
-def test_the_largest_difference_is_given_in_tolerances(tmp_path):
-    """A tolerance is `absolute`, and 1e-6 of the value, and half a unit of the sixth digit."""
-    columns = {
-        name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]}
-        for name in ("length", "error", "law")
-    }
-    old = build(tmp_path / "old", columns=columns)
-    new = build(tmp_path / "new", columns=columns, table=TABLE.replace("100,0.01", "100,0.02"))
-    (difference,) = differences(old, new).values()
-    assert difference == "row 2, column 'error': 0.01 and 0.02. Largest: error of row 2 differs by 10 tolerances"
+def test_table_without_rows_does_not_move(compared):
+    """An empty table equals itself."""
+    head = TABLE.splitlines()[0] + "\n"
+    result = compared(head, head)
+    assert result.by == 0
+    assert result.reproduces

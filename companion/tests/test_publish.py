@@ -21,7 +21,7 @@ from companion.figures.record import AlternativeRecord, ClaimRecord, ColumnRecor
 from companion.figures.rendering import caption_and_alt
 from companion.figures.schema import Claim
 from companion.io.errors import UserError
-from companion.project.paths import MIME, OUT, PROFILE
+from companion.project.paths import MIME, NOTEBOOK, OUT, PROFILE
 
 BOOK = {
     "pyproject.toml": """\
@@ -128,9 +128,8 @@ def demo(working_folder):
     def module(name):
         return importlib.import_module(f"papers.demo.{name}")
 
-    def publish(rows=3, figure=None, cells=(), **named):
-        parameters = {"seed": 7, "lengths": [1, 2]}
-        _, publish = begin(module("parameters").Parameters, {**parameters, "In": list(cells)})
+    def publish(rows=3, figure=None, **named):
+        _, publish = begin(module("parameters").Parameters, {"seed": 7, "lengths": [1, 2]})
         return publish(figure or module("figures.falling_line"), np.arange(1, rows + 1), **named)
 
     folder = working_folder / "figures-scratch" / "demo"
@@ -202,9 +201,22 @@ def test_record_has_all_fields(demo):
     assert record["alt"] == "One straight line, falling."
 
 
+@pytest.fixture
+def built(working_folder, monkeypatch):
+    """The folder of a build whose notebook has `CELLS`."""
+    cells = [{"cell_type": "code", "metadata": {}, "source": source} for source in (*CELLS, "%timeit up", "nonsense (")]
+    path, out = working_folder / "demo.ipynb", working_folder / "out"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    out.mkdir()
+    monkeypatch.setenv(NOTEBOOK, str(path))
+    monkeypatch.setenv(OUT, str(out))
+    return out
+
+
+@pytest.mark.usefixtures("built")
 def test_record_contains_the_steps_of_the_notebook(demo):
     """It lists the steps that lead to the figure, their functions and those of the figure, and the files of both."""
-    record = demo.publish(cells=[*CELLS, "%timeit up", "nonsense ("]).record
+    record = demo.publish().record
     assert list(record.steps) == ["up = lengths.up_to(3)", "publish(falling_line, up)"]
     figure_functions = [f"papers.demo.figures.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
     assert list(record.functions) == ["papers.demo.lengths.up_to", *figure_functions]
@@ -251,7 +263,7 @@ def test_record_has_the_sha256_of_its_files(demo):
 
 def test_files_contain_no_date_and_no_path(demo, working_folder):
     """Equal runs on different machines give equal files."""
-    demo.publish(cells=CELLS)
+    demo.publish()
     for path in demo.folder.iterdir():
         content = path.read_bytes()
         assert str(working_folder.parent).encode() not in content
@@ -289,34 +301,29 @@ def test_claim_that_fails_is_shown_with_a_cross(demo, measured):
     assert "✗ demo-rate" in shown["text/plain"]
 
 
-def test_build_sets_the_output_folder(demo, working_folder, monkeypatch):
+def test_build_sets_the_output_folder(demo, built, working_folder, monkeypatch):
     """Figures, unrounded numbers and the device go to `COMPANION_OUT`, and nothing to the working folder."""
-    out = working_folder / "elsewhere"
-    out.mkdir()
-    monkeypatch.setenv(OUT, str(out))
     monkeypatch.setenv(PROFILE, "smoke")
     record = demo.publish().record
     assert record.profile == "smoke"
-    assert store.faults(out / "figures/demo", "falling_line") == []
-    assert "0.33333333333333331" in (out / "tables/demo/falling_line.csv").read_text()
-    assert json.loads((out / "device.json").read_text()) == "an abacus"
+    assert store.faults(built / "figures/demo", "falling_line") == []
+    assert "0.33333333333333331" in (built / "tables/demo/falling_line.csv").read_text()
+    assert json.loads((built / "device.json").read_text()) == "an abacus"
     assert not (working_folder / "figures-scratch").exists()
 
 
-def test_a_kernel_whose_output_folder_was_removed_writes_nothing(demo, working_folder, monkeypatch):
+def test_a_kernel_whose_output_folder_was_removed_writes_nothing(demo, built):
     """Otherwise it would restore a folder that the next run has removed."""
-    monkeypatch.setenv(OUT, str(working_folder / "removed"))
+    built.rmdir()
     with pytest.raises(FileNotFoundError, match="no longer exists"):
         demo.publish()
-    assert list(working_folder.iterdir()) == []
+    assert not built.exists()
 
 
-def test_unrounded_numbers_have_the_record_of_the_run(demo, working_folder, monkeypatch):
+def test_unrounded_numbers_have_the_record_of_the_run(demo, built):
     """With caption, alt text and picture it becomes the published record, so that figures can be redrawn."""
-    (working_folder / "elsewhere").mkdir()
-    monkeypatch.setenv(OUT, str(working_folder / "elsewhere"))
-    record = demo.publish(cells=CELLS).record
-    run = store.read_run_record(working_folder / "elsewhere/tables/demo", "falling_line")
+    record = demo.publish().record
+    run = store.read_run_record(built / "tables/demo", "falling_line")
     added = {"caption": record.caption, "alt": record.alt, "picture": record.picture, "files": record.files}
     assert FigureRecord.of_run(run, **added) == record
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from companion.figures import store
+from companion.figures import comparison, store
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
 from companion.project.paths import Project
-from companion.runs import verify
 from companion.runs.verify import Verification
 
 RECORD, TABLE, PICTURE = "spread.json", "spread.csv", "spread.svg"
@@ -95,16 +94,6 @@ def test_a_number_changed_by_one_percent_is_detected(verified, figures, tmp_path
     assert "1 of 2 figures are not reproduced" in finished.stdout
 
 
-def test_a_swapped_picture_gives_exit_code_1(verified, figures, tmp_path):
-    """Its checksum in the record is correct."""
-    shutil.copyfile(figures / "walks/returns.svg", figures / "walks" / PICTURE)
-    update_checksums(figures / "walks", "spread")
-    finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
-    assert finished.returncode == 1
-    assert "1 of 2 figures are not reproduced" in finished.stdout
-    assert PICTURE in finished.stdout
-
-
 @pytest.mark.parametrize("loosened", ["in the record", "in the code"])
 def test_a_loosened_tolerance_gives_exit_code_1(verified, tmp_path, loosened):
     """It is detected in the record and in the code; published files are not changed."""
@@ -124,65 +113,88 @@ def test_a_loosened_tolerance_gives_exit_code_1(verified, tmp_path, loosened):
     assert book.tree("figures") == before
 
 
-def test_numbers_that_differ_from_the_picture_are_detected(figures, differences):
-    """Several numbers are changed, each within five standard errors."""
+def numbers(folder, factor):
     for column in ("mean_square", "std_error"):
-        multiply(figures / "walks" / TABLE, column, 1.01)
-    update_checksums(figures / "walks", "spread")
-    assert "walks/spread: spread.svg" in differences()
+        multiply(folder / TABLE, column, factor)
 
 
-def test_rounding_is_no_difference(figures, differences):
-    """The last of six digits of two numbers changes, as it may on another machine."""
-    for column in ("mean_square", "std_error"):
-        multiply(figures / "walks" / TABLE, column, 1 + 2e-6)
-    update_checksums(figures / "walks", "spread")
-    assert differences() == {}
+def swapped(folder, suffix):
+    shutil.copyfile(folder / f"returns{suffix}", folder / f"spread{suffix}")
 
 
-@pytest.mark.parametrize("suffix", store.PICTURES)
-def test_a_swapped_picture_is_detected(figures, differences, suffix):
-    """It is detected with a wrong and with a correct checksum."""
-    shutil.copyfile(figures / f"walks/returns{suffix}", figures / f"walks/spread{suffix}")
-    assert list(differences()) == ["walks/spread: files"]
-    update_checksums(figures / "walks", "spread")
-    assert list(differences()) == [f"walks/spread: spread{suffix}"]
-
-
-def test_an_invalid_picture_is_detected(figures, differences):
-    (figures / "walks" / PICTURE).write_text("<svg", encoding="utf-8")
-    update_checksums(figures / "walks", "spread")
-    assert differences()["walks/spread: spread.svg"].published == "it is not a picture"
-
-
-def test_other_colours_are_detected(figures, differences):
-    picture = figures / "walks" / PICTURE
-    text = picture.read_text(encoding="utf-8")
+def recoloured(folder):
+    text = (folder / PICTURE).read_text(encoding="utf-8")
     assert "#0072b2" in text
-    picture.write_text(text.replace("#0072b2", "#d55e00"), encoding="utf-8")
-    update_checksums(figures / "walks", "spread")
-    assert "walks/spread: spread.svg" in differences()
+    (folder / PICTURE).write_text(text.replace("#0072b2", "#d55e00"), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("part", "factor"), [("tolerance", 1.5), ("measured", 1.01), ("expected", 1.01), ("std_error", 1.01)]
-)
-def test_a_changed_number_of_a_claim_is_detected(figures, differences, part, factor):
-    """A loosened bound is one of them."""
-    edit(
-        figures / "walks" / RECORD,
-        lambda record: record["claims"][0].update({part: record["claims"][0][part] * factor}),
-    )
-    assert f"walks/spread: claim walks-spread: {part}" in differences()
+def removed(folder):
+    for suffix in store.SUFFIXES:
+        (folder / f"spread{suffix}").unlink()
 
 
-def test_a_bound_loosened_with_its_standard_error_is_detected(figures, differences):
-    def loosen(record):
-        for part in ("tolerance", "std_error"):
-            record["claims"][0][part] *= 2
+def in_claim(**factors):
+    """Return a change that multiplies numbers of the first claim."""
 
-    edit(figures / "walks" / RECORD, loosen)
-    assert "walks/spread: claim walks-spread: std_error" in differences()
+    def change(record):
+        claim = record["claims"][0]
+        claim.update({part: claim[part] * factor for part, factor in factors.items()})
+
+    return in_record(change)
+
+
+def in_record(change):
+    return lambda folder: edit(folder / RECORD, change)
+
+
+# A change of the figure, whether its checksums are updated, and the difference that `verify` reports.
+DAMAGES = {
+    "numbers within five standard errors": (lambda folder: numbers(folder, 1.01), True, "spread.svg"),
+    "rounding of another machine": (lambda folder: numbers(folder, 1 + 2e-6), True, None),
+    **{f"swapped {suffix}": (lambda folder, s=suffix: swapped(folder, s), False, "files") for suffix in store.PICTURES},
+    **{
+        f"swapped {suffix}, right checksum": (lambda folder, s=suffix: swapped(folder, s), True, f"spread{suffix}")
+        for suffix in store.PICTURES
+    },
+    "no picture": (lambda folder: (folder / PICTURE).write_text("<svg", encoding="utf-8"), True, "spread.svg"),
+    "another colour": (recoloured, True, "spread.svg"),
+    **{
+        f"claim, {part}": (in_claim(**{part: factor}), False, f"claim walks-spread: {part}")
+        for part, factor in {"tolerance": 1.5, "measured": 1.01, "expected": 1.01, "std_error": 1.01}.items()
+    },
+    "bound loosened with its error": (in_claim(tolerance=2, std_error=2), False, "claim walks-spread: std_error"),
+    "claim, alternative": (
+        in_record(lambda record: record["claims"][0]["alternative"].update(measured=3.0)),
+        *(False, "claim walks-spread: alternative"),
+    ),
+    "verdict": (
+        in_record(lambda record: record["claims"][0].update(holds=False)),
+        *(False, "claim walks-spread: holds"),
+    ),
+    "statement": (
+        in_record(lambda record: record["claims"][0].update(statement="The distance is n.")),
+        *(False, "claims: walks-spread"),
+    ),
+    "no claims": (in_record(lambda record: record["claims"].clear()), False, "claims"),
+    "parameters": (in_record(lambda record: record["parameters"].update(seed=1)), False, "parameters"),
+    "caption": (in_record(lambda record: record.update(caption="Another.")), False, "caption"),
+    "unknown field": (in_record(lambda record: record.update(note="More.")), False, "files"),
+    "missing field": (in_record(lambda record: record.pop("claims")), False, "files"),
+    "incomplete claim": (in_record(lambda record: record.update(claims=[{}])), False, "files"),
+    "invalid table": (
+        lambda folder: (folder / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8"),
+        *(True, "the table"),
+    ),
+    "missing figure": (removed, False, "files"),
+}
+
+
+@pytest.mark.parametrize(("damage", "with_checksums", "seen"), DAMAGES.values(), ids=DAMAGES)
+def test_a_changed_figure_is_detected(figures, differences, damage, with_checksums, seen):
+    damage(figures / "walks")
+    if with_checksums:
+        update_checksums(figures / "walks", "spread")
+    assert (f"walks/spread: {seen}" in differences()) if seen else (differences() == {})
 
 
 def claim_with_alternative(alternative):
@@ -206,38 +218,9 @@ def test_the_round_off_of_an_exact_zero_is_no_difference(now, differs):
     """The claim has zero tolerance; a larger change of its alternative is a difference."""
     old, new = claim_with_alternative(-6.98747e-15), claim_with_alternative(now)
     parts = {
-        difference.what for difference in verify.claim_moved(old, new, identical_tables=False) if difference.by > 1
+        difference.what for difference in comparison.claim_moved(old, new, identical_tables=False) if difference.by > 1
     }
     assert parts == ({"claim an-excess: alternative"} if differs else set())
-
-
-def test_a_changed_alternative_is_detected(figures, differences):
-    edit(figures / "walks" / RECORD, lambda record: record["claims"][0]["alternative"].update(measured=3.0))
-    assert "walks/spread: claim walks-spread: alternative" in differences()
-
-
-@pytest.mark.parametrize(
-    ("change", "seen"),
-    [
-        (lambda record: record["claims"][0].update(holds=False), "claim walks-spread: holds"),
-        (lambda record: record["claims"][0].update(statement="The distance is n."), "claims: walks-spread"),
-        (lambda record: record["claims"].clear(), "claims"),
-        (lambda record: record["parameters"].update(seed=1), "parameters"),
-        (lambda record: record.update(caption="Another."), "caption"),
-        (lambda record: record.update(note="More."), "files"),
-        (lambda record: record.pop("claims"), "files"),
-        (lambda record: record.update(claims=[{}]), "files"),
-    ],
-)
-def test_a_changed_record_is_detected(figures, differences, change, seen):
-    edit(figures / "walks" / RECORD, change)
-    assert f"walks/spread: {seen}" in differences()
-
-
-def test_an_invalid_table_is_detected(figures, differences):
-    (figures / "walks" / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8")
-    update_checksums(figures / "walks", "spread")
-    assert "walks/spread: the table" in differences()
 
 
 def test_figures_without_a_notebook_are_detected(verified, figures, differences):
@@ -246,12 +229,6 @@ def test_figures_without_a_notebook_are_detected(verified, figures, differences)
     (figures / "runs").mkdir()
     assert list(differences()) == ["walks/spare: the figure"]
     assert Verification({}, figures, verified.project).orphaned_folders(Project(verified.project.verified)) == ["runs"]
-
-
-def test_a_missing_figure_is_detected(figures, differences):
-    for suffix in store.SUFFIXES:
-        (figures / f"walks/spread{suffix}").unlink()
-    assert list(differences()) == ["walks/spread: files"]
 
 
 def test_earlier_results_are_not_used(verified, tmp_path):

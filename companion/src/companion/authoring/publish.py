@@ -23,8 +23,9 @@ from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
 from companion.project.configuration import Settings
+from companion.project.notebooks import Notebook
 from companion.project.parameters import Parameters, explain
-from companion.project.paths import OUT, PROFILE
+from companion.project.paths import NOTEBOOK, OUT, PROFILE
 
 SCRATCH = "figures-scratch"
 P = TypeVar("P", bound=Parameters)
@@ -60,15 +61,14 @@ def begin(parameters: type[P], namespace: Mapping[str, Any]) -> tuple[P, "Publis
     except ValidationError as error:
         raise ValueError(explain(notebook, parameters, error)) from None
     settings.open_context()
-    return values, Publisher(notebook, values, settings, namespace)
+    return values, Publisher(notebook, values, settings)
 
 
 class Publisher:
     """The function `publish` of a notebook, which `begin` returns."""
 
-    def __init__(self, notebook: str, parameters: Parameters, settings: Settings, namespace: Mapping[str, Any]):
+    def __init__(self, notebook: str, parameters: Parameters, settings: Settings):
         self.notebook, self.parameters, self.settings = notebook, parameters, settings
-        self._namespace = namespace
 
     def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> Published:
         """Publish a figure of the chapter.
@@ -87,7 +87,8 @@ class Publisher:
         folder = (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
         frame, kinds = table_io.plain(numbers.table.frame, where=figure.__name__)
         library = dependencies.Library.installed(self.settings.science)
-        cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
+        # a notebook run by hand has another file, if any, and its cells may have run in another order
+        cells = Notebook(Path(os.environ[NOTEBOOK])).code if out else []
         steps = slicing.steps_of(cells, name, self.settings.science)
         values = self.parameters.model_dump(mode="json")
         run = RunRecord(

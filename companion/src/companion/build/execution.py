@@ -26,7 +26,7 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project, relative
+from companion.project.paths import CACHE, DEFAULT_PROFILE, NOTEBOOK, OUT, PROFILE, Build, Project, relative
 from companion.project.theorem_blocks import pages_quoting
 
 # The prefix of the folders of sockets among the temporary files.
@@ -172,6 +172,7 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
             environment[FOLDER] = str(tasks)
         if spec.figure:
             notebook = _leave_only(notebook, spec.figure, staging)
+        environment[NOTEBOOK] = str(notebook.path)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)

@@ -1,6 +1,5 @@
 """The policy of a rebuild: a published figure is replaced only if its numbers moved or its sources changed."""
 
-import math
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from companion.analysis import dependencies
 from companion.figures import store
-from companion.figures.record import ClaimRecord, FigureRecord, PublishedClaim, PublishedWithheld
+from companion.figures.record import FigureRecord, PublishedClaim, PublishedWithheld
 from companion.io import git
 from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
@@ -99,61 +98,14 @@ def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
     if store.faults(published, figure):
         return False
-    old, new = store.read_record(published, figure), store.read_record(built, figure)
-    if old.without_numbers() != new.without_numbers() or not all(map(_same_bounds, old.claims, new.claims)):
+    old, new, table = store.read_record(published, figure), store.read_record(built, figure), f"{figure}{store.DATA}"
+    if old.without_numbers() != new.without_numbers():
         return False
-    table = f"{figure}{store.DATA}"
-    if (published / table).read_bytes() == (built / table).read_bytes():
+    if old.claims == new.claims and (published / table).read_bytes() == (built / table).read_bytes():
         return True
-    from companion.figures.tolerances import moved_columns  # pandas takes a second to import, and most calls end above
+    from companion.figures.comparison import compare  # pandas takes a second to import, and most calls end above
 
-    return not moved_columns(published / table, tables / table, new.columns)
-
-
-def _same_bounds(old: ClaimRecord, new: ClaimRecord) -> bool:
-    return bounds_moved(old, new).largest <= 1
-
-
-@dataclass(frozen=True)
-class BoundsMoved:
-    """The movement of a claim's bounds, in units of the allowed rounding: a bound above 1 changed."""
-
-    expected: float = 0.0
-    tolerance: float = 0.0
-    std_error: float = 0.0
-
-    @property
-    def largest(self) -> float:
-        """The largest of the three."""
-        return max(self.expected, self.tolerance, self.std_error)
-
-
-def bounds_moved(old: ClaimRecord, new: ClaimRecord) -> BoundsMoved:
-    """Return the changes of the tolerance of a claim (in standard errors where it has one) and of its expected value.
-
-    Some bounds are themselves measured, so the rounding of another machine is allowed.
-    """
-    if (old.std_error is None) != (new.std_error is None):
-        return BoundsMoved(std_error=math.inf)
-    if old.std_error and new.std_error:  # the expected value may be measured, too
-        return BoundsMoved(tolerance=distance(old.tolerance / old.std_error, new.tolerance / new.std_error))
-    return BoundsMoved(distance(old.expected, new.expected), distance(old.tolerance, new.tolerance))
-
-
-def distance(first: float | None, second: float | None, allowed: float = 1e-12) -> float:
-    """Return the distance of two numbers of a claim in units of a thousandth of the larger, or of `allowed` if larger.
-
-    It is infinite if only one of the two is a finite number.
-    """
-    if first == second:
-        return 0.0
-    if first is None or second is None:
-        return math.inf
-    if math.isnan(first) and math.isnan(second):
-        return 0.0
-    if not (math.isfinite(first) and math.isfinite(second)):
-        return math.inf
-    return abs(first - second) / max(1e-3 * max(abs(first), abs(second)), allowed)
+    return compare(old, new, (published / table, tables / table)).reproduces
 
 
 def departures(project: Project, name: str, figure: str) -> list[str]:

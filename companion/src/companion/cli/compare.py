@@ -33,7 +33,7 @@ def compare(
 
         companion compare figures _build/laptop
     """
-    from companion.figures.comparison import differences
+    from companion.runs.compare_builds import differences
 
     (old_folder, old_notebook), (new_folder, new_notebook) = _folder_of(old), _folder_of(new)
     figures = differences(old_folder, new_folder, old_notebook or new_notebook)

@@ -96,6 +96,8 @@ def verify(
 
 def _show_verdicts(verdicts: "list[Verdict]") -> int:
     """Print a table of the largest deviations; return the number of figures that are not reproduced."""
+    from companion.runs.verify import short
+
     table = Table("figure", "largest deviation", "tolerances", "published", "recomputed")
     for verdict in verdicts:
         if not verdict.differences:
@@ -103,7 +105,7 @@ def _show_verdicts(verdicts: "list[Verdict]") -> int:
         for row, difference in enumerate(verdict.differences):
             table.add_row(
                 "" if row else f"[red]✗[/] {verdict.figure}",
-                *map(escaped, (difference.what, f"{difference.by:.3g}", difference.published, difference.recomputed)),
+                *map(escaped, (difference.what, f"{difference.by:.3g}", short(difference.old), short(difference.new))),
             )
     show_table(table)
     return sum(bool(verdict.differences) for verdict in verdicts)

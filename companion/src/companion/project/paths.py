@@ -29,9 +29,9 @@ CONTENTS = "_toc.yml"
 # How to cite the book.
 CITATION = "CITATION.cff"
 
-# Environment variables of a kernel: the folder to publish to, the profile, and the folder for files that are slow to
-# make again, such as compiled programs.
-OUT, PROFILE, CACHE = "COMPANION_OUT", "COMPANION_PROFILE", "COMPANION_CACHE"
+# Environment variables of a kernel: the folder to publish to, its notebook, the profile, and the folder for files that
+# are slow to make again, such as compiled programs.
+OUT, NOTEBOOK, PROFILE, CACHE = "COMPANION_OUT", "COMPANION_NOTEBOOK", "COMPANION_PROFILE", "COMPANION_CACHE"
 # The MIME type of the output that refers to a published figure.
 MIME = "application/vnd.companion.figure+json"
 

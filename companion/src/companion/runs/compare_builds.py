@@ -1,10 +1,10 @@
 """Compare the numbers and the claims of two builds, to the last digit that both have."""
 
 import csv
-from itertools import zip_longest
 from pathlib import Path
 
-from companion.figures import store, tolerances
+from companion.figures import store
+from companion.figures.comparison import compare
 from companion.figures.record import ClaimRecord
 from companion.io.errors import UserError
 from companion.project.paths import visible
@@ -76,44 +76,21 @@ def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path
 
 
 def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
-    with old[0].open(newline="", encoding="utf-8") as old_file, new[0].open(newline="", encoding="utf-8") as new_file:
-        difference = _in_tables(list(csv.reader(old_file)), list(csv.reader(new_file)))
-    if difference:
-        columns = store.read_record(new[1].parent, new[1].name.removesuffix(store.RECORD)).columns
-        largest = tolerances.movement(old[0], new[0], columns)
-        if largest.other_rows is None and largest.columns:
-            first = largest.columns[0]
-            difference += f". Largest: {first.name} of row {first.row} differs by {first.by:.2g} tolerances"
-    return difference or _in_claims(_claims(old[1]), _claims(new[1]))
+    records = [store.read_record(path.parent, path.name.removesuffix(store.RECORD)) for _, path in (old, new)]
+    table = compare(records[0], records[1], (old[0], new[0])).table
+    if table.other_rows:
+        return table.other_rows
+    exact = [(column.first[0], column.name, *column.first[1:]) for column in table.columns if column.first]
+    if not exact:
+        return _in_claims(_claims(old[1]), _claims(new[1]))
+    row, name, old_value, new_value = min(exact, key=lambda difference: difference[0])
+    difference, largest = f"row {row}, column {name!r}: {old_value} and {new_value}", table.columns[0]
+    return f"{difference}. Largest: {largest.name} of row {largest.row} differs by {largest.by:.2g} tolerances"
 
 
 def _claims(record: Path) -> dict[str, ClaimRecord]:
     figure = store.read_record(record.parent, record.name.removesuffix(store.RECORD))
     return {claim.id: claim for claim in figure.claims}
-
-
-def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
-    (old_names, *old_rows), (new_names, *new_rows) = old, new
-    for index, (old_name, new_name) in enumerate(zip_longest(old_names, new_names), 1):
-        if old_name != new_name:
-            return f"column {index}: {old_name!r} and {new_name!r}"
-    if len(old_rows) != len(new_rows):
-        return f"{len(old_rows)} rows and {len(new_rows)}"
-    for number, (old_row, new_row) in enumerate(zip(old_rows, new_rows, strict=True), 1):
-        for name, old_value, new_value in zip(old_names, old_row, new_row, strict=True):
-            if not _same(old_value, new_value):
-                return f"row {number}, column {name!r}: {old_value} and {new_value}"
-    return None
-
-
-def _same(old: str, new: str) -> bool:
-    """Return whether two texts are equal, or spell the same number."""
-    if old == new:
-        return True
-    try:
-        return float(old) == float(new)
-    except ValueError:
-        return False
 
 
 def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:

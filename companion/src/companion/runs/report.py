@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from companion.figures import store
+from companion.figures.comparison import compare
 from companion.figures.plain_math import as_plain_text, bound, caption_as_plain_text, number, withheld_because
 from companion.figures.record import headline
-from companion.figures.tolerances import movement
 from companion.io import atomic
 from companion.runs.custom_runs import Run
 
@@ -64,7 +64,7 @@ def _figure(run: Run, name: str) -> dict[str, Any]:
     published = moved = None
     if _is_published(run, name):
         published = store.read_record(folder, name)
-        moved = movement(folder / table, run.build.tables / run.notebook / table, record.columns)
+        moved = compare(published, record, (folder / table, run.build.tables / run.notebook / table)).table
     return {
         "name": name,
         "record": record,

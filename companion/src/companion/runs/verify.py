@@ -3,9 +3,8 @@
 The notebooks run in the copy with the published parameters. The verified files are not changed, and no earlier result
 is used.
 
-The comparison covers everything that a rebuild compares (`companion.figures.tolerances`,
-`companion.build.publication_policy`), and also the numbers of claims, and whether a picture shows its table. Deviations
-are in units of the tolerance.
+The comparison is that of a rebuild (`companion.figures.comparison`) and covers also the numbers of claims, and whether
+a picture shows its table.
 """
 
 import json
@@ -20,12 +19,11 @@ from typing import Any
 
 from companion.analysis.dependencies import MACHINE
 from companion.build import execution
-from companion.build.publication_policy import bounds_moved, distance
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.figures import rendering, store, table_io
+from companion.figures.comparison import Difference, compare
 from companion.figures.image_comparison import visible_difference
-from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, FigureRecord
-from companion.figures.tolerances import movement
+from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord
 from companion.io import processes
 from companion.io.errors import UserError
 from companion.project.configuration import FILE
@@ -35,16 +33,6 @@ from companion.project.paths import MARK, SOURCES, Build, Project
 COMPLETE = (0, 3)
 # The most characters of a value that a difference shows.
 LONGEST = 60
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference from the published figure; `by` is its size in units of the tolerance."""
-
-    what: str
-    by: float
-    published: str
-    recomputed: str
 
 
 @dataclass(frozen=True)
@@ -135,24 +123,16 @@ class Verification:
     def _compared(self, project: Project, build: Build, target: Target) -> Iterator[Difference]:
         """Yield a difference for everything that was compared, whether or not it moved."""
         name, figure, published = target.notebook, target.figure or "", self.published / target.notebook
-        old = store.read_record(published, figure)
-        new = store.read_record(build.figures / name, figure)
-        yield from _words_moved(old, new)
+        old, new = (store.read_record(folder, figure) for folder in (published, build.figures / name))
         table = f"{figure}{store.DATA}"
-        moved = movement(published / table, build.tables / name / table, new.columns)
-        if moved.other_rows:
-            yield Difference("the table", math.inf, "", moved.other_rows)
-        for column in moved.columns:
-            yield Difference(f"{column.name}, row {column.row}", column.by, _short(column.old), _short(column.new))
         identical = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
-        old_claims = {claim.id: claim for claim in old.claims}
-        for claim in new.claims:
-            if claim.id in old_claims:
-                yield from claim_moved(old_claims[claim.id], claim, identical_tables=identical)
+        tables = published / table, build.tables / name / table
+        compared = compare(old, new, tables, identical_tables=identical)
+        yield from compared.all()
         for claim in execution.broken_claims(new.claims):
             fault = "does not hold" if not claim.holds else "does not catch its alternative"
             yield Difference(f"claim {claim.id}", math.inf, "", f"{fault}: measured {claim.measured}")
-        if not moved.other_rows:
+        if not compared.table.other_rows:
             yield from self._pictures(project, build, target, new)
 
     def _pictures(self, project: Project, build: Build, target: Target, record: FigureRecord) -> Iterator[Difference]:
@@ -171,57 +151,8 @@ class Verification:
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
 
 
-def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -> Iterator[Difference]:
-    """Yield the distance of every number of a claim from the published one.
-
-    If the two tables are identical, the numbers of the claim must agree except for rounding. Otherwise they may move by
-    five of their standard errors, like the numbers of a table.
-    """
-    error = 0.0
-    if new.std_error is not None and math.isfinite(new.std_error) and not identical_tables:
-        error = 5 * new.std_error
-    # a claim with zero tolerance still allows the round-off of an exact zero
-    floor = min(1e-6, new.tolerance or 1e-12) if math.isfinite(new.tolerance) else 1e-6
-    allowed = max(floor, error)
-    old_alternative, new_alternative = (
-        claim.alternative.measured if claim.alternative else None for claim in (old, new)
-    )
-    scale = 1.0
-    if new_alternative is not None and math.isfinite(new_alternative) and math.isfinite(new.measured):
-        scale = max(1.0, abs(new_alternative / (new.measured or 1.0)))
-    bounds = bounds_moved(old, new)
-    expected = max(distance(old.expected, new.expected, allowed), bounds.expected)
-    std_error = max(distance(old.std_error, new.std_error) if identical_tables else 0.0, bounds.std_error)
-    # the published verdicts must follow from the published numbers
-    holds = 0.0 if old.holds == old.accepts(old.measured) else math.inf
-    must_catch = None if old_alternative is None else not old.accepts(old_alternative)
-    catches = 0.0 if old.catches_alternative == must_catch else math.inf
-    alternative = distance(old_alternative, new_alternative, max(floor, scale * error))
-    for part, by, old_value, new_value in (
-        ("measured", distance(old.measured, new.measured, allowed), old.measured, new.measured),
-        ("expected", expected, old.expected, new.expected),
-        ("alternative", alternative, old_alternative, new_alternative),
-        ("std_error", std_error, old.std_error, new.std_error),
-        ("tolerance", bounds.tolerance, old.tolerance, new.tolerance),
-        ("holds", holds, old.holds, new.holds),
-        ("catches_alternative", catches, old.catches_alternative, new.catches_alternative),
-    ):
-        yield Difference(f"claim {new.id}: {part}", by, _short(old_value), _short(new_value))
-
-
-def _words_moved(old: FigureRecord, new: FigureRecord) -> Iterator[Difference]:
-    """Yield the parts of two records that differ in more than computed numbers; claims by their identifiers."""
-    old_words, new_words = old.without_numbers(), new.without_numbers()
-    for part, old_value, new_value in old_words.differences(new_words):
-        if old_value and new_value and old_words.claims != new_words.claims and part == "claims":
-            claims = (*old_words.claims, *new_words.claims)
-            names = {claim.id for claim in claims if (claim in old_words.claims) != (claim in new_words.claims)}
-            yield Difference(f"claims: {', '.join(sorted(names)) or 'their order'}", math.inf, "different words", "")
-        else:
-            yield Difference(part, math.inf, _short(old_value), _short(new_value))
-
-
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return a value of a difference as text of limited length."""
     if isinstance(value, float):
         return f"{value:.{SIGNIFICANT_DIGITS}g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -11,7 +11,7 @@ signature links to its entry, a citation `[PAPER, Lemma 2.1]` to the box that st
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from docutils import nodes
@@ -53,11 +53,10 @@ COLOURED = {
 }
 
 
+@lru_cache(maxsize=1)
 def library_of(app: Sphinx) -> ApiIndex:
     """Return the index of the library that the book documents; it is read once per build."""
-    if not hasattr(app, "companion_library"):
-        app.companion_library = ApiIndex(app.config.companion_project)  # pyright: ignore
-    return app.companion_library  # pyright: ignore
+    return ApiIndex(app.config.companion_project)
 
 
 class ApiDirective(SphinxDirective):

@@ -36,7 +36,9 @@ LAZY = """
       document.documentElement.dataset.lazy = "";"""
 # The theme asks each listing for its width, and a browser must then lay out every section; `companion.js` does not.
 THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
-MEASURED = re.compile(r'document\.querySelectorAll\(\["pre",[^\]]*\]\.join\(", "\)\)')
+MEASURED = """\
+document.querySelectorAll(["pre",".nboutput > .output_area",".cell_output > .output",".jp-RenderedHTMLCommon",\
+".pst-scrollable-table-container"].join(", "))"""
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 # Spans that docutils puts around the words of code. They add half a megabyte, and no style needs them.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
@@ -72,8 +74,8 @@ def slim(out: Path) -> None:
             if path.suffix != ".woff":
                 path.unlink()
     theme = out / "_static" / THEME_SCRIPT
-    if (script := MEASURED.sub("[]", whole := _read(theme))) != whole:
-        theme.write_text(script, encoding="utf-8")
+    if MEASURED in (script := _read(theme)):
+        theme.write_text(script.replace(MEASURED, "[]"), encoding="utf-8")
     slim_sheets(out, texts.values())
     for page in pages:
         text = page.read_text(encoding="utf-8")
