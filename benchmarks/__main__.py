@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import table  # noqa: E402
 from benchmarks.contests import megabytes, seconds  # noqa: E402
 
-MODULES = ("finite_prompt", "streaming", "icl_training", "single_location", "many_heads", "machine")
+MODULES = ("finite_prompt", "streaming", "icl_training", "single_location", "pairs", "machine")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

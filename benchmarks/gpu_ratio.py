@@ -50,7 +50,7 @@ from chapters.trajectory_stability.trajectories import Course, TrainingPlan, tra
 from companion.authoring.tasks import Arrays, gather  # noqa: E402
 from lib.flow import sgd  # noqa: E402
 from lib.icl import batch_loss, prompt_loss, softmax_summary  # noqa: E402
-from lib.measures import constant_covariance_root, empirical  # noqa: E402
+from lib.measures import _constant_covariance_root, empirical  # noqa: E402
 
 TURNS = 5
 CORES, GPU = "cpu", "gpu"
@@ -255,12 +255,12 @@ def computing(setting: Setting) -> ExitStack:
 
     def root(cov: Array) -> np.ndarray:
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            return constant_covariance_root(jnp.asarray(np.asarray(cov)))
+            return _constant_covariance_root(jnp.asarray(np.asarray(cov)))
 
     contexts = ExitStack()
     contexts.enter_context(jax.default_matmul_precision(setting.precision))
     for module in () if setting.own_eigenvectors else ("lib.icl.training", "lib.icl.batches"):
-        contexts.enter_context(patch(f"{module}.constant_covariance_root", root))
+        contexts.enter_context(patch(f"{module}._constant_covariance_root", root))
     return contexts
 
 

@@ -20,7 +20,7 @@ import optax
 from benchmarks.contests import Contest
 from chapters.published_experiment.every_run import SUMMARIES
 from chapters.published_experiment.protocol import POOLS, SeparateWeights, published_head, published_task
-from lib.flow import Descent, descend
+from lib.flow import _descend, _Descent
 from lib.icl import batch_loss, collapsed, plain, prompt_loss
 
 THREADS = (1, 2)
@@ -60,8 +60,8 @@ def ours(make: Callable, activation: str, length: int, **how) -> Callable[[int],
     with jax.enable_x64(False):
         optimiser = optax.sgd(STEP)
         loss = make(published_task(), length, batch=BATCH, head=published_head, weight=1.0, **how)
-        state = Descent.start(optimiser, SeparateWeights.draw(6, key=jr.key(0)), key=jr.key(1))
-    go = eqx.filter_jit(descend)
+        state = _Descent.start(optimiser, SeparateWeights.draw(6, key=jr.key(0)), key=jr.key(1))
+    go = eqx.filter_jit(_descend)
 
     def take(steps: int) -> None:
         with jax.enable_x64(False):

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from jax.core import Tracer
 from jaxtyping import AbstractArray, Array, Bool, Float
 
+from lib.types import AnyArray
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -250,7 +252,7 @@ def require_now_or_then(
     return eqx.error_if(value, jnp.logical_not(holds), rule)
 
 
-def require_float64(owner: str, value: Float[Array, "..."]) -> None:
+def require_float64(owner: str, value: Float[AnyArray, "..."]) -> None:
     """Raise `ValueError` unless `value` has double precision.
 
     Args:

@@ -89,7 +89,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
 
     Source: [BB26], for any measure. Transformations: jit, vmap, grad.
     """
-    return params.value @ tilted_mean(measure, tilt_of(params, measure, query))
+    return params.value @ tilted_mean(measure, _tilt_of(params, measure, query))
 
 
 @public
@@ -111,7 +111,7 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
 
     Source: [BB26]. Transformations: jit, vmap, grad.
     """
-    tilt = tilt_of(params, measure, query)
+    tilt = _tilt_of(params, measure, query)
     mean, cov_tilt = jax.jvp(partial(tilted_mean, measure), (jnp.zeros_like(tilt),), (tilt,))
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 
@@ -136,7 +136,7 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
 
     Source: derived here (delta method). Transformations: jit, vmap, grad.
     """
-    tilt = tilt_of(params, measure, query)
+    tilt = _tilt_of(params, measure, query)
     shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
     cov = params.value @ (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift)) @ params.value.T
     scale = _mean_square_weight(measure, tilt)
@@ -164,7 +164,7 @@ def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, 
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    return _mean_square_weight(measure, tilt_of(params, measure, query))
+    return _mean_square_weight(measure, _tilt_of(params, measure, query))
 
 
 def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
@@ -206,7 +206,7 @@ def stream_attend(
     """
     n = require_count("stream_attend", "n", n, "an empty prompt defines no probability measure.")
     block = require_count("stream_attend", "block", block, "tokens are drawn a block at a time.")
-    return params.value @ _stream_mean(measure, tilt_of(params, measure, query), n, key, block)
+    return params.value @ _stream_mean(measure, _tilt_of(params, measure, query), n, key, block)
 
 
 @eqx.filter_jit
@@ -233,22 +233,8 @@ def _stream_mean(
 
 
 @public
-def tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
-    """Return `ξ = U z`, the tilt that a query puts on the distribution of tokens.
-
-    Args:
-      params: the head.
-      measure: the prompt, whose dimension is checked.
-      query: z, shape (q,).
-
-    Returns:
-      ξ, shape (d,).
-
-    Raises:
-      ValueError: if shapes do not fit, or an entry of `query` is not finite.
-
-    Transformations: jit, vmap, grad.
-    """
+def _tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
+    """Return `ξ = U z`, the tilt that a query puts on the distribution of tokens."""
     if jnp.shape(query) != params.bilinear.shape[1:]:
         raise ValueError(
             f"`query` must be a vector U = `bilinear` of shape {params.bilinear.shape} can act on. "

@@ -15,12 +15,12 @@ from jaxtyping import Array, Num
 from lib._checks import require_real
 
 # How many numbers one batch of `map_batched` holds by default: such a batch fits a cache.
-NUMBERS_AT_ONCE = 2**16
+_NUMBERS_AT_ONCE = 2**16
 # Rows per call of `tabulate`: enough to hide the cost of a call, few enough that padding a short table is cheap.
-ROWS_PER_CALL = 64
+_ROWS_PER_CALL = 64
 
 
-def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: int = NUMBERS_AT_ONCE) -> Any:
+def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: int = _NUMBERS_AT_ONCE) -> Any:
     """Return `function` of every row of a pytree, in batches of about `numbers_at_once` numbers.
 
     The rows are padded to a whole number of batches, because the last batch would otherwise be compiled by itself.
@@ -45,7 +45,7 @@ def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: in
     return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(function, padded, batch_size=batch))
 
 
-def in_batches(program: Callable, *columns: np.ndarray, batch: int = ROWS_PER_CALL) -> Any:
+def in_batches(program: Callable, *columns: np.ndarray, batch: int = _ROWS_PER_CALL) -> Any:
     """Return `program` of all rows, called on `batch` rows at a time.
 
     Every call has the same shapes, so that calls with different numbers of rows share one compilation of a jitted

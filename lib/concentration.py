@@ -101,11 +101,11 @@ class Rate(eqx.Module):
 
 
 # A function of the lengths that `fit_rate` adds to the straight line.
-Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
+_Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
 
 
 @public
-def fit_rate(curve: ErrorCurve, *corrections: Correction) -> Rate:
+def fit_rate(curve: ErrorCurve, *corrections: _Correction) -> Rate:
     """Fit `ln error = c - β ln L + Σ_j γ_j correction_j(L)` by generalised least squares and return β.
 
     A straight line through a curve has a slope with a small error and the wrong value. So corrections are fitted along,
@@ -146,7 +146,7 @@ def fit_rate(curve: ErrorCurve, *corrections: Correction) -> Rate:
 
 
 # The largest share of a mean that the nodes of a radial table may miss, at their density and at their end.
-LARGEST_MISSED_SHARE = 1e-6
+_LARGEST_MISSED_SHARE = 1e-6
 
 
 class RadialTable(eqx.Module):
@@ -225,7 +225,9 @@ def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) ->
     terms = mass[:, None] * (table.score_error + (dimension - 1) * table.participation)
     errors = terms.sum(axis=0)
     last = table.tau > 0.95 * table.tau[-1]
-    resolved = (abs(mass.sum() - 1) < LARGEST_MISSED_SHARE) & (terms[last].sum(axis=0) < LARGEST_MISSED_SHARE * errors)
+    resolved = (abs(mass.sum() - 1) < _LARGEST_MISSED_SHARE) & (
+        terms[last].sum(axis=0) < _LARGEST_MISSED_SHARE * errors
+    )
     return np.where(resolved, errors, np.nan)
 
 

@@ -9,7 +9,6 @@ What matters of the scores are the participation `P = E Σ p_i²` and the score 
 of lib.partition. Derived here, see book/exact_finite_prompt.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,7 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
-from lib.attention import Attention, tilt_of
+from lib._namespace import few, in_numpy, jitted, known, namespace
+from lib.attention import Attention, _tilt_of
 from lib.batching import in_batches
 from lib.measures import Gaussian
 from lib.partition import (
@@ -73,7 +73,7 @@ def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    return score_statistics(as_float(tau) ** 2, log_length).participation
+    return score_statistics(known(as_float(tau)) ** 2, log_length).participation
 
 
 @public
@@ -94,7 +94,7 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    return score_statistics(as_float(tau) ** 2, log_length).score_error
+    return score_statistics(known(as_float(tau)) ** 2, log_length).score_error
 
 
 @public
@@ -116,24 +116,26 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
 
     Source: derived here, see book/temperature_and_length. Transformations: jit, vmap.
     """
-    tau_squared, log_length = as_float(tau) ** 2, as_float(log_length)
+    tau_squared, log_length = known(as_float(tau)) ** 2, known(as_float(log_length))
     require_float64("lib.finite_prompt.typical_participation", tau_squared)
     require_float64("lib.finite_prompt.typical_participation", log_length)
-    if is_concrete(tau_squared) and is_concrete(log_length):
+    if few(tau_squared, log_length):
+        return in_numpy(lambda *pair: (_typical_one(*pair),), tau_squared, log_length)[0]
+    if is_concrete(tau_squared, log_length):
         tau_squared, log_length = np.broadcast_arrays(tau_squared, log_length)
         typical = in_batches(_typical, tau_squared.ravel(), log_length.ravel(), batch=8)
-        return jnp.asarray(typical).reshape(tau_squared.shape)
-    return jnp.vectorize(_typical_one)(tau_squared, log_length)
+        return jnp.asarray(typical.reshape(tau_squared.shape))
+    return jnp.vectorize(_typical_mapped)(tau_squared, log_length)
 
 
 @public
 def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatistics:
     """Return the participation P and the score error Q as functions of τ², in which both are smooth.
 
-    Both are even in τ, and have a finite derivative at τ² = 0. Concrete arguments are evaluated in batches of eight
-    pairs by one compiled program; traced ones one pair after the other, because the nodes of a single pair fit a
-    processor's cache. Forward derivatives are computed with the values, so that reverse mode keeps two numbers per
-    pair.
+    Both are even in τ, and have a finite derivative at τ² = 0. Up to 200 known pairs are evaluated by NumPy, more of
+    them in batches of eight by one compiled program; traced ones one pair after the other, because the nodes of a
+    single pair fit a processor's cache. Forward derivatives are computed with the values, so that reverse mode keeps
+    two numbers per pair.
 
     Args:
       tau_squared: variance of the scores, 0 ≤ τ² ≤ 900.
@@ -147,10 +149,12 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    tau_squared, log_length = as_float(tau_squared), as_float(log_length)
+    tau_squared, log_length = known(as_float(tau_squared)), known(as_float(log_length))
     require_float64("lib.finite_prompt", tau_squared)
     require_float64("lib.finite_prompt", log_length)
-    if is_concrete(tau_squared) and is_concrete(log_length):
+    if few(tau_squared, log_length):
+        return ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
+    if is_concrete(tau_squared, log_length):
         return _tabulated(*np.broadcast_arrays(tau_squared, log_length))
     return ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
 
@@ -158,7 +162,7 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
 def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> ScoreStatistics:
     """Evaluate a few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
     columns = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
-    return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in columns))
+    return ScoreStatistics(*(jnp.asarray(column.reshape(tau_squared.shape)) for column in columns))
 
 
 @public
@@ -180,10 +184,12 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap.
     """
-    tau, log_length = as_float(tau), as_float(log_length)
+    tau, log_length = known(as_float(tau)), known(as_float(log_length))
     require_float64("lib.finite_prompt.quadrature_error", tau)
     require_float64("lib.finite_prompt.quadrature_error", log_length)
-    return jnp.vectorize(_resolution_error)(tau**2, log_length)
+    if few(tau, log_length):
+        return in_numpy(lambda *pair: (_resolution_error(*pair),), tau**2, log_length)[0]
+    return jnp.vectorize(_resolution_error_mapped)(tau**2, log_length)
 
 
 @public
@@ -209,8 +215,8 @@ def mean_output(
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     at = _scores(params, gaussian, query)
-    shrinkage = 1 - score_statistics(at.variance, log_length).participation
-    return params.value @ (gaussian.mean + shrinkage * at.drift)
+    shrinkage = 1 - known(score_statistics(at.variance, log_length).participation)
+    return jnp.asarray(known(params.value) @ (known(gaussian.mean) + shrinkage * at.drift))
 
 
 @public
@@ -235,10 +241,12 @@ def output_error(
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     at = _scores(params, gaussian, query)
-    statistics = score_statistics(at.variance, log_length)
-    along = jnp.sum((params.value @ at.drift) ** 2) / jnp.where(at.variance > 0, at.variance, 1.0)
-    total = jnp.einsum("ij,jk,ik->", params.value, gaussian.cov, params.value)
-    return along * statistics.score_error + statistics.participation * (total - along)
+    value, cov = known(params.value), known(gaussian.cov)
+    xp = namespace(value, cov, at.variance)
+    statistics = jax.tree.map(known, score_statistics(at.variance, log_length))
+    along = xp.sum((value @ at.drift) ** 2) / xp.where(at.variance > 0, at.variance, 1.0)
+    total = xp.einsum("ij,jk,ik->", value, cov, value)
+    return jnp.asarray(along * statistics.score_error + statistics.participation * (total - along))
 
 
 @public
@@ -293,10 +301,11 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/sharp_rates. Transformations: jit, vmap, grad.
     """
-    squared = as_float(operator_norm) ** 2
-    inverse = 1 / jnp.maximum(squared, 0.5)
+    norm = known(as_float(operator_norm))
+    xp, squared = namespace(norm), norm**2
+    inverse = 1 / xp.maximum(squared, 0.5)
     # (√(1 + 4x) - 1)/2 without the difference, which has no digits left for large heads
-    return jnp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + jnp.sqrt(1 + 4 * inverse)))
+    return jnp.asarray(xp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + xp.sqrt(1 + 4 * inverse))), norm.dtype)
 
 
 class QueryRay(eqx.Module):
@@ -377,15 +386,15 @@ class QueryRay(eqx.Module):
 class _Scores(NamedTuple):
     """Scores ⟨ξ, z_i⟩ of Gaussian tokens: the tilt ξ = Uz, the drift Γξ, and their variance τ² = ⟨ξ, Γξ⟩."""
 
-    tilt: Float[Array, " d"]
-    drift: Float[Array, " d"]
-    variance: Float[Array, ""]
+    tilt: Float[AnyArray, " d"]
+    drift: Float[AnyArray, " d"]
+    variance: Scalar
 
 
 def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> _Scores:
-    tilt = tilt_of(params, gaussian, query)
-    drift = gaussian.cov @ tilt
-    return _Scores(tilt, drift, jnp.maximum(tilt @ drift, 0.0))
+    tilt, cov = known(_tilt_of(params, gaussian, query)), known(gaussian.cov)
+    drift = cov @ tilt
+    return _Scores(tilt, drift, namespace(tilt, cov).maximum(tilt @ drift, 0.0))
 
 
 @jax.custom_jvp
@@ -406,17 +415,20 @@ def _statistics_jvp(primals, tangents):
 _vectorised = jax.jit(jnp.vectorize(_statistics))
 
 
-@jax.custom_batching.sequential_vmap
 def _typical_one(tau_squared, log_length):
-    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    xp = namespace(tau_squared, log_length)
+    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    scales = xp.sqrt(inside) * xp.asarray([2.0, 1.0])
     # one program for both sums: what it compiles is large
-    twice, once = jax.lax.map(lambda tau: mean_log_sum(tau, log_length), jnp.sqrt(inside) * jnp.asarray([2.0, 1.0]))
+    over = jax.lax.map if xp is jnp else map
+    twice, once = over(lambda tau: mean_log_sum(tau, log_length), scales)
     # the slope of E ln Σp² at τ² = 0
-    log_typical = twice - 2 * once - (inside - tau_squared) * -jnp.expm1(-log_length)
-    return jnp.where(_guaranteed(tau_squared, log_length), jnp.exp(log_typical), jnp.nan)
+    log_typical = twice - 2 * once - (inside - tau_squared) * -xp.expm1(-log_length)
+    return xp.where(_guaranteed(tau_squared, log_length), xp.exp(log_typical), xp.nan)
 
 
-_typical = jax.jit(jnp.vectorize(_typical_one))
+_typical_mapped = jax.custom_batching.sequential_vmap(_typical_one)
+_typical = jax.jit(jnp.vectorize(_typical_mapped))
 
 
 # One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).
@@ -433,24 +445,28 @@ def _values_and_slopes(tau_squared, log_length):
 
 def _continued(tau_squared, log_length):
     """Continue the integrals to τ² = 0 by their slopes there, (L - 1)/L² for P and (2L - 1)/L² for Q."""
-    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    xp = namespace(tau_squared, log_length)
+    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
     short_of = tau_squared - inside
-    inverse = jnp.exp(-log_length)
+    inverse = xp.exp(-log_length)
     slopes = (inverse - inverse**2, 2 * inverse - inverse**2)
     values = zip(_integrals(inside, log_length, DEFAULT_RESOLUTION), slopes, strict=True)
     guaranteed = _guaranteed(tau_squared, log_length)
-    return tuple(jnp.where(guaranteed, value + short_of * slope, jnp.nan) for value, slope in values)
+    return tuple(xp.where(guaranteed, value + short_of * slope, xp.nan) for value, slope in values)
 
 
-@jax.custom_batching.sequential_vmap
 def _resolution_error(tau_squared, log_length):
-    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    xp = namespace(tau_squared, log_length)
+    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
     default = DEFAULT_RESOLUTION
     finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
     farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
-    results = [jnp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
-    change = jnp.max(jnp.abs(jnp.stack(results[1:]) / results[0] - 1))
-    return jnp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, jnp.nan)
+    results = [xp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
+    change = xp.max(xp.abs(xp.stack(results[1:]) / results[0] - 1))
+    return xp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, xp.nan)
+
+
+_resolution_error_mapped = jax.custom_batching.sequential_vmap(_resolution_error)
 
 
 def _guaranteed(tau_squared, log_length):
@@ -458,23 +474,24 @@ def _guaranteed(tau_squared, log_length):
     return known & (tau_squared >= 0)
 
 
-@partial(jax.jit, static_argnums=2)
+@jitted(static=(2,))
 def _integrals(tau_squared, log_length, resolution):
     """`P = L ∫ b φ^{L-1} dy` and `Q = L ∫ c φ^{L-1} dy + L(L-1) τ² ∫ b² φ^{L-2} dy`, every term positive.
 
     `b = E[e^{2u} exp(-e^u)]`, `c = E[(g - τ)² e^{2u} exp(-e^u)]`; the last integral is the squared mean of g - τ,
     whose sign Stein's identity has removed.
     """
-    tau = jnp.sqrt(tau_squared)
+    xp = namespace(tau_squared, log_length)
+    tau = xp.sqrt(tau_squared)
     y, spacing = levels(tau, log_length, resolution=resolution)
     log_phi = log_survival(y, tau, resolution=resolution)
     log_b = log_tilted(2, y, tau, resolution=resolution)
     log_c = log_tilted_square(2, y, tau, resolution=resolution)
-    others = jnp.expm1(log_length)
-    diagonal = jnp.exp(log_length + others * log_phi + log_b)
-    squares = jnp.exp(log_length + others * log_phi + log_c)
-    pairs = -jnp.expm1(-log_length) * tau_squared * jnp.exp(2 * log_length + (others - 1) * log_phi + 2 * log_b)
-    return spacing * jnp.sum(diagonal), spacing * jnp.sum(squares + pairs)
+    others = xp.expm1(log_length)
+    diagonal = xp.exp(log_length + others * log_phi + log_b)
+    squares = xp.exp(log_length + others * log_phi + log_c)
+    pairs = -xp.expm1(-log_length) * tau_squared * xp.exp(2 * log_length + (others - 1) * log_phi + 2 * log_b)
+    return spacing * xp.sum(diagonal), spacing * xp.sum(squares + pairs)
 
 
 @public

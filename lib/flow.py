@@ -18,6 +18,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 from lib._checks import public, require_count, require_float64
 from lib.types import AnyArray
 
+__all__ = ["Trajectory", "gradient_flow", "sgd", "train"]
+
 
 class Trajectory(eqx.Module):
     """Recorded parameters along a training, in continuous time or by steps.
@@ -112,17 +114,8 @@ def _as_float64(leaf):
     return leaf.astype(float) if eqx.is_inexact_array(leaf) else leaf
 
 
-class Descent(eqx.Module):
-    """The state of a stochastic gradient descent: enough to continue exactly as if it had never stopped.
-
-    The randomness of step n is `fold_in(key, n)`; `key` itself never changes.
-
-    Attributes:
-      step: number of steps done, shape ().
-      params: the parameters.
-      memory: the state of the optimiser.
-      key: JAX random key of the run.
-    """
+class _Descent(eqx.Module):
+    """The state of a stochastic gradient descent: enough to continue exactly as if it had never stopped."""
 
     step: Int[Array, "*runs"]
     params: PyTree
@@ -131,47 +124,24 @@ class Descent(eqx.Module):
 
     @classmethod
     @public
-    def start(cls, optimiser: optax.GradientTransformation, params: PyTree, *, key: PRNGKeyArray) -> "Descent":
-        """Return the state before the first step.
-
-        Args:
-          optimiser: an optax transformation.
-          params: the initial parameters.
-          key: JAX random key of the run.
-
-        Returns:
-          The state at step 0.
-
-        Transformations: jit, vmap, grad.
-        """
+    def start(cls, optimiser: optax.GradientTransformation, params: PyTree, *, key: PRNGKeyArray) -> "_Descent":
+        """Return the state before the first step."""
         return cls(jnp.asarray(0), params, optimiser.init(params), key)
 
 
 @public
-def descend(
+def _descend(
     loss: Callable[[Any, PRNGKeyArray], Float[Array, ""]],
     optimiser: optax.GradientTransformation,
-    state: Descent,
+    state: _Descent,
     steps: int,
-) -> tuple[Descent, Trajectory]:
-    """Do some steps of a stochastic gradient descent under one `lax.scan`, and record one row.
-
-    Args:
-      loss: maps parameters and a random key to the loss of a fresh batch.
-      optimiser: an optax transformation.
-      state: where to start.
-      steps: number of steps, static.
-
-    Returns:
-      The state after the steps, and one row of its trajectory, without a leading axis.
-
-    Transformations: jit, vmap, grad.
-    """
+) -> tuple[_Descent, Trajectory]:
+    """Do some steps of a stochastic gradient descent under one `lax.scan`, and record one row."""
 
     def step(state, _):
         batch_loss, slope = jax.value_and_grad(loss)(state.params, jr.fold_in(state.key, state.step))
         update, memory = optimiser.update(slope, state.memory, state.params)
-        return Descent(state.step + 1, optax.apply_updates(state.params, update), memory, state.key), batch_loss
+        return _Descent(state.step + 1, optax.apply_updates(state.params, update), memory, state.key), batch_loss
 
     state, losses = jax.lax.scan(step, state, length=steps)
     return state, Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
@@ -208,19 +178,14 @@ def sgd(
     Transformations: jit, vmap, grad.
     """
     rows = _rows(steps, every)
-    state = Descent.start(optimiser, params, key=key)
-    return jax.lax.scan(lambda state, _: descend(loss, optimiser, state, every), state, length=rows)[1]
+    state = _Descent.start(optimiser, params, key=key)
+    return jax.lax.scan(lambda state, _: _descend(loss, optimiser, state, every), state, length=rows)[1]
 
 
-class Progress(eqx.Module):
-    """A recorded descent that is still running.
+class _Progress(eqx.Module):
+    """A recorded descent that is still running."""
 
-    Attributes:
-      state: the current state.
-      trajectory: all rows; NaN, and 0 in integers, in the rows that are not reached yet.
-    """
-
-    state: Descent
+    state: _Descent
     trajectory: Trajectory
 
     @property
@@ -236,18 +201,8 @@ class Progress(eqx.Module):
         state = self.state
         return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.trajectory))]
 
-    def moved_to(self, arrays: Sequence[Array | np.ndarray]) -> "Progress":
-        """Return the same run at the state and trajectory that `arrays` hold.
-
-        Args:
-          arrays: the `arrays` of another `Progress` of a run with the same arguments.
-
-        Returns:
-          The progress.
-
-        Raises:
-          ValueError: if the arrays belong to a run with another key.
-        """
+    def moved_to(self, arrays: Sequence[Array | np.ndarray]) -> "_Progress":
+        """Return the same run at the state and trajectory that `arrays` hold."""
         key_bits, *rest = map(jnp.asarray, arrays)
         if not np.array_equal(key_bits, jr.key_data(self.state.key)):
             raise ValueError(
@@ -256,7 +211,7 @@ class Progress(eqx.Module):
             )
         structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.trajectory))
         step, params, memory, trajectory = jax.tree.unflatten(structure, rest)
-        return Progress(Descent(step, params, memory, self.state.key), trajectory)
+        return _Progress(_Descent(step, params, memory, self.state.key), trajectory)
 
 
 @public
@@ -269,7 +224,7 @@ def train(
     every: int,
     key: PRNGKeyArray,
     resume: Callable[[list[Array]], Sequence[Array | np.ndarray]] = lambda start: start,
-) -> Iterator[Progress]:
+) -> Iterator[_Progress]:
     """Run `sgd` row by row, so that a long run can be watched, stopped and resumed; the result is the same.
 
     Args:
@@ -289,17 +244,17 @@ def train(
       ValueError: as `sgd`, or if the resumed arrays belong to a run with another key.
     """
     rows = _rows(steps, every)
-    go = jax.jit(lambda state: descend(loss, optimiser, state, every))
-    state = Descent.start(optimiser, params, key=key)
+    go = jax.jit(lambda state: _descend(loss, optimiser, state, every))
+    state = _Descent.start(optimiser, params, key=key)
     row = jax.eval_shape(go, state)[1]
     unreached = jax.tree.map(lambda leaf: _unreached((rows, *leaf.shape), leaf.dtype), row)
-    start = Progress(state, unreached)
+    start = _Progress(state, unreached)
     progress = start.moved_to(resume(start.arrays))
     yield progress
     for row in range(int(progress.state.step) // every, rows):
         state, latest = go(progress.state)
         trajectory = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.trajectory, latest)
-        progress = Progress(state, trajectory)
+        progress = _Progress(state, trajectory)
         yield progress
 
 

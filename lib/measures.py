@@ -112,43 +112,21 @@ class Gaussian(Measure):
     @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens `mean + R g`, with `R Rᵀ = cov` and g ~ N(0, I)."""
-        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ covariance_root(self.cov).T
+        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ _covariance_root(self.cov).T
 
 
 @public
-def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`.
-
-    Args:
-      cov: a covariance, shape (d, d); it may be singular. Negative eigenvalues count as 0.
-
-    Returns:
-      R, shape (d, d).
-
-    Transformations: jit, vmap, grad. The gradient is finite where the eigenvalues are positive and differ from each
-    other.
-    """
+def _covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`."""
     eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
 
 
 @public
-def constant_covariance_root(cov: Float[Array, "d d"]) -> np.ndarray:
-    """Return `covariance_root(cov)` as a NumPy array, also while a function is traced that holds `cov` as a constant.
-
-    Args:
-      cov: a covariance, shape (d, d), not traced.
-
-    Returns:
-      R, shape (d, d), with `R Rᵀ = cov`.
-
-    Raises:
-      jax.errors.TracerArrayConversionError: if `cov` is traced.
-
-    Transformations: none.
-    """
+def _constant_covariance_root(cov: Float[Array, "d d"]) -> np.ndarray:
+    """Return `_covariance_root(cov)` as a NumPy array, also inside a trace that holds `cov` as a constant."""
     with jax.ensure_compile_time_eval():
-        return np.asarray(covariance_root(cov))
+        return np.asarray(_covariance_root(cov))
 
 
 class GaussianMixture(Measure):
@@ -205,7 +183,7 @@ class GaussianMixture(Measure):
 
         def place(tokens, component):
             index, gaussian = component
-            mine = gaussian.mean + normals @ covariance_root(gaussian.cov).T
+            mine = gaussian.mean + normals @ _covariance_root(gaussian.cov).T
             return jnp.where((labels == index)[:, None], mine, tokens), None
 
         return jax.lax.scan(place, jnp.zeros_like(normals), (jnp.arange(self.log_weights.size), self.components))[0]

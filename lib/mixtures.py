@@ -32,23 +32,25 @@ from lib._checks import (
 )
 from lib.measures import GaussianMixture
 
-Scalar = float | int | Float[Array, ""]
+__all__ = ["denoising_bayes_risk", "denoising_linear_risk", "discriminant_bayes_risk", "mixture_quadrature_error"]
+
+_Scalar = float | int | Float[Array, ""]
 
 # Covariances are equal, and means span a plane, up to this part of their largest entry.
-TOLERANCE = 1e-12
+_TOLERANCE = 1e-12
 # Rounding of a sum of up to 1e7 positive terms.
-ROUNDING = 1e-13
+_ROUNDING = 1e-13
 # Weights below e^{-1e5} are zero in float64; a finite logarithm keeps differences of two of them defined.
-SMALLEST_LOG_WEIGHT = -1e5
+_SMALLEST_LOG_WEIGHT = -1e5
 # Step of the trapezoids times the steepness of a posterior: an error of e^{-2π²/0.5} = 7e-18.
-LARGEST_STEP = 0.5
-EPS = float(np.finfo(np.float64).eps)
+_LARGEST_STEP = 0.5
+_EPS = float(np.finfo(np.float64).eps)
 # Below this variance noise is none: its square root is 1e-154.
-SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
+_SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 
 
 @public
-def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[Array, ""]:
+def denoising_bayes_risk(mixture: GaussianMixture, noise_std: _Scalar) -> Float[Array, ""]:
     r"""Return `E‖X - E[X|Z]‖²`, X ~ mixture and Z = X + noise_std · ε, the least mean square error of denoising.
 
     Args:
@@ -75,7 +77,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[A
 
 
 @public
-def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, intercept: bool = False) -> Float[Array, ""]:
+def denoising_linear_risk(mixture: GaussianMixture, noise_std: _Scalar, *, intercept: bool = False) -> Float[Array, ""]:
     r"""Return the least `E‖X - A Z - c‖²` over matrices A, with c = 0 or, with `intercept`, over vectors c.
 
     The minimiser is `A = C (C + ξ² I)⁻¹` with C = E[X Xᵀ], or C = Cov X with an intercept. Without an intercept this is
@@ -154,7 +156,7 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
     here, finer, farther = (estimate(*args, refinement=refinement, **options) for refinement in _REFINEMENTS)
     change = jnp.maximum(jnp.abs(finer.value - here.value), jnp.abs(farther.value - here.value))
     scale = jnp.where(here.value == 0, 1.0, here.value)
-    return jnp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + ROUNDING)
+    return jnp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + _ROUNDING)
 
 
 # --- the three risks at a resolution ----------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ def _denoising_bayes(mixture, noise_std, *, refinement=_REFINEMENTS[0]) -> _Esti
     cov = _shared_cov(owner, mixture)
     noise_std = _noise(owner, noise_std)
     means = _planar_means(owner, mixture)
-    noiseless = noise_std**2 < SMALLEST_VARIANCE
+    noiseless = noise_std**2 < _SMALLEST_VARIANCE
     variance = jnp.where(noiseless, 1.0, noise_std) ** 2
     whitening = _whitening(cov, variance)
     within = variance * jnp.sum(whitening.eigenvalues / (whitening.eigenvalues + variance))
@@ -205,12 +207,12 @@ def _denoising_linear(mixture, noise_std, *, intercept=False, refinement=_REFINE
     if intercept:
         means = means - weights @ means
     moment = cov + (weights[:, None] * means).T @ means
-    noiseless = noise_std**2 < SMALLEST_VARIANCE
+    noiseless = noise_std**2 < _SMALLEST_VARIANCE
     variance = jnp.where(noiseless, 1.0, noise_std) ** 2
     eigenvalues = _whitening(moment, variance).eigenvalues
     value = jnp.sum(eigenvalues * (variance / (eigenvalues + variance)))
     # of the moment's sum and of its eigenvalues
-    uncertain = len(moment) * EPS * (4 * jnp.max(eigenvalues) + 8 * jnp.max(weights @ means**2))
+    uncertain = len(moment) * _EPS * (4 * jnp.max(eigenvalues) + 8 * jnp.max(weights @ means**2))
     rounding = uncertain * jnp.sum((variance / (eigenvalues + variance)) ** 2)
     return _Estimate(*(jnp.where(noiseless, 0.0, each) for each in (value, rounding)))
 
@@ -223,12 +225,12 @@ def _discriminant(mixture, *, refinement=_REFINEMENTS[0]) -> _Estimate:
     difference = means[1] - means[0]
     whitening = _whitening(cov, jnp.zeros(()))
     outside = jnp.max(jnp.abs(difference - whitening.projection @ difference))
-    separable = outside > 16 * len(cov) * EPS * jnp.max(jnp.abs(means))
+    separable = outside > 16 * len(cov) * _EPS * jnp.max(jnp.abs(means))
     whitened = whitening.matrix @ difference
     distance = jnp.where(separable, 0.0, whitened @ _unit(stop_gradient(whitened)))
     centres = jnp.stack([jnp.zeros(()), distance])[:, None]
     entropy = _pair_integrals(_label_entropy, _log_weights(mixture), centres, refinement)[0]
-    change = whitening.residual * jnp.sum((whitening.matrix.T @ whitened) ** 2) + 4 * EPS * (1 + distance**2)
+    change = whitening.residual * jnp.sum((whitening.matrix.T @ whitened) ** 2) + 4 * _EPS * (1 + distance**2)
     return _Estimate(*(jnp.where(separable, 0.0, each) for each in (entropy, entropy * change)))
 
 
@@ -250,7 +252,7 @@ def _confusion(log_weights, whitened, moved, whitening, refinement) -> _Estimate
     squared_distances = jnp.sum((whitened[first] - whitened[second]) ** 2, axis=1)
     # ‖S⁻¹(m_k - m_l)‖² and ‖S⁻¹‖ times an error of S change a squared distance and the factor of an overlap
     solved = jnp.sum(((whitened[first] - whitened[second]) @ whitening.matrix) ** 2, axis=1)
-    change = whitening.residual * (solved + 2 * jnp.max(whitening.inverse)) + 4 * EPS * squared_distances + lost**2
+    change = whitening.residual * (solved + 2 * jnp.max(whitening.inverse)) + 4 * _EPS * squared_distances + lost**2
     return _Estimate(jnp.sum(terms), jnp.sum(terms * change))
 
 
@@ -272,12 +274,7 @@ def _label_entropy(log_densities, first, second):
 def _pair_integrals(
     integrand: Callable, log_weights: Float[Array, " K"], centres: Float[Array, "K r"], refinement: _Refinement
 ) -> Float[Array, " pairs"]:
-    """Return integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair.
-
-    Each pair has a separate window. Along the line through the centres it covers the points where the smaller density
-    is above e^{-drop} times its maximum. If the values are concrete, it has as many nodes as its steepest posterior
-    needs. Nodes do not move with the arguments, so derivatives of the sums are those of the integrals.
-    """
+    """Return integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair."""
     if is_concrete(log_weights, centres):
         windows = _windows(log_weights, centres, refinement.drop)
         needed = [float(jnp.max(each)) for each in (windows.along, windows.across)]
@@ -367,7 +364,7 @@ def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
     steepness = jnp.max(jnp.where(matters[:, None], places, -jnp.inf), axis=0)
     steepness -= jnp.min(jnp.where(matters[:, None], places, jnp.inf), axis=0)
     # The trapezoid's error is e^{-2π²/(step · steepness)}, for smooth integrands as if they had a steepness of 1.
-    count = 1 + 2 * halfwidth * jnp.maximum(steepness, 1.0) / LARGEST_STEP
+    count = 1 + 2 * halfwidth * jnp.maximum(steepness, 1.0) / _LARGEST_STEP
     return _Windows(middle, axes, low, high, count[0], count[-1])
 
 
@@ -400,7 +397,7 @@ def _whitening(cov: Float[Array, "d d"], variance: Float[Array, ""]) -> _Whiteni
     eigenvalues, vectors = jnp.linalg.eigh(fixed)
     eigenvalues = jnp.maximum(eigenvalues, 0.0)
     total = eigenvalues + stop_gradient(variance)
-    kept = total > jnp.where(variance > 0, 0.0, len(cov) * EPS * jnp.max(eigenvalues))
+    kept = total > jnp.where(variance > 0, 0.0, len(cov) * _EPS * jnp.max(eigenvalues))
     inverse = jnp.where(kept, 1 / jnp.where(kept, total, 1.0), 0.0)
     root = jnp.sqrt(inverse)[:, None] * vectors.T
     # a zero that carries the derivative of S: W = S^{-1/2} up to a rotation, so dW = -½ W dS Wᵀ W
@@ -421,7 +418,7 @@ def _coordinates(points: Float[Array, "K d"]) -> tuple[Float[Array, "K r"], Floa
         return (points - points[0]) @ axis[:, None], jnp.zeros(())
     _, sizes, axes = jnp.linalg.svd(stop_gradient(points), full_matrices=False)
     rank = min(2, len(sizes))
-    if is_concrete(sizes) and rank == 2 and sizes[1] <= TOLERANCE * sizes[0]:
+    if is_concrete(sizes) and rank == 2 and sizes[1] <= _TOLERANCE * sizes[0]:
         rank = 1
     return points @ axes[:rank].T, sizes[rank] if rank < len(sizes) else jnp.zeros(())
 
@@ -438,10 +435,10 @@ def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
 
 
 def _log_weights(mixture: GaussianMixture) -> Float[Array, " K"]:
-    return jnp.maximum(log_softmax(mixture.log_weights), SMALLEST_LOG_WEIGHT)
+    return jnp.maximum(log_softmax(mixture.log_weights), _SMALLEST_LOG_WEIGHT)
 
 
-def _noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
+def _noise(owner: str, noise_std: _Scalar) -> Float[Array, ""]:
     noise_std = as_float(noise_std)
     if noise_std.shape != ():
         raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise_std.shape}.")
@@ -463,7 +460,7 @@ def _shared_cov(owner: str, mixture: GaussianMixture) -> Float[Array, "d d"]:
     spread, largest = jnp.max(jnp.abs(covs - covs[0])), jnp.max(jnp.abs(covs[0]))
     return require_now_or_then(
         covs[0],
-        spread <= TOLERANCE * largest,
+        spread <= _TOLERANCE * largest,
         f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds of "
         "components linear in a token.",
         lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
@@ -477,7 +474,7 @@ def _planar_means(owner: str, mixture: GaussianMixture) -> Float[Array, "K d"]:
     third, largest = jnp.linalg.svd(means - means[0], compute_uv=False)[2], jnp.max(jnp.abs(means))
     return require_now_or_then(
         means,
-        third <= TOLERANCE * largest,
+        third <= _TOLERANCE * largest,
         f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates over "
         "their span.",
         lambda: f"Got differences of means with a third singular value of {third:.3g}.",

@@ -11,15 +11,19 @@ variable, hence spectrally accurate. All terms are positive, hence the error is 
 see book/exact_finite_prompt.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import public, require_float64
+from lib._namespace import constant, namespace, sigmoid, softplus
+from lib.types import AnyArray, Scalar, Scalars
 
 
 class Resolution(eqx.Module):
@@ -46,44 +50,41 @@ LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
 
 
 @public
-def log_survival(
-    y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
-) -> Float[Array, " n"]:
+def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
     """Return `log φ(y) = log E exp(-e^{y+τg})`, g ~ N(0, 1).
 
     Where φ is nearer to 1 than to 0, 1 - φ is integrated, since `φ^{L-1}` depends on it alone.
 
     Args:
-      y: the levels, shape (n,), y ≤ 9τ.
+      y: the levels, any shape, y ≤ 9τ.
       tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
       resolution: the nodes in g.
 
     Returns:
-      log φ, shape (n,). The relative error is below 2e-12 for y ≤ 3τ, and below 1e-7 for 3τ < y ≤ 9τ, where
+      log φ, of the same shape. The relative error is below 2e-12 for y ≤ 3τ, and below 1e-7 for 3τ < y ≤ 9τ, where
       $φ < e^{-5}$. There is no check of the domain; callers state their own.
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
+    xp = namespace(y, tau)
     lost = _log_expectation(_log_lost, 1, y, tau, resolution)
     kept = _log_expectation(_log_token(0), 0, y, tau, resolution)
     near_one = lost < kept
-    return jnp.where(near_one, jnp.log1p(-jnp.exp(jnp.where(near_one, lost, -1.0))), kept)
+    return xp.where(near_one, xp.log1p(-xp.exp(xp.where(near_one, lost, -1.0))), kept)
 
 
 @public
-def log_tilted(
-    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
-) -> Float[Array, " n"]:
+def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
     """Return `log E[e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1): the part of one token in a ratio.
 
     Args:
       power: the exponent, an integer ≥ 1.
-      y: the levels, shape (n,), y ≤ 9τ.
+      y: the levels, any shape, y ≤ 9τ.
       tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
       resolution: the nodes in g.
 
     Returns:
-      The logarithm, shape (n,). Accuracy as `log_survival`.
+      The logarithm, of the same shape. Accuracy as `log_survival`.
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
@@ -91,19 +92,17 @@ def log_tilted(
 
 
 @public
-def log_tilted_square(
-    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
-) -> Float[Array, " n"]:
+def log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
     """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1).
 
     Args:
       power: the exponent, an integer ≥ 1.
-      y: the levels, shape (n,), y ≤ 9τ.
+      y: the levels, any shape, y ≤ 9τ.
       tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
       resolution: the nodes in g.
 
     Returns:
-      The logarithm, shape (n,). Accuracy as `log_survival`.
+      The logarithm, of the same shape. Accuracy as `log_survival`.
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
@@ -112,12 +111,12 @@ def log_tilted_square(
 
 @public
 def levels(
-    tau: Float[Array, ""],
-    log_length: Float[Array, ""],
+    tau: Scalar,
+    log_length: Scalar,
     *,
-    shift: float | Float[Array, ""] = 0.0,
+    shift: Scalar = 0.0,
     resolution: Resolution = DEFAULT_RESOLUTION,
-) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+) -> tuple[Float[AnyArray, " n"], Scalar]:
     """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
 
     They serve all integrands that fall faster, too. On the right the range ends where $φ^{L-1}$ or the token's own
@@ -138,12 +137,13 @@ def levels(
 
     Source: derived here. Transformations: jit, vmap.
     """
-    tau, log_length, shift = (jax.lax.stop_gradient(jnp.asarray(x, float)) for x in (tau, log_length, shift))
+    xp = namespace(tau, log_length, shift)
+    tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
     require_float64("lib.partition.levels", tau)
-    others = jnp.expm1(log_length)
+    others = xp.expm1(log_length)
     reach, drop = resolution.reach, resolution.drop
-    lowest = -(log_length + tau**2 / 2 + jnp.abs(shift) + 2 * drop + (reach + 5) * tau)
-    highest = reach * tau + 6.0 + jnp.maximum(-shift, 0.0)
+    lowest = -(log_length + tau**2 / 2 + xp.abs(shift) + 2 * drop + (reach + 5) * tau)
+    highest = reach * tau + 6.0 + xp.maximum(-shift, 0.0)
 
     rough = replace(resolution, step=2 * resolution.step)  # places are searched, not values
 
@@ -151,22 +151,20 @@ def levels(
         return others * log_survival(y, tau, resolution=rough)
 
     def log_token(y):
-        return log_tilted(1, (y + shift)[None], tau, resolution=rough)[0]
+        return log_tilted(1, y + shift, tau, resolution=rough)
 
     # one search for two places: what it compiles is large
-    fallen = -jnp.asarray([drop, 1.0])
-    top, turn = crossing(lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest), halvings=HALVINGS)
-    top = jnp.minimum(top, reach * tau + 6.0 - shift)
-    turn = jnp.minimum(jnp.minimum(turn, top), -shift)
+    fallen = -xp.asarray([drop, 1.0])
+    top, turn = crossing(lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=HALVINGS)
+    top = xp.minimum(top, reach * tau + 6.0 - shift)
+    turn = xp.minimum(xp.minimum(turn, top), -shift)
     threshold = log_token(turn) - drop
     bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=HALVINGS)
-    return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
+    return xp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
 @public
-def mean_log_sum(
-    tau: Float[Array, ""], log_length: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
-) -> Float[Array, ""]:
+def mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalar:
     """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals.
 
     `E log S = -γ - L ∫ y E[e^u exp(-e^u)] φ^{L-1} dy`: the integrand without its y is the density of `log(X/S)` for an
@@ -186,20 +184,20 @@ def mean_log_sum(
     Source: derived here, see book/temperature_and_length. Transformations: jit, vmap, grad.
     """
     y, spacing = levels(tau, log_length, resolution=resolution)
-    log_others = jnp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
-    density = jnp.exp(log_length + log_tilted(1, y, tau, resolution=resolution) + log_others)
+    xp = namespace(y)
+    log_others = xp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
+    density = xp.exp(log_length + log_tilted(1, y, tau, resolution=resolution) + log_others)
     known = (tau > 0) & (tau <= LARGEST_SUM_TAU) & (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
-    return jnp.where(known, -jnp.euler_gamma - spacing * jnp.sum(y * density), jnp.nan)
+    return xp.where(known, -xp.euler_gamma - spacing * xp.sum(y * density), xp.nan)
 
 
 @public
-def crossing(
-    holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int
-) -> Float[Array, "*n"]:
+def crossing(holds: Callable, low: Scalars, high: Scalars, *, halvings: int) -> Scalars:
     """Return where `holds`, true at `low` and false beyond some point, turns false; by bisection of each entry.
 
     Args:
-      holds: a vectorised predicate, from arrays of shape (*n) to Booleans of the same shape.
+      holds: a vectorised predicate, from arrays of shape (*n), or (k, *n) if they are NumPy's, to Booleans of the same
+        shape.
       low: points where it is true, shape (*n).
       high: points where it is false, shape (*n).
       halvings: number of bisections; the error is `(high - low)/2^(halvings + 1)`.
@@ -209,6 +207,9 @@ def crossing(
 
     Transformations: jit, vmap, grad. The gradient is that of the final bracket, and not that of the crossing.
     """
+
+    if namespace(low, high) is np:
+        return _crossing_in_numpy(holds, low, high, halvings)
 
     def halve(_, bracket):
         low, high = bracket
@@ -220,65 +221,83 @@ def crossing(
     return 0.5 * (low + high)
 
 
+def _crossing_in_numpy(holds: Callable, low, high, halvings: int):
+    """Four halvings at a time: a call of `holds` costs more than its fifteen values."""
+    low, high = np.broadcast_arrays(np.asarray(low, float), high)
+    for done in range(0, halvings, 4):
+        parts = 2 ** min(4, halvings - done)
+        step = (high - low) / parts
+        inner = low + step * np.arange(1, parts).reshape(-1, *(1,) * low.ndim)
+        low = low + step * np.sum(np.logical_and.accumulate(holds(inner)), axis=0)
+        high = low + step
+    return 0.5 * (low + high)
+
+
 def _log_token(power: int) -> Callable:
-    return lambda u: power * u - jnp.exp(u)
+    return lambda u: power * u - namespace(u).exp(u)
 
 
-def _log_lost(u: Float[Array, "..."]) -> Float[Array, "..."]:
+def _log_lost(u: Scalars) -> Scalars:
     """Return `log(1 - exp(-e^u))`, which is about u for very negative u."""
-    weight = jnp.exp(jnp.clip(u, -37.0, 5.0))
-    return jnp.minimum(u, 5.0) + jnp.log(-jnp.expm1(-weight) / weight)
+    xp = namespace(u)
+    weight = xp.exp(xp.clip(u, -37.0, 5.0))
+    return xp.minimum(u, 5.0) + xp.log(-xp.expm1(-weight) / weight)
 
 
 def _log_expectation(
     log_f: Callable,
     power: int,
-    y: Float[Array, " n"],
-    tau: Float[Array, ""],
+    y: Scalars,
+    tau: Scalar,
     resolution: Resolution,
     *,
-    weight: Callable = jnp.ones_like,
-) -> Float[Array, " n"]:
+    weight: Callable | None = None,
+) -> Scalars:
     """Return `log E[weight(g) f(y + τg)]` for log-concave f, about `e^{power·u}` far left and with its edge at 0.
 
     The nodes depend on two places: the peak of the integrand in g, and the edge, where u = 0 and f changes within a
     length 1/τ. Around the edge the spacing is `step/τ`, elsewhere `step`.
     """
+    xp = namespace(y, tau)
     peak = power * tau - _lambert_w(y + power * tau**2, tau) / tau
-    edge = jnp.clip(-y / tau, peak, peak + resolution.reach)
+    edge = xp.clip(-y / tau, peak, peak + resolution.reach)
     height = log_f(y + tau * peak) - 0.5 * peak**2
-    # the barrier keeps XLA from computing what belongs to a row again for every node of it (four times as slow)
-    placed = jax.lax.optimization_barrier((edge, height, *_offsets(tau, resolution)))
-    edge, height, offset, log_spacing = jax.lax.stop_gradient(placed)
-    g = edge[:, None] + offset
-    log_terms = log_f(y[:, None] + tau * g) - 0.5 * g**2 - height[:, None] + log_spacing
-    total = jnp.sum(weight(g) * jnp.exp(log_terms), axis=1)
-    return jnp.log(total) + height - 0.5 * jnp.log(2 * jnp.pi)
+    placed = (edge, height, *_offsets(tau, resolution))
+    if xp is jnp:
+        # the barrier keeps XLA from computing what belongs to a row again for every node of it (four times as slow)
+        placed = jax.lax.optimization_barrier(placed)
+    edge, height, offset, log_spacing = constant(*placed)
+    g = edge[..., None] + offset
+    log_terms = log_f(y[..., None] + tau * g) - 0.5 * g**2 - height[..., None] + log_spacing
+    terms = xp.exp(log_terms) if weight is None else weight(g) * xp.exp(log_terms)
+    return xp.log(xp.sum(terms, axis=-1)) + height - 0.5 * math.log(2 * math.pi)
 
 
-def _offsets(tau: Float[Array, ""], resolution: Resolution) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+def _offsets(tau: Scalar, resolution: Resolution) -> tuple[Float[AnyArray, " m"], Float[AnyArray, " m"]]:
     """Return distances from the edge, and the logarithms of their spacing.
 
     The map is `t ↦ κt + (1 - κ)(softplus(t - T) - softplus(-t - T))`. Near the edge its slope is κ = min(1, 1/τ), far
     from it 1; T leaves a fine zone of about five lengths 1/τ.
     """
-    fine = 1.0 / jnp.maximum(tau, 1.0)
-    zone = 5.0 - jnp.log(fine)
+    xp = namespace(tau)
+    fine = 1.0 / xp.maximum(tau, 1.0)
+    zone = 5.0 - xp.log(fine)
     # to the left: an edge at one end of the reach and an integrand at the other, at the largest τ
     left, right = int((2 * resolution.reach + 9.0) / resolution.step), int((resolution.reach + 9.0) / resolution.step)
-    t = resolution.step * jnp.arange(-left, right + 1)
+    t = resolution.step * xp.arange(-left, right + 1)
     coarse = 1.0 - fine
-    offset = fine * t + coarse * (jax.nn.softplus(t - zone) - jax.nn.softplus(-t - zone))
-    slope = fine + coarse * (jax.nn.sigmoid(t - zone) + jax.nn.sigmoid(-t - zone))
-    return offset, jnp.log(resolution.step * slope)
+    offset = fine * t + coarse * (softplus(t - zone) - softplus(-t - zone))
+    slope = fine + coarse * (sigmoid(t - zone) + sigmoid(-t - zone))
+    return offset, xp.log(resolution.step * slope)
 
 
-def _lambert_w(log_x: Float[Array, " n"], tau: Float[Array, ""]) -> Float[Array, " n"]:
+def _lambert_w(log_x: Scalars, tau: Scalar) -> Scalars:
     """Return `W(τ² e^{log_x})`, the root of `w + log w = log_x + 2 log τ`, to the few digits that a centre needs."""
-    z = jnp.maximum(log_x + 2 * jnp.log(tau), -600.0)
-    w = jax.nn.softplus(z)
+    xp = namespace(log_x, tau)
+    z = xp.maximum(log_x + 2 * xp.log(tau), -600.0)
+    w = softplus(z)
     for _ in range(3):
-        w = w * (1 + z - jnp.log(w)) / (1 + w)
+        w = w * (1 + z - xp.log(w)) / (1 + w)
     return w
 
 

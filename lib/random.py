@@ -7,6 +7,8 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from lib._checks import public
 
+__all__ = ["named_keys"]
+
 
 @public
 def named_keys(seed: int | Int[Array, ""], *names: str) -> dict[str, PRNGKeyArray]:

@@ -5,6 +5,15 @@ All functions take and return NumPy arrays and Python numbers, and compute in fl
 
 import numpy as np
 
+__all__ = [
+    "comparison_quantile",
+    "extrapolate_to_infinite_size",
+    "standard_error",
+    "student_quantile",
+    "tells_apart",
+    "worst_deviation",
+]
+
 
 def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray | np.floating:
     """Return `s/√n`, the standard error of the mean of n independent samples.

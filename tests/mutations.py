@@ -130,8 +130,8 @@ MUTATIONS = (
     Mutation(
         "replica-tolerance",
         "lib/single_location/replica.py",
-        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200",
-        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-4, 200",
+        "_RESIDUAL_TOLERANCE, _LARGEST_STEPS = 1e-5, 200",
+        "_RESIDUAL_TOLERANCE, _LARGEST_STEPS = 1e-4, 200",
         ("tests/lib/test_replica.py::test_what_has_converged_is_a_fixed_point",),
     ),
     Mutation(
@@ -366,7 +366,7 @@ MUTATIONS = (
         "chapters/threshold_in_temperature/softmax_weights.py",
         "log_tilted(1, y + shift, relevant_spread)",
         "log_tilted(1, y + shift, spread)",
-        ("tests/lib/test_softmax_weights.py::test_six_tokens_are_those_of_simulated_scores",),
+        ("tests/chapters/test_softmax_weights.py::test_six_tokens_are_those_of_simulated_scores",),
     ),
     Mutation(
         "price-of-a-centred-head",
@@ -377,10 +377,10 @@ MUTATIONS = (
     ),
     Mutation(
         "opposite-kernel-of-the-same-sign",
-        "lib/icl/many_heads.py",
+        "chapters/which_kernel/opposite_pairs.py",
         "two_tokens(1, log_phi) + two_tokens(-1, log_phi_opposite))\n        survival",
         "two_tokens(1, log_phi) - two_tokens(-1, log_phi_opposite))\n        survival",
-        ("tests/lib/test_many_heads.py::test_opposite_exponentials_are_a_pair_of_softmax_heads",),
+        ("tests/chapters/test_which_kernel.py::test_opposite_exponentials_are_a_pair_of_softmax_heads",),
     ),
     Mutation(
         "best-values-without-the-plain-average",

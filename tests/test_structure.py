@@ -233,9 +233,9 @@ PUBLIC = {
     "quadrature_error",
     "lib.flow": "gradient_flow",
     "lib.mixtures": "denoising_bayes_risk denoising_linear_risk discriminant_bayes_risk mixture_quadrature_error",
-    "lib.icl": "LinearRegression block_attention",
+    "lib.icl": "LinearRegression block_attention heads_risk best_values best_pair",
     "lib.random": "named_keys",
-    "lib.icl.many_heads": "pair_participation pair_score_error pair_quadrature_error heads_risk best_values best_pair",
+    "lib.pairs": "pair_participation pair_score_error pair_quadrature_error",
     "lib.single_location": "Spiked Max Overlaps bayes_risk attention_risk best_risk replica bayes_optimal_risk softmax "
     "linear erf softplus sigmoid relu exp hardmax",
 }

@@ -10,7 +10,7 @@ import pandas as pd
 
 from chapters.finite_samples import training
 from chapters.finite_samples.published_settings import RANDOM_STARTS, SPIKED, tasks
-from lib.single_location import ErmResult, Trainer, full_batch_trainer, stochastic_trainer
+from lib.single_location import ErmResult, full_batch_trainer, stochastic_trainer
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops at a gradient of size `gradient_tolerance`, or after `steps` steps.
@@ -20,17 +20,17 @@ SGD_STEPS, BATCH, FIRST_STEPS = 20_000, 16, {"softmax": 0.3, "linear": 0.1}
 HOW = {"descent": DESCENT, "sgd": {"steps": SGD_STEPS, "batch": BATCH, "first_steps": FIRST_STEPS}}
 
 
-def full_descent(head: str, n: int) -> Trainer:
+def full_descent(head: str, n: int) -> Callable:
     """Return a trainer by gradient descent on all prompts."""
     return full_batch_trainer(**DESCENT)
 
 
-def stochastic_descent(head: str, n: int) -> Trainer:
+def stochastic_descent(head: str, n: int) -> Callable:
     """Return a trainer by SGD with `SGD_STEPS` steps on `n` prompts."""
     return stochastic_trainer(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
 
 
-METHODS: Mapping[str, Callable[[str, int], Trainer]] = {"gradient descent": full_descent, "SGD": stochastic_descent}
+METHODS: Mapping[str, Callable[[str, int], Callable]] = {"gradient descent": full_descent, "SGD": stochastic_descent}
 
 
 def select_same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:

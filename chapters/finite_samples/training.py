@@ -3,7 +3,7 @@
 Training runs take minutes, so they are tracked in `data/`; `data/make.py` recomputes them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from lib.single_location import (
     ErmResult,
     LocationTask,
     Spiked,
-    Start,
-    Trainer,
     informed,
     linear,
     simulate_seeds,
@@ -25,7 +23,7 @@ from lib.single_location import (
 
 DATA = Path(__file__).resolve().parent / "data"
 HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}
-STARTS: Mapping[str, Start] = {"informed": informed, "uninformed": uninformed}
+STARTS: Mapping[str, Callable] = {"informed": informed, "uninformed": uninformed}
 # Length and signal strength of the chapter's task, and the noise on its labels.
 LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
 # Dimensions of the tracked runs, with the number of runs at each sample ratio.
@@ -64,7 +62,7 @@ def train(
     dimension: int,
     seeds: Sequence[int],
     task: LocationTask | None = None,
-    trainer: Trainer | None = None,
+    trainer: Callable | None = None,
 ) -> ErmResult:
     """Return one training run per seed, stacked; the key of a run is its seed folded with its dimension.
 

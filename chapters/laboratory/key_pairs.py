@@ -142,7 +142,7 @@ def _statistics(tilts: Float[Array, "*n"], log_lengths: Float[Array, " l"]):
 def _covariances(tilts: Float[Array, " n"], ratio: Float[Array, ""], log_lengths: Float[Array, " l"]):
     """Return `τ_w² G̃ + (τ_w² (d - 1) + s²) C` of heads with tilts (a, ratio a), one row per tilt.
 
-    C and G̃ are the integrals of `lib.icl.many_heads`, by the trapezoidal rule.
+    C and G̃ are the integrals of `lib.pairs`, by the trapezoidal rule.
     """
     g, normal = _scores()
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_pair, debiased_descent, opposite_values
+from lib.icl.heads import best_pair, debiased_descent, opposite_values
 
 # Keys of the risk curves, times √L: the best key is at about 0.4 in five dimensions.
 SMALLEST_SCALED_KEY, LARGEST_SCALED_KEY = 0.1, 0.8

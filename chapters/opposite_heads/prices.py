@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_values, long_prompt_coefficient, opposite_values
+from lib.icl.heads import best_values, long_prompt_coefficient, opposite_values
 from lib.random import named_keys
 
 KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)

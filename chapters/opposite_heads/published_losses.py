@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from chapters.opposite_heads.exact_risks import regression
 from lib.icl import LinearRegression
-from lib.icl.many_heads import heads_risk
+from lib.icl.heads import heads_risk
 
 DATA = Path(__file__).parent / "data"
 # Published parameters: keys and values of the trained pair and of the trained single head, and the length of training.

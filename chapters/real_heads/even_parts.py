@@ -12,7 +12,7 @@ scores ĝ₊ = Σ p g and ĝ₋ = Σ r g, the mean square of the even part is
 
     E |e|² = |c|²/τ² · E ((ĝ₊ + ĝ₋)/2)² + (tr Γ_v - |c|²/τ²) · E Σ ((p + r)/2)²,   c = Cov(value, score),
 
-where the expectations are (Q(τ) + G̃(τ, -τ))/2 and (P(τ) + C(τ, -τ))/2 of lib.finite_prompt and lib.icl.many_heads. The
+where the expectations are (Q(τ) + G̃(τ, -τ))/2 and (P(τ) + C(τ, -τ))/2 of lib.finite_prompt and lib.pairs. The
 plain average of the values has the mean square tr Γ_v/L, and subtracting it from e subtracts this from E |e|².
 """
 
@@ -33,7 +33,7 @@ from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import ByPrompt, Heads, PromptStatistics, freezing
 from lib.finite_prompt import LARGEST_TAU, score_statistics
-from lib.icl.many_heads import pair_statistics
+from lib.pairs import pair_statistics
 
 # Spread of scores up to which expectations for both signs together are exact; spreads at which they are computed.
 LARGEST_EXACT, NODES = 10.0, np.linspace(0.0, LARGEST_TAU, 241)

@@ -13,7 +13,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
 from lib.batching import tabulate
 from lib.icl import LinearRegression, QueryAverage, ScoreTable, best_gain, block_attention
-from lib.icl.many_heads import best_values
+from lib.icl.heads import best_values
 from lib.measures import Empirical
 
 # Number of values (prompts times tokens) in one batch.

@@ -35,14 +35,14 @@ from companion import Column
 from lib.flow import sgd
 from lib.icl import Blocks, batch_loss, fast_normal
 from lib.icl.linear_regression import LinearRegression
-from lib.icl.training import Pool
-from lib.measures import constant_covariance_root, covariance_root
 
 TABLE = "cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
 STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 # Fresh prompts that measure the mean square of several heads, which is not known exactly here, and the size of a batch.
 PROMPTS, AT_ONCE = 1 << 18, 1 << 12
+# Maps scores and values of the tokens to the output of a head.
+Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
 Start = Callable[[SeparateWeights, PRNGKeyArray], SeparateWeights]
 
 
@@ -179,7 +179,8 @@ def heads_loss(
     Every token is drawn, because the sums that `batch_loss` draws are those of one head.
     """
     d = task.dimension
-    root, query_root = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
+    with jax.ensure_compile_time_eval():
+        root, query_root = (np.asarray(covariance_root(cov)) for cov in (task.cov, task.query_cov))
 
     def loss(weights, key):
         dtype = weights.query.dtype
@@ -217,3 +218,9 @@ def _judge_on_prompts(activation: str, trained: SeparateWeights) -> tuple[np.nda
     means = np.asarray(jax.jit(partial(jax.lax.map, lambda key: jax.vmap(loss, (0, None))(trained, key)))(keys))
     errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     return means.mean(axis=0), errors, np.full(means.shape[1], np.nan)
+
+
+def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Return a matrix R with `R Rᵀ = cov`, from its eigenvalues."""
+    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
+    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))

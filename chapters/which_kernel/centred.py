@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from chapters.which_kernel.pair_risks import LARGEST_KEY, SMALLEST_KEY, linear_errors, pair_error
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_centred_values, best_values
+from lib.icl.heads import best_centred_values, best_values
 from lib.random import named_keys
 
 SIMULATED_KEYS = (0.1, 0.2, 0.3, 0.45)

@@ -1,17 +1,18 @@
 """Exact errors of opposite pairs with several kernels, their best keys, and their gain for long prompts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from chapters.which_kernel.kernels import KERNELS, regression
+from chapters.which_kernel.opposite_pairs import kernel_curvature, opposite_kernel_values
 from lib.icl import LinearRegression
-from lib.icl.many_heads import debiased_descent, kernel_curvature, opposite_kernel_values
+from lib.icl.heads import debiased_descent
 
 SMALLEST_KEY, LARGEST_KEY = 0.04, 0.6
 # The best key is searched between these multiples of the one that is predicted for long prompts.
@@ -62,12 +63,12 @@ class NoisyComparison:
 
 def pair_error(task: LinearRegression, kernel: str, key: float, length: int) -> float:
     """Return the mean square error of the pair with keys plus and minus `key` and its best value."""
-    return 2 * float(opposite_kernel_values(task, KERNELS[kernel], key, jnp.log(float(length)))[1])
+    return 2 * float(opposite_kernel_values(task, KERNELS[kernel], key, math.log(length))[1])
 
 
 def linear_errors(task: LinearRegression, length: int) -> tuple[float, float]:
     """Return the mean square errors of the best linear attention and of debiased gradient descent."""
-    debiased = debiased_descent(task, jnp.log(float(length)))[1]
+    debiased = debiased_descent(task, math.log(length))[1]
     return 2 * float(task.linear_attention_risk(length)), 2 * float(debiased)
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.worth_of_heads.separation import best_head
 from lib.flow import gradient_flow
-from lib.icl.many_heads import several_tasks_law
+from lib.icl.heads import several_tasks_law
 from lib.statistics import standard_error
 
 TASKS, DIMENSION, LENGTH = 3, 2, 100

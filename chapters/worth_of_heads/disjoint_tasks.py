@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 from lib.icl import price_of_one_head
-from lib.icl.many_heads import several_tasks_law
+from lib.icl.heads import several_tasks_law
 
 # Spread of the keys at the starts of the searches, relative to D^{-1/2}.
 START = 0.5

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.icl.many_heads import long_prompt_covariance
+from lib.icl.heads import long_prompt_covariance
 from lib.icl.valley import best_in_the_valley, valley_limit
 
 # Keys of each number of heads relative to the largest: the sum of the products of all but one of them vanishes.

@@ -138,17 +138,7 @@ class PairAverage(eqx.Module):
 
 @lru_cache
 def _radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return nodes and weights for the length of a standard normal vector of $R^d$: Gauss–Legendre on [0, √d + 10].
-
-    Nodes are as dense in the tail as in the bulk, so that a steep integrand is resolved up to ten standard deviations.
-
-    Args:
-      d: the dimension.
-      n: number of nodes, at least 1.
-
-    Returns:
-      Radii and weights of sum 1, each of shape (n,).
-    """
+    """Return nodes and weights for the length of a standard normal vector of $R^d$: Gauss–Legendre on [0, √d + 10]."""
     unit, width = np.polynomial.legendre.leggauss(require_count("radial", "n", n, "an average needs a node."))
     radius = (d**0.5 + 10) * (unit + 1) / 2
     return radius, scipy.special.softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)
@@ -156,34 +146,14 @@ def _radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, 
 
 @lru_cache
 def _few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return the Gauss rule for the length of a standard normal vector of $R^d$, exact for even powers up to 4n - 2.
-
-    Args:
-      d: the dimension.
-      n: number of nodes, at least 1.
-
-    Returns:
-      Radii and weights of sum 1, each of shape (n,).
-    """
+    """Return the Gauss rule for the length of a standard normal vector of $R^d$, exact for even powers up to 4n - 2."""
     half_square, weights = scipy.special.roots_genlaguerre(n, d / 2 - 1)
     return np.sqrt(2 * half_square), weights / weights.sum()
 
 
 @lru_cache
 def _quasi_random_frames(d: int, n: int, seed: int) -> Float[np.ndarray, "n d d"]:
-    """Return orthonormal frames from scrambled Sobol points, made normal and then orthonormal.
-
-    Args:
-      d: the dimension.
-      n: number of frames, a power of two.
-      seed: seed of the scrambling.
-
-    Returns:
-      The frames, one vector per row, shape (n, d, d).
-
-    Raises:
-      ValueError: if `n` is not a power of two.
-    """
+    """Return orthonormal frames from scrambled Sobol points, made normal and then orthonormal."""
     from scipy.stats import qmc  # takes a second to import
 
     if n < 1 or n & (n - 1):

@@ -20,25 +20,17 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray, UInt
 from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
-from lib.icl.training import box_muller
-from lib.measures import constant_covariance_root
+from lib.icl.training import _box_muller
+from lib.measures import _constant_covariance_root
 
 # Terms of the Taylor polynomials of cosine and sine that an eighth of the circle needs, by precision.
-TAYLOR_TERMS = {"float32": 5, "float64": 9}
+_TAYLOR_TERMS = {"float32": 5, "float64": 9}
 # No normal drawn from 31 bits is larger. Coefficients of a quantile below this share of the largest are dropped.
-LARGEST_NORMAL, QUANTILE_TOLERANCE = 6.7, {"float32": 1e-8, "float64": 1e-13}
+_LARGEST_NORMAL, _QUANTILE_TOLERANCE = 6.7, {"float32": 1e-8, "float64": 1e-13}
 
 
-class PromptSums(NamedTuple):
-    """What a step of training needs of each of B prompts: its output ŷ, and sums that give the derivatives of ŷ.
-
-    Attributes:
-      output: ŷ, shape (B,).
-      by_score: sums of the derivatives by scores along the normals g and h, shape (2, B).
-      by_value: the same for the derivatives by values, shape (2, B).
-      products: the products by_score², by_score · by_value and by_value² of the two vectors of derivatives, shape (3,
-        B).
-    """
+class _PromptSums(NamedTuple):
+    """What a step of training needs of each of B prompts: its output ŷ, and sums that give the derivatives of ŷ."""
 
     output: Float[Array, " B"]
     by_score: Float[Array, "2 B"]
@@ -46,62 +38,33 @@ class PromptSums(NamedTuple):
     products: Float[Array, "3 B"]
 
 
-class Plane(NamedTuple):
-    """Coefficients of the scores τ g and the values a g + ρ h in two standard normals per token, for each of B prompts.
-
-    Attributes:
-      tau: τ, shape (B,).
-      along: a, shape (B,).
-      rho: ρ, shape (B,).
-    """
+class _Plane(NamedTuple):
+    """Coefficients of the scores τ g and the values a g + ρ h of each of B prompts, in two normals per token."""
 
     tau: Float[Array, " B"]
     along: Float[Array, " B"]
     rho: Float[Array, " B"]
 
 
-class Summary(eqx.Module):
+class _Summary(eqx.Module):
     """A pooling of prompts, given by the sums over tokens that its output and its gradient need."""
 
     @abc.abstractmethod
     def pair_count(self, length: int) -> int:
-        """Return how many pairs of standard normals the tokens of one prompt need.
-
-        Args:
-          length: the prompt length L.
-
-        Returns:
-          The number of pairs.
-        """
+        """Return how many pairs of standard normals the tokens of one prompt need."""
 
     @abc.abstractmethod
     def extra_count(self) -> int:
-        """Return how many standard normals one prompt needs in addition.
-
-        Returns:
-          The number of normals.
-        """
+        """Return how many standard normals one prompt needs in addition."""
 
     @abc.abstractmethod
     def summarise(
-        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
-    ) -> PromptSums:
-        """Return the sums of prompts whose tokens are made of standard normals.
-
-        Args:
-          length: the prompt length L.
-          plane: coefficients of scores and values.
-          pairs: the normals as complex numbers g + ih, shape (halves, n, B/halves) with n = `pair_count(length)`.
-          extra: more normals, shape (m, B), of which the first `extra_count()` rows are used.
-
-        Returns:
-          The sums.
-
-        Transformations: jit, vmap, grad.
-        """
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
+        """Return the sums of prompts whose tokens are made of standard normals."""
 
 
-class SoftmaxSummary(Summary):
+class _SoftmaxSummary(_Summary):
     """Softmax: sums of 1, g, h, g², gh, h² with weights `e^s` and `e^{2s}`."""
 
     def pair_count(self, length: int) -> int:
@@ -114,8 +77,8 @@ class SoftmaxSummary(Summary):
 
     @public
     def summarise(
-        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
-    ) -> PromptSums:
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
         """Return the sums from the moments of (g, h) under the weights p = softmax(s) and p²."""
         tau, along, rho = plane
         pairs = jax.lax.optimization_barrier(pairs)
@@ -139,7 +102,7 @@ class SoftmaxSummary(Summary):
         c11, c12, c22 = m11 - m1**2, m12 - m1 * m2, m22 - m2**2
         shared = along * q1 + rho * q2 - output * q0
         own = along**2 * q11 + 2 * along * rho * q12 + rho**2 * q22 - 2 * output * shared - output**2 * q0
-        return PromptSums(
+        return _PromptSums(
             output,
             jnp.stack([along * c11 + rho * c12, along * c12 + rho * c22]),
             jnp.stack([m1, m2]),
@@ -147,7 +110,7 @@ class SoftmaxSummary(Summary):
         )
 
 
-class LinearSummary(Summary):
+class _LinearSummary(_Summary):
     """Linear attention: `Σ g², Σ gh, Σ h²`, the Wishart matrix of L tokens, by Bartlett's decomposition."""
 
     def pair_count(self, length: int) -> int:
@@ -160,15 +123,15 @@ class LinearSummary(Summary):
 
     @public
     def summarise(
-        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
-    ) -> PromptSums:
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
         """Return the sums from a Cholesky factor of two chi variables and a normal."""
         tau, along, rho = plane
-        diagonal, corner = jnp.sqrt(chi_square(extra[0], length)), extra[1]
-        rest = jnp.sqrt(chi_square(extra[2], length - 1))
+        diagonal, corner = jnp.sqrt(_chi_square(extra[0], length)), extra[1]
+        rest = jnp.sqrt(_chi_square(extra[2], length - 1))
         gg, gh, hh = diagonal**2, diagonal * corner, corner**2 + rest**2
         values_g, values_h = along * gg + rho * gh, along * gh + rho * hh
-        return PromptSums(
+        return _PromptSums(
             tau * values_g / length,
             jnp.stack([values_g, values_h]) / length,
             tau * jnp.stack([gg, gh]) / length,
@@ -176,7 +139,7 @@ class LinearSummary(Summary):
         )
 
 
-softmax_summary, linear_summary = SoftmaxSummary(), LinearSummary()
+softmax_summary, linear_summary = _SoftmaxSummary(), _LinearSummary()
 
 
 @public
@@ -186,7 +149,7 @@ def batch_loss(
     *,
     batch: int,
     head: Callable[[Any], Attention] = lambda params: params,
-    summary: Summary = softmax_summary,
+    summary: _Summary = softmax_summary,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
     """Return a faster `prompt_loss` of collapsed prompts: same distribution, other random numbers.
@@ -216,7 +179,7 @@ def batch_loss(
     length = require_count("batch_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
-    prompt_root, query_root = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
+    prompt_root, query_root = _constant_covariance_root(task.cov), _constant_covariance_root(task.query_cov)
     rest = (4 * d + 4 + summary.extra_count()) // 2
     mixing = np.eye(2 * rest)
     mixing[:d, :d] *= float(task.task_scale)
@@ -250,7 +213,7 @@ def batch_loss(
         along = jnp.sum(v * f1, axis=0)
         rho, f2 = _unit(v - along * f1)
         pairs = normal_pairs(key, 0, (halves, summary.pair_count(length), batch // halves), dtype)
-        sums = summary.summarise(length, Plane(tau, along, rho), pairs, extra)
+        sums = summary.summarise(length, _Plane(tau, along, rho), pairs, extra)
 
         own, shared, squared = sums.products
         spread = jnp.sqrt(squared)
@@ -304,29 +267,15 @@ def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: 
     count = jnp.zeros(shape, jnp.uint32)
     for axis, step in enumerate(strides):
         count = count + jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(step)
-    words = threefry(jr.key_data(key), jnp.full_like(count, stream), count)
-    return jax.lax.complex(*box_muller(*words, dtype=dtype, terms=TAYLOR_TERMS[jnp.dtype(dtype).name]))
+    words = _threefry(jr.key_data(key), jnp.full_like(count, stream), count)
+    return jax.lax.complex(*_box_muller(*words, dtype=dtype, terms=_TAYLOR_TERMS[jnp.dtype(dtype).name]))
 
 
 @public
-def threefry(
+def _threefry(
     key: UInt[Array, "2"], high: UInt[Array, "..."], low: UInt[Array, "..."]
 ) -> tuple[UInt[Array, "..."], UInt[Array, "..."]]:
-    """Return two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11].
-
-    It is JAX's own generator, whose rounds are a loop on a CPU; written out they fuse with the code that uses the
-    words.
-
-    Args:
-      key: the two words of the key, shape (2,).
-      high: upper 32 bits of the counts, any shape.
-      low: lower 32 bits, of the same shape.
-
-    Returns:
-      Two arrays of words, of the shape of the counts.
-
-    Transformations: jit, vmap.
-    """
+    """Return two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11]."""
     parity = key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)
     schedule = (key[0], key[1], parity)
     left, right = high + schedule[0], low + schedule[1]
@@ -340,25 +289,12 @@ def threefry(
 
 
 @public
-def chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."]:
-    """Return `F⁻¹(Φ(z))`, F the chi-square distribution function: a sum of squared normals from a single normal z.
-
-    The quantile is smooth in z and its Chebyshev polynomial is exact to rounding. The cost does not depend on the
-    degrees of freedom, and no draw is rejected.
-
-    Args:
-      normals: standard normals z, |z| ≤ 6.7, any shape.
-      degrees: degrees of freedom, an integer ≥ 0.
-
-    Returns:
-      The sums, of the same shape; 0 for no degree of freedom.
-
-    Transformations: jit, vmap, grad.
-    """
+def _chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."]:
+    """Return `F⁻¹(Φ(z))`, F the chi-square distribution function: a sum of squared normals from a single normal z."""
     if degrees == 0:
         return jnp.zeros_like(normals)
     first, *others = (jnp.asarray(each, normals.dtype) for each in _quantile(degrees, normals.dtype.name)[::-1])
-    at = normals / jnp.asarray(LARGEST_NORMAL, normals.dtype)
+    at = normals / jnp.asarray(_LARGEST_NORMAL, normals.dtype)
     last, before = jnp.zeros_like(at), jnp.full_like(at, first)
     for each in others[:-1]:
         last, before = before, each + 2 * at * before - last
@@ -370,9 +306,9 @@ def _quantile(degrees: int, precision: str) -> np.ndarray:
     from scipy.stats import chi2, norm  # scipy.stats takes a second to import
 
     def quantile(share):
-        z = share * LARGEST_NORMAL
+        z = share * _LARGEST_NORMAL
         return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
 
     coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
-    significant = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
+    significant = np.abs(coefficients) > _QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
     return coefficients[: np.flatnonzero(significant)[-1] + 1]

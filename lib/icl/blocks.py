@@ -15,9 +15,9 @@ from jaxtyping import Array, Float
 from lib._checks import as_float, public, require_float64
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
-from lib.icl.linear_regression import ErrorTerms, LinearRegression
+from lib.icl.linear_regression import LinearRegression, _ErrorTerms
 from lib.icl.score_table import ScoreTable
-from lib.measures import covariance_root
+from lib.measures import _covariance_root
 from lib.types import AnyArray, Scalar
 
 
@@ -146,7 +146,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
     Source: derived here. Transformations: jit, vmap, grad.
     """
     require_float64("block_risk", task.cov)
-    root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
+    root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
     power = task.task_scale**2
     value = blocks.gain**2 * (power * jnp.trace(task.cov) + task.noise_std**2)
 
@@ -156,7 +156,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
         tau_squared = tilt @ tilt
         predicted = blocks.gain * root @ tilt
         miss = query - predicted
-        terms = ErrorTerms(
+        terms = _ErrorTerms(
             infinite=power * miss @ miss,
             shrink=power * predicted @ miss,
             along=power * predicted @ predicted / jnp.where(tau_squared > 0, tau_squared, 1.0),

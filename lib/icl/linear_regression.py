@@ -30,35 +30,20 @@ from lib.attention import Attention
 from lib.finite_prompt import ScoreStatistics
 from lib.icl.averages import PairAverage
 from lib.icl.score_table import ScoreTable
-from lib.measures import covariance_root
+from lib.measures import _covariance_root
 from lib.types import Numeric, Scalar
 
 
-class RegressionPrompts(NamedTuple):
-    """Independent prompts, each with its own task.
-
-    Attributes:
-      tokens: tokens (x, y), shape (n, L, d + 1).
-      queries: queries $(x_q, 0)$, shape (n, d + 1).
-      targets: labels to predict, shape (n,).
-    """
+class _RegressionPrompts(NamedTuple):
+    """Independent prompts, each with its own task."""
 
     tokens: Float[Array, "n L e"]
     queries: Float[Array, "n e"]
     targets: Float[Array, " n"]
 
 
-class ErrorTerms(eqx.Module):
-    """The coefficients of a prompt's mean square error in its score statistics.
-
-    With t the tilt, $τ² = ⟨t, Γ_w t⟩$, $c = ⟨v, Γ_w t⟩$ the output of the infinite prompt and y the noiseless label:
-
-    Attributes:
-      infinite: (c - y)², the infinite prompt's error.
-      shrink: c (y - c).
-      along: c²/τ².
-      value: $⟨v, Γ_w v⟩$.
-    """
+class _ErrorTerms(eqx.Module):
+    """The coefficients of a prompt's mean square error in its score statistics."""
 
     infinite: Float[Array, ""]
     shrink: Float[Array, ""]
@@ -67,30 +52,12 @@ class ErrorTerms(eqx.Module):
 
     @public
     def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
-        """Return `E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`.
-
-        Args:
-          scores: participation P and score error Q at τ².
-
-        Returns:
-          The mean square error, shape ().
-
-        Source: derived here. Transformations: jit, vmap, grad.
-        """
+        """Return `E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`."""
         return self.infinite + self.finite(scores)
 
     @public
     def finite(self, scores: ScoreStatistics) -> Float[Array, ""]:
-        """Return `square_error - infinite`, the contribution of the finite length, of either sign.
-
-        Args:
-          scores: participation P and score error Q at τ².
-
-        Returns:
-          The difference, shape ().
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return `square_error - infinite`, the contribution of the finite length, of either sign."""
         p, q = scores.participation, scores.score_error
         return 2 * p * self.shrink + (q - p) * self.along + p * self.value
 
@@ -345,7 +312,7 @@ class LinearRegression(eqx.Module):
         Transformations: jit, vmap, grad.
         """
         length = require_count("bayes_risk", "length", length, "an empty prompt defines no probability measure.")
-        root = covariance_root(self.cov)
+        root = _covariance_root(self.cov)
         ridge = (self.noise_std / self.task_scale) ** 2
 
         def posterior_error(key):
@@ -360,7 +327,7 @@ class LinearRegression(eqx.Module):
         return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
 
     @public
-    def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> RegressionPrompts:
+    def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> _RegressionPrompts:
         """Return n independent prompts with their queries and labels.
 
         Args:
@@ -369,7 +336,8 @@ class LinearRegression(eqx.Module):
           key: JAX random key.
 
         Returns:
-          The prompts.
+          A named tuple of `tokens`, shape (n, L, d + 1), covariates with their label last; `queries`, shape (n, d + 1),
+          with 0 for their label; and `targets`, the labels of the queries, shape (n,).
 
         Raises:
           ValueError: if a count is not a whole number ≥ 1.
@@ -381,12 +349,12 @@ class LinearRegression(eqx.Module):
         task_key, covariate_key, noise_key, query_key, label_key = jr.split(key, 5)
         d, dtype = self.dimension, self.cov.dtype
         tasks = self.task_scale * jr.normal(task_key, (n, d), dtype)
-        x = jr.normal(covariate_key, (n, length, d), dtype) @ covariance_root(self.cov).T
+        x = jr.normal(covariate_key, (n, length, d), dtype) @ _covariance_root(self.cov).T
         y = jnp.einsum("nld,nd->nl", x, tasks) + self.noise_std * jr.normal(noise_key, (n, length), dtype)
-        queries = jr.normal(query_key, (n, d), dtype) @ covariance_root(self.query_cov).T
+        queries = jr.normal(query_key, (n, d), dtype) @ _covariance_root(self.query_cov).T
         targets = jnp.sum(queries * tasks, axis=1) + self.noise_std * jr.normal(label_key, (n,), dtype)
         tokens = jnp.concatenate([x, y[..., None]], axis=-1)
-        return RegressionPrompts(tokens, jnp.pad(queries, ((0, 0), (0, 1))), targets)
+        return _RegressionPrompts(tokens, jnp.pad(queries, ((0, 0), (0, 1))), targets)
 
     def _response(self, params: Attention) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, " d"]]:
         """The infinite prompt's output is `⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩`."""
@@ -420,7 +388,7 @@ def _average_error(
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """Return means over nodes: `E (ŷ - y)²` minus the infinite prompt's, the infinite prompt's, the participation."""
     d = task.dimension
-    root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
+    root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
 
     def whiten(dual, w):
         """Return u with ⟨dual, z⟩ = ⟨u, n⟩ where standard normals n make the token z of task w."""
@@ -436,7 +404,7 @@ def _average_error(
 
         def given_radius(radius):
             square = radius**2
-            terms = ErrorTerms(square * miss**2, square * output * miss, along, value @ value)
+            terms = _ErrorTerms(square * miss**2, square * output * miss, along, value @ value)
             statistics = scores.statistics(square * tau_squared)
             return jnp.stack([terms.finite(statistics), terms.infinite, statistics.participation])
 

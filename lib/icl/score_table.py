@@ -16,13 +16,13 @@ from lib._checks import as_float, is_concrete, public
 from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, score_statistics
 from lib.types import Scalar
 
-NODES = 16  # Chebyshev nodes a panel
+_NODES = 16  # Chebyshev nodes a panel
 # Panels [0, ½], … [1½, 2], [2, 3], … [29, 30] in τ: the two functions vary fastest, for their size, near zero.
-EDGES = np.concatenate([np.arange(0.0, 2.0, 0.5), np.arange(2.0, LARGEST_TAU + 1)])
-_ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
+_EDGES = np.concatenate([np.arange(0.0, 2.0, 0.5), np.arange(2.0, LARGEST_TAU + 1)])
+_ANGLES = np.pi * (np.arange(_NODES) + 0.5) / _NODES
 _POINTS = np.cos(_ANGLES)
 # values at the points ↦ Chebyshev coefficients
-_TRANSFORM = 2 / NODES * np.cos(np.outer(np.arange(NODES), _ANGLES))
+_TRANSFORM = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), _ANGLES))
 _TRANSFORM[0] /= 2
 
 
@@ -48,7 +48,7 @@ class ScoreTable(eqx.Module):
     log_score_error: Float[Array, "*lengths panels nodes"]
 
     def __init__(self, log_length: Scalar):
-        low, high = EDGES[:-1, None] ** 2, EDGES[1:, None] ** 2
+        low, high = _EDGES[:-1, None] ** 2, _EDGES[1:, None] ** 2
         nodes = low + (high - low) * (_POINTS + 1) / 2
         exact = jax.vmap(jax.vmap(lambda tau_squared: score_statistics(tau_squared, log_length)))(as_float(nodes))
         self.log_participation = jnp.log(exact.participation) @ _TRANSFORM.T
@@ -69,8 +69,8 @@ class ScoreTable(eqx.Module):
         tau_squared = as_float(tau_squared)
         inside = jnp.minimum(tau_squared, LARGEST_TAU**2)
         tau = jnp.sqrt(jax.lax.stop_gradient(inside))
-        panel = jnp.minimum(jnp.minimum(2 * tau, tau + 2).astype(int), EDGES.size - 2)
-        low, high = jnp.asarray(EDGES[:-1] ** 2)[panel], jnp.asarray(EDGES[1:] ** 2)[panel]
+        panel = jnp.minimum(jnp.minimum(2 * tau, tau + 2).astype(int), _EDGES.size - 2)
+        low, high = jnp.asarray(_EDGES[:-1] ** 2)[panel], jnp.asarray(_EDGES[1:] ** 2)[panel]
         x = (2 * inside - low - high) / (high - low)
         p = jnp.exp(_chebyshev(self.log_participation[panel], x))
         q = jnp.exp(_chebyshev(self.log_score_error[panel], x))
@@ -116,6 +116,6 @@ _build = eqx.filter_jit(ScoreTable)  # once, so that all lengths share one compi
 def _chebyshev(coefficients: Float[Array, " n"], x: Float[Array, ""]) -> Float[Array, ""]:
     """Clenshaw's recurrence for `Σ c_k T_k(x)`."""
     ahead = further = jnp.zeros_like(x)
-    for k in range(NODES - 1, 0, -1):
+    for k in range(_NODES - 1, 0, -1):
         ahead, further = 2 * x * ahead - further + coefficients[k], ahead
     return x * ahead - further + coefficients[0]

@@ -21,10 +21,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
-from lib.measures import constant_covariance_root
+from lib.measures import _constant_covariance_root
 
 # A pooling: it maps scores and values of the tokens to the output ŷ.
-Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
+_Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
 
 
 @public
@@ -59,41 +59,21 @@ def linear_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float
     return scores @ values / scores.size
 
 
-class Sampling(eqx.Module):
+class _Sampling(eqx.Module):
     """A way to draw a fresh prompt, in coordinates in which its L tokens are standard normals of $R^e$."""
 
     @abc.abstractmethod
     def normals(self, length: int, size: int) -> int:
-        """Return how many standard normals one prompt needs.
-
-        Args:
-          length: the prompt length L.
-          size: the dimension e of tokens.
-
-        Returns:
-          The number of normals.
-        """
+        """Return how many standard normals one prompt needs."""
 
     @abc.abstractmethod
     def output(
-        self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
+        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
-        """Return the output at scores $⟨t, n_i⟩$ and values $⟨v, n_i⟩$; training uses its derivatives in (t, v).
-
-        Args:
-          pool: maps scores and values to the output.
-          tilt: t, shape (e,).
-          value: v, shape (e,).
-          normals: `self.normals(L, e)` standard normals.
-
-        Returns:
-          The output, shape ().
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return the output at scores $⟨t, n_i⟩$ and values $⟨v, n_i⟩$; training uses its derivatives in (t, v)."""
 
 
-class Plain(Sampling):
+class _Plain(_Sampling):
     """Draw all L tokens."""
 
     def normals(self, length: int, size: int) -> int:
@@ -102,21 +82,15 @@ class Plain(Sampling):
 
     @public
     def output(
-        self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
+        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
         """Return the pooled output of the tokens."""
         tokens = normals.reshape(-1, tilt.size)
         return pool(tokens @ tilt, tokens @ value)
 
 
-class Collapsed(Sampling):
-    """Draw only what the output and its gradient depend on: the same distribution from 2L normals and two vectors.
-
-    With f₁, f₂ the vectors t, v made orthonormal, `n_i = f₁ g_i + f₂ h_i + ξ_i`: scores and values are made of the
-    normals g and h, and ξ is an independent Gaussian that enters only through the two sums `∂ŷ/∂t = Σ (∂ŷ/∂s_i) n_i`
-    and `∂ŷ/∂v = Σ (∂ŷ/∂r_i) n_i`, jointly Gaussian given the rest. Exact for first derivatives in t and v, and for no
-    others. Derived here.
-    """
+class _Collapsed(_Sampling):
+    """Draw only what the output and its gradient depend on: the same distribution from 2L normals and two vectors."""
 
     def normals(self, length: int, size: int) -> int:
         """Return 2L + 2e, two normals per token and two vectors."""
@@ -124,7 +98,7 @@ class Collapsed(Sampling):
 
     @public
     def output(
-        self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
+        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
         """Return the output with a gradient that is drawn with it, and is not the derivative of the value."""
         t, v = jax.lax.stop_gradient((tilt, value))
@@ -148,7 +122,7 @@ class Collapsed(Sampling):
         return output + _dot(by_t, tilt - t) + _dot(by_v, value - v)
 
 
-plain, collapsed = Plain(), Collapsed()
+plain, collapsed = _Plain(), _Collapsed()
 
 
 def _dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:
@@ -171,8 +145,8 @@ def prompt_loss(
     *,
     batch: int,
     head: Callable[[Any], Attention] = lambda params: params,
-    pool: Pool = softmax_pool,
-    sampling: Sampling = collapsed,
+    pool: _Pool = softmax_pool,
+    sampling: _Sampling = collapsed,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
     """Return the loss of a fresh batch as a function of parameters and a random key.
@@ -200,7 +174,7 @@ def prompt_loss(
     length = require_count("prompt_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("prompt_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
-    roots = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
+    roots = _constant_covariance_root(task.cov), _constant_covariance_root(task.query_cov)
 
     def square_error(attention, normals):
         dtype = normals.dtype
@@ -246,26 +220,14 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
     """
     count = math.prod(shape)
     radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
-    return jnp.concatenate(box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
+    return jnp.concatenate(_box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
 
 
 @public
-def box_muller(
+def _box_muller(
     radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Return two independent standard normals from 64 random bits.
-
-    Args:
-      radius_bits: 32 random bits each, any shape.
-      angle_bits: 32 random bits each, of the same shape.
-      dtype: `float32` or `float64`.
-      terms: number of terms of the two Taylor polynomials.
-
-    Returns:
-      The two arrays of normals, of the shape of the bits.
-
-    Transformations: jit, vmap.
-    """
+    """Return two independent standard normals from 64 random bits."""
     uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
     radius = jnp.sqrt(-2 * jnp.log(uniform))
     angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)

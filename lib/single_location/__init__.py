@@ -5,15 +5,8 @@ This file exports the public types and functions of the folder.
 
 from lib.single_location.activations import Activation as Activation
 from lib.single_location.activations import Erf as Erf
-from lib.single_location.activations import Exp as Exp
-from lib.single_location.activations import Hardmax as Hardmax
-from lib.single_location.activations import Linear as Linear
 from lib.single_location.activations import PositiveKernel as PositiveKernel
-from lib.single_location.activations import Relu as Relu
-from lib.single_location.activations import Sigmoid as Sigmoid
-from lib.single_location.activations import Softmax as Softmax
 from lib.single_location.activations import Softplus as Softplus
-from lib.single_location.activations import affine_fit as affine_fit
 from lib.single_location.activations import compiled_lowest_risk as compiled_lowest_risk
 from lib.single_location.activations import erf as erf
 from lib.single_location.activations import exp as exp
@@ -35,20 +28,15 @@ from lib.single_location.bayes_optimal import state_evolution as state_evolution
 from lib.single_location.descent_trainers import full_batch_trainer as full_batch_trainer
 from lib.single_location.descent_trainers import stochastic_trainer as stochastic_trainer
 from lib.single_location.erm import ErmResult as ErmResult
-from lib.single_location.erm import Start as Start
-from lib.single_location.erm import Trainer as Trainer
 from lib.single_location.erm import TrainingSet as TrainingSet
 from lib.single_location.erm import draw_prompts as draw_prompts
 from lib.single_location.erm import draw_truth as draw_truth
 from lib.single_location.erm import fresh_risk as fresh_risk
 from lib.single_location.erm import head_output as head_output
 from lib.single_location.erm import informed as informed
-from lib.single_location.erm import minimise as minimise
 from lib.single_location.erm import overlaps_of as overlaps_of
-from lib.single_location.erm import penalised_loss as penalised_loss
 from lib.single_location.erm import simulate_erm as simulate_erm
 from lib.single_location.erm import simulate_seeds as simulate_seeds
-from lib.single_location.erm import train_loss as train_loss
 from lib.single_location.erm import uninformed as uninformed
 from lib.single_location.few_tokens import Prompts as Prompts
 from lib.single_location.few_tokens import ScoreLattice as ScoreLattice

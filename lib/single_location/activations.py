@@ -16,6 +16,8 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public
+from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
+from lib.single_location._search import minimise_scalar
 from lib.single_location.moments import (
     Moments,
     argmax_moments,
@@ -25,17 +27,15 @@ from lib.single_location.moments import (
     sum_above,
 )
 from lib.single_location.posterior import FINE_RESOLUTION
-from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location.score_mixture import ScoreMixture
-from lib.single_location.search import minimise_scalar
 from lib.single_location.tasks import LocationTask
 
 # Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
-SMALLEST_SLOPE, LARGEST_SLOPE = 0.01, 30.0
+_SMALLEST_SLOPE, _LARGEST_SLOPE = 0.01, 30.0
 # Largest share of an average that a node at the end of the grid may have.
-END_TOLERANCE = 1e-13
+_END_TOLERANCE = 1e-13
 # NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
-ZERO_BIAS = np.zeros(())
+_ZERO_BIAS = np.zeros(())
 
 
 class Activation(eqx.Module):
@@ -126,16 +126,8 @@ class Activation(eqx.Module):
 # Compiled separately from the score mixtures: activations share the mixtures, and tasks share these functions.
 @public
 @jax.jit
-def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
-    """Return `activation.moments(mixture)`, compiled once for all tasks.
-
-    Args:
-      activation: the activation.
-      mixture: the distribution of the scores.
-
-    Returns:
-      The moments.
-    """
+def _compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
+    """Return `activation.moments(mixture)`, compiled once for all tasks."""
     return activation.moments(mixture)
 
 
@@ -172,21 +164,12 @@ def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float
     return 1.0 - hidden**2 / jnp.where(power > 0, power, jnp.inf)
 
 
-class Normalised(Activation):
+class _Normalised(Activation):
     """Weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ > 0."""
 
     @abc.abstractmethod
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
-        """Return `log κ`, element by element.
-
-        Args:
-          chi: scores of any shape.
-
-        Returns:
-          The logarithms, of that shape.
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return `log κ`, element by element."""
 
     @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
@@ -211,13 +194,13 @@ class Normalised(Activation):
 
     def _search_slope(self, mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """The logarithm of the best finite c, and its risk."""
-        flattest, steepest = jnp.log(SMALLEST_SLOPE), jnp.log(2.0 * LARGEST_SLOPE)
+        flattest, steepest = jnp.log(_SMALLEST_SLOPE), jnp.log(2.0 * _LARGEST_SLOPE)
         return minimise_scalar(
             lambda c: self._risk(mixture, c), flattest, steepest, lattice=13, rounds=8, vectorised=False
         )
 
 
-class Softmax(Normalised):
+class _Softmax(_Normalised):
     """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
     @public
@@ -232,20 +215,11 @@ class Softmax(Normalised):
 
     @public
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
-        """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior.
-
-        Args:
-          task: a single task.
-
-        Returns:
-          The risk, shape (), accuracy as `bayes_risk`.
-
-        Source: [D26, Prop. 4.2]. Transformations: jit, vmap, grad.
-        """
+        """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
         return task.bayes_risk_at(FINE_RESOLUTION)
 
 
-class Softplus(Normalised):
+class Softplus(_Normalised):
     """Weights `s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
 
     The bias is given and not optimised: as it tends to -∞ the kernel tends to $e^χ$, up to a factor, and the weights to
@@ -280,7 +254,7 @@ class Softplus(Normalised):
         return optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
 
 
-class PositiveKernel(Normalised):
+class PositiveKernel(_Normalised):
     """Weights `s_l = f(χ_l)/Σ_m f(χ_m)` with a kernel f ≥ 0 that is given by its logarithm.
 
     Attributes:
@@ -298,7 +272,7 @@ class PositiveKernel(Normalised):
         return self._search_slope(mixture)[1]
 
 
-class Hardmax(Activation):
+class _Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
     @public
@@ -324,39 +298,23 @@ class Hardmax(Activation):
         return 1.0 - self.moments(mixture).hidden ** 2
 
 
-class Elementwise(Activation):
+class _Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
     @public
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
-        """Return the distributions of single scores.
-
-        Args:
-          task: a single task.
-          m_k: overlap of the key vector with k*, shape ().
-          q_k: squared norm of the key vector over D, shape ().
-
-        Returns:
-          The marginal distributions.
-        """
+        """Return the distributions of single scores."""
         return task.marginals(m_k, q_k)
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:
-        """Return the moments by averages over one token.
-
-        Args:
-          mixture: the distribution that `score_mixture` returns.
-
-        Returns:
-          The moments, NaN where the grid does not resolve them.
-        """
+        """Return the moments by averages over one token."""
         return nan_unless(mixture.resolves(1.0), elementwise_moments(mixture, self.weights(mixture.scores)))
 
 
-class Linear(Elementwise):
+class _Linear(_Elementwise):
     """The weights `s_l = 1 + χ_l` of linear attention."""
 
     @public
@@ -367,7 +325,7 @@ class Linear(Elementwise):
     @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
-        return affine_fit(mixture)[0]
+        return _affine_fit(mixture)[0]
 
     @public
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
@@ -375,7 +333,7 @@ class Linear(Elementwise):
         return linear_scores(channel)
 
 
-class Exp(Elementwise):
+class _Exp(_Elementwise):
     """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
     @public
@@ -388,7 +346,7 @@ class Exp(Elementwise):
         """Return the moments; NaN where squared weights exceed the grid, in the max model from $q_k = 16$ on."""
         squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
         end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
-        return nan_unless(jnp.all(end_terms < END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
+        return nan_unless(jnp.all(end_terms < _END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
 
     @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
@@ -400,29 +358,16 @@ class Exp(Elementwise):
         return minimise_scalar(risk, jnp.log(1e-3), jnp.log(4.0), lattice=33, rounds=40)[1]
 
 
-class Biased(Elementwise):
-    """Weights `s_l = shape(χ_l + bias)`.
-
-    Attributes:
-      bias: the shift of the scores; the verbs that minimise over the bias ignore it.
-    """
+class _Biased(_Elementwise):
+    """Weights `s_l = shape(χ_l + bias)`."""
 
     bias: Float[Array | np.ndarray, "*stack"] = eqx.field(
-        converter=lambda bias: bias if bias is ZERO_BIAS else as_float(bias), default_factory=lambda: ZERO_BIAS
+        converter=lambda bias: bias if bias is _ZERO_BIAS else as_float(bias), default_factory=lambda: _ZERO_BIAS
     )
 
     @abc.abstractmethod
     def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
-        """Return the weight of a score that contains the bias.
-
-        Args:
-          chi: scores plus bias, of any shape.
-
-        Returns:
-          The weights, of that shape.
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return the weight of a score that contains the bias."""
 
     @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
@@ -430,21 +375,12 @@ class Biased(Elementwise):
         return self.shape(chi + self.bias)
 
 
-class SmoothStep(Biased):
+class _SmoothStep(_Biased):
     """Weights that are a smooth step of the score; it becomes sharp as c → ∞."""
 
     @abc.abstractmethod
     def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
-        """Return a bias below any that could be best.
-
-        Args:
-          mixture: the distribution of the scores.
-
-        Returns:
-          The bias, shape ().
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return a bias below any that could be best."""
 
     @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
@@ -460,8 +396,8 @@ class SmoothStep(Biased):
         thinned = mixture.thinned(4)
         log_c, _ = minimise_scalar(
             lambda log_c: over_biases(log_c, thinned),
-            jnp.log(SMALLEST_SLOPE),
-            jnp.log(LARGEST_SLOPE),
+            jnp.log(_SMALLEST_SLOPE),
+            jnp.log(_LARGEST_SLOPE),
             lattice=17,
             rounds=12,
         )
@@ -470,7 +406,7 @@ class SmoothStep(Biased):
         return jnp.where(mixture.resolved, jnp.minimum(smooth, jnp.min(hard)), jnp.nan)
 
 
-class Sigmoid(SmoothStep):
+class _Sigmoid(_SmoothStep):
     """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
     @public
@@ -484,7 +420,7 @@ class Sigmoid(SmoothStep):
         return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
 
-class Erf(SmoothStep):
+class Erf(_SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
     @public
@@ -498,7 +434,7 @@ class Erf(SmoothStep):
         return -jnp.sqrt(jnp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
 
 
-class Relu(Biased):
+class _Relu(_Biased):
     """The weights `s_l = max(χ_l + bias, 0)`."""
 
     @public
@@ -539,25 +475,14 @@ class Relu(Biased):
         parabola = centre - jnp.where(
             curvature > 0, (right - left) ** 2 / (8.0 * jnp.where(curvature > 0, curvature, 1.0)), 0.0
         )
-        affine, slope = affine_fit(mixture)
+        affine, slope = _affine_fit(mixture)
         lowest_kink = jnp.where(slope * jnp.abs(kink[0]) < 1.0, affine, 1.0)
         return jnp.where(mixture.resolved, jnp.minimum(parabola, lowest_kink), jnp.nan)
 
 
 @public
-def affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the risk of the best weights `s = 1 + cχ`, and their c.
-
-    The risk is `1 - aᵀM⁻¹a` with a = E(1, χ)_ε and M = E Σ (1, χ)(1, χ)ᵀ.
-
-    Args:
-      mixture: distributions of single scores.
-
-    Returns:
-      The risk and c, each of shape ().
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
+def _affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the risk of the best weights `s = 1 + cχ`, and their c."""
     total = _token_density(mixture)[0]
     mean, total_score, total_square = (
         mixture.hidden[0] @ mixture.scores,
@@ -580,11 +505,11 @@ def _token_density(mixture: ScoreMixture) -> Float[Array, "rows n"]:
     return mixture.hidden + (mixture.length - 1.0) * mixture.others
 
 
-softmax = Softmax()
+softmax = _Softmax()
 softplus = Softplus()
-hardmax = Hardmax()
-linear = Linear()
-exp = Exp()
+hardmax = _Hardmax()
+linear = _Linear()
+exp = _Exp()
 erf = Erf()
-sigmoid = Sigmoid()
-relu = Relu()
+sigmoid = _Sigmoid()
+relu = _Relu()

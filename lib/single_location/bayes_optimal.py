@@ -18,9 +18,9 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib.single_location import posterior
-from lib.single_location.argmax import log_argmax_probability, squared_evidence_gradients
-from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import LocationTask, require_setting, static_length
+from lib.single_location._argmax import log_argmax_probability, squared_evidence_gradients
+from lib.single_location._quasi_random import quasi_normals
+from lib.single_location.tasks import LocationTask, _require_setting, _static_length
 
 POINTS, REPLICATES = 4096, 4
 # Smallest signal strength: at 0 a square root has no finite slope.
@@ -403,8 +403,8 @@ def _prompt_average(
             f"`{owner}({type(task).__name__}(length, snr))` is known for snr = inf only, where the token of the "
             f"largest score is the hidden one. Got snr = {task.snr}."
         )
-    require_setting(owner, noise_std=noise_std, alpha=alpha)
-    normals = np.concatenate(quasi_normals(2 * static_length(task) + 1, points, sets))
+    _require_setting(owner, noise_std=noise_std, alpha=alpha)
+    normals = np.concatenate(quasi_normals(2 * _static_length(task) + 1, points, sets))
     scores, values = np.split(normals[:, :-1], 2, axis=1)
     drawn = map(jnp.asarray, (scores, values, normals[:, -1]))
     if task.ambient:

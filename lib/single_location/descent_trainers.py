@@ -10,12 +10,12 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from lib._checks import public
 from lib.single_location.activations import Activation
-from lib.single_location.erm import GRADIENT_TOLERANCE, Ridge, Trainer, TrainingSet, penalised_loss
+from lib.single_location.erm import _GRADIENT_TOLERANCE, TrainingSet, _penalised_loss, _Ridge, _Trainer
 from lib.single_location.overlaps import Head
 
 
 @public
-def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLERANCE) -> Trainer:
+def full_batch_trainer(*, steps: int, gradient_tolerance: float = _GRADIENT_TOLERANCE) -> _Trainer:
     """Return a trainer by gradient descent with a line search.
 
     A step is halved until the objective falls by a quarter of what the gradient predicts, and then doubled for the
@@ -31,7 +31,7 @@ def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLER
     """
 
     def train(
-        activation: Activation, prompts: TrainingSet, ridge: Ridge, head: Head, key: PRNGKeyArray
+        activation: Activation, prompts: TrainingSet, ridge: _Ridge, head: Head, key: PRNGKeyArray
     ) -> tuple[Head, Int[Array, ""]]:
         dimension = head.key.size
         tokens = prompts.tokens.reshape(-1, dimension) / jnp.sqrt(dimension)
@@ -76,7 +76,7 @@ def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLER
 
 
 @public
-def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Trainer:
+def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> _Trainer:
     """Return a trainer by stochastic gradient descent on shuffled batches, with steps that decrease linearly to zero.
 
     Args:
@@ -89,7 +89,7 @@ def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Trainer:
     """
 
     def train(
-        activation: Activation, prompts: TrainingSet, ridge: Ridge, head: Head, key: PRNGKeyArray
+        activation: Activation, prompts: TrainingSet, ridge: _Ridge, head: Head, key: PRNGKeyArray
     ) -> tuple[Head, Int[Array, ""]]:
         n, dimension = prompts.labels.size, head.key.size
         batch_ridge = (ridge[0] * batch / n, ridge[1] * batch / n)
@@ -98,7 +98,7 @@ def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Trainer:
         def step(head, batch_and_size):
             rows, length = batch_and_size
             subset = TrainingSet(prompts.tokens[rows], prompts.labels[rows])
-            slope = jax.grad(penalised_loss(activation, subset, batch_ridge))(head)
+            slope = jax.grad(_penalised_loss(activation, subset, batch_ridge))(head)
             return jax.tree.map(
                 lambda parameter, downhill: parameter - length * dimension * downhill, head, slope
             ), None

@@ -16,17 +16,17 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from lib._checks import public, require_float64
+from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
 from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import LocationTask, static_length
+from lib.single_location.tasks import LocationTask, _static_length
 
-LARGEST_STEPS = 2000
+_LARGEST_STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
-GRADIENT_TOLERANCE = 1e-5
-RISK_POINTS = 2**14
+_GRADIENT_TOLERANCE = 1e-5
+_RISK_POINTS = 2**14
 # Folded into the key of a run, the key of its trainer.
-TRAINER_STREAM = 3
+_TRAINER_STREAM = 3
 
 
 class TrainingSet(eqx.Module):
@@ -55,13 +55,13 @@ class ErmResult(eqx.Module):
 
     risk: Float[Array, ""]
     overlaps: Overlaps
-    train_loss: Float[Array, ""]
+    _train_loss: Float[Array, ""]
     objective: Float[Array, ""]
     flatness: Float[Array, ""]
     steps: Int[Array, ""]
 
 
-Start = Callable[[Head, PRNGKeyArray], Head]
+_Start = Callable[[Head, PRNGKeyArray], Head]
 
 
 @public
@@ -94,9 +94,9 @@ def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
     return Head(jr.normal(key_key, size, truth.key.dtype), jr.normal(value_key, size, truth.key.dtype))
 
 
-Ridge = tuple[float | Float[Array, ""], float | Float[Array, ""]]
+_Ridge = tuple[float | Float[Array, ""], float | Float[Array, ""]]
 # Fits a head to prompts from a given head, with a random key; returns the fitted head and the number of steps.
-Trainer = Callable[[Activation, TrainingSet, Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
+_Trainer = Callable[[Activation, TrainingSet, _Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
 
 
 @public
@@ -106,10 +106,10 @@ def simulate_erm(
     *,
     noise_std: float | Float[Array, ""],
     alpha: float,
-    ridge: Ridge,
+    ridge: _Ridge,
     dimension: int,
-    start: Start,
-    trainer: Trainer | None = None,
+    start: _Start,
+    trainer: _Trainer | None = None,
     key: PRNGKeyArray,
 ) -> ErmResult:
     """Return the result of one training run on `round(alpha * dimension)` fresh prompts.
@@ -141,17 +141,17 @@ def simulate_erm(
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
-    objective = penalised_loss(activation, prompts, ridge)
+    objective = _penalised_loss(activation, prompts, ridge)
     start_head = start(truth, start_key)
     if trainer is None:
-        head, _, steps = minimise(objective, start_head)
+        head, _, steps = _minimise(objective, start_head)
     else:
-        head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, TRAINER_STREAM))
+        head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, _TRAINER_STREAM))
     overlaps = overlaps_of(head, truth)
     return ErmResult(
         risk=fresh_risk(task, activation, overlaps),
         overlaps=overlaps,
-        train_loss=train_loss(activation, prompts, head),
+        train_loss=_train_loss(activation, prompts, head),
         objective=objective(head),
         flatness=jnp.sqrt(dimension) * optax.tree.norm(jax.grad(objective)(head)),
         steps=steps,
@@ -191,21 +191,12 @@ def simulate_seeds(
 
 
 @public
-def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
-    """Return the function `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D of the head.
-
-    Args:
-      activation: the activation of the head.
-      prompts: the training prompts.
-      ridge: ridges $(r_k, r_v)$.
-
-    Returns:
-      A function from a head to shape (), to which jit, vmap and grad apply. Transformations: none.
-    """
+def _penalised_loss(activation: Activation, prompts: TrainingSet, ridge: _Ridge) -> Callable[[Head], Float[Array, ""]]:
+    """Return the function `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D of the head."""
 
     def objective(head):
         penalty = 0.5 * (ridge[0] * head.key @ head.key + ridge[1] * head.value @ head.value)
-        return (prompts.labels.size * train_loss(activation, prompts, head) + penalty) / head.key.size
+        return (prompts.labels.size * _train_loss(activation, prompts, head) + penalty) / head.key.size
 
     return objective
 
@@ -244,7 +235,7 @@ def draw_prompts(
     Source: [D26].
     """
     token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
-    length, dimension = static_length(task), truth.key.size
+    length, dimension = _static_length(task), truth.key.size
     signal_scores = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
     tokens = jr.normal(token_key, (n, length, dimension))
     along_key = signal_scores / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
@@ -272,37 +263,16 @@ def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Flo
 
 
 @public
-def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
-    """Return half the mean squared error of a head on the prompts.
-
-    Args:
-      activation: the activation of the head.
-      prompts: the prompts.
-      head: the head, in the normalisation of [D26].
-
-    Returns:
-      The loss, shape ().
-
-    Transformations: jit, vmap, grad.
-    """
+def _train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
+    """Return half the mean squared error of a head on the prompts."""
     return 0.5 * jnp.mean((prompts.labels - head_output(activation, prompts, head)) ** 2)
 
 
 @public
-def minimise(
+def _minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
-    """Return the end of L-BFGS, which stops where the gradient is below `GRADIENT_TOLERANCE` or after 2,000 steps.
-
-    Args:
-      objective: the function of the head to be minimised, of shape ().
-      head: the start.
-
-    Returns:
-      The last head, the norm of the gradient there times √D, and the number of steps.
-
-    Transformations: jit, vmap.
-    """
+    """Return the end of L-BFGS, which stops where the gradient is below `_GRADIENT_TOLERANCE` or after 2,000 steps."""
     method = optax.lbfgs()
     value_and_slope = optax.value_and_grad_from_state(objective)
 
@@ -316,7 +286,7 @@ def minimise(
         return eqx.apply_updates(head, change), state, gradient_norm(slope), steps + 1
 
     def unfinished(carry):
-        return (carry[2] > GRADIENT_TOLERANCE) & (carry[3] < LARGEST_STEPS)
+        return (carry[2] > _GRADIENT_TOLERANCE) & (carry[3] < _LARGEST_STEPS)
 
     begin = (head, method.init(head), jnp.asarray(jnp.inf), jnp.asarray(0))  # pyright: ignore
     head, _, flatness, steps = jax.lax.while_loop(unfinished, step, begin)
@@ -360,7 +330,7 @@ def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -
     Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
     """
     # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
-    points = jax.lax.optimization_barrier(quasi_normals(2 * static_length(task) + 1, RISK_POINTS, 1)[0])
+    points = jax.lax.optimization_barrier(quasi_normals(2 * _static_length(task) + 1, _RISK_POINTS, 1)[0])
     geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
     signal_scores = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
     o, ambient = overlaps, task.ambient

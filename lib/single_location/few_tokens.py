@@ -21,9 +21,9 @@ from lib.single_location.activations import Activation, optimal_risk
 # Where scores end, in standard deviations.
 _LARGEST_SCORE = 8.0
 # The chance of a row of scores that a search leaves out, and how many rows it keeps or adds at once.
-SMALLEST_PROBABILITY, ROWS_PER_BLOCK = 1e-13, 2**13
+_SMALLEST_PROBABILITY, _ROWS_PER_BLOCK = 1e-13, 2**13
 # The flattest and the steepest heads that are looked at, and how many between.
-SMALLEST_SLOPE, LARGEST_SLOPE, SLOPE_COUNT = 1e-5, 30.0, 13
+_SMALLEST_SLOPE, _LARGEST_SLOPE, _SLOPE_COUNT = 1e-5, 30.0, 13
 
 
 class ScoreLattice(eqx.Module):
@@ -113,9 +113,9 @@ class Prompts(eqx.Module):
         Returns:
           The remaining prompts; rows that fill the last block have probability 0.
         """
-        likely_rows = np.flatnonzero(np.asarray(self.probabilities) > SMALLEST_PROBABILITY)
+        likely_rows = np.flatnonzero(np.asarray(self.probabilities) > _SMALLEST_PROBABILITY)
         # what fills the last block once more has no chance
-        rows = np.append(likely_rows, np.zeros(-likely_rows.size % ROWS_PER_BLOCK, likely_rows.dtype))
+        rows = np.append(likely_rows, np.zeros(-likely_rows.size % _ROWS_PER_BLOCK, likely_rows.dtype))
         scores, probabilities, posterior = (
             np.asarray(leaf)[rows] for leaf in (self.scores, self.probabilities, self.posterior)
         )
@@ -169,7 +169,7 @@ def best_key_slope(activation: Activation, prompts: list[Prompts]) -> float:
     def risk(log_slope: float) -> float:
         return float(mixed_risk(activation, np.exp(log_slope), likely_prompts))
 
-    slopes = np.linspace(np.log(SMALLEST_SLOPE), np.log(LARGEST_SLOPE), SLOPE_COUNT)
+    slopes = np.linspace(np.log(_SMALLEST_SLOPE), np.log(_LARGEST_SLOPE), _SLOPE_COUNT)
     lowest = int(np.argmin([risk(slope) for slope in slopes]))
     bounds = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
     minimum = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 1e-5})

@@ -13,10 +13,10 @@ from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public, require_count, require_float64
 from lib.single_location import posterior
-from lib.single_location.activations import Activation, Sigmoid, compiled_moments
+from lib.single_location.activations import Activation, _compiled_moments, _Sigmoid
 from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
-from lib.single_location.tasks import LONGEST_BAYES, LocationTask, Spiked
+from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Spiked
 
 # The relative rounding of a sum of exponentials whose exponents, up to 1500 in size, are known to 1e-16.
 BAYES_ROUNDING = 5e-13
@@ -157,7 +157,7 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
 
 
 @public
-def single_token_posterior(task: Spiked) -> Sigmoid:
+def single_token_posterior(task: Spiked) -> _Sigmoid:
     """Return the weights `sigmoid(√ν χ* - ν/2 - ln(L - 1))` of the spiked model, to be used with k = √ν k*.
 
     They are the probability of a token to be the hidden one given its own score alone.
@@ -170,7 +170,7 @@ def single_token_posterior(task: Spiked) -> Sigmoid:
 
     Source: [D26].
     """
-    return Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
+    return _Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
 
 
 @public
@@ -232,7 +232,7 @@ def _best(task, activation):
 
 
 def _moments(task, activation, overlaps):
-    return compiled_moments(activation, activation.score_mixture(task, overlaps.m_k, overlaps.q_k))
+    return _compiled_moments(activation, activation.score_mixture(task, overlaps.m_k, overlaps.q_k))
 
 
 @jax.jit
@@ -241,7 +241,7 @@ def _elementwise(task):
     root = jnp.sqrt(task.snr)
     mixture = task.marginals(root, task.snr)
     complement = jax.nn.sigmoid(-single_token_posterior(task).bias - mixture.scores)
-    in_domain = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
+    in_domain = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= _LONGEST_BAYES)
     return jnp.where(in_domain, mixture.hidden[0] @ complement, jnp.nan)
 
 

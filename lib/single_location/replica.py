@@ -1,7 +1,7 @@
 """The end of empirical risk minimisation on n = αD prompts, without simulation: the replica fixed point [D26].
 
 For `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` the overlaps of the minimiser concentrate. They solve six equations: a prompt
-acts on k and v through one proximal problem (`lib.single_location.prox`), and the average of its solutions over
+acts on k and v through one proximal problem (`lib.single_location._prox`), and the average of its solutions over
 prompts
 gives the next overlaps. Replica-symmetric, cross overlaps zero: a prediction of statistical physics, not a theorem,
 accurate where the minimum is unique; at ridges below about 0.1 it need not be.
@@ -17,27 +17,27 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Int
 
 from lib._checks import as_float, public, require_float64
+from lib.single_location._prox import Channel
+from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
 from lib.single_location.overlaps import Overlaps
-from lib.single_location.prox import Channel
-from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import LocationTask, require_setting, static_length
+from lib.single_location.tasks import LocationTask, _require_setting, _static_length
 
 # Anderson's acceleration: number of stored states, steps between restarts (without them it may cycle), damping, and the
 # largest change of a component in one step.
-ANDERSON_HISTORY, ANDERSON_RESTART, ANDERSON_MIXING, LARGEST_CHANGE = 5, 20, 0.6, 0.7
+_ANDERSON_HISTORY, _ANDERSON_RESTART, _ANDERSON_MIXING, _LARGEST_CHANGE = 5, 20, 0.6, 0.7
 # Largest residual of a fixed point, and largest number of steps.
-RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200
+_RESIDUAL_TOLERANCE, _LARGEST_STEPS = 1e-5, 200
 # A prefix of one in COARSE_STRIDE points finds the fixed point to COARSE_TOLERANCE; all points then refine it.
-COARSE_STRIDE, COARSE_TOLERANCE = 8, 1e-2
+_COARSE_STRIDE, _COARSE_TOLERANCE = 8, 1e-2
 # Lower bound of the curvature during the iteration, as a share of the ridge.
-SMALLEST_CURVATURE = 0.1
+_SMALLEST_CURVATURE = 0.1
 # Lower bound of the argument of a logarithm: with one token, keys have no effect and vanish.
-LOG_FLOOR = 1e-10
+_LOG_FLOOR = 1e-10
 # m = q - m² = V = ½, for keys and values alike.
-START_STATE = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
+_START_STATE = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
 # By how much the score of a token exceeds all others at the start of the search for its minimum.
-SCORE_LEAD = 2.0
+_SCORE_LEAD = 2.0
 
 
 class Replica(eqx.Module):
@@ -68,17 +68,8 @@ class Replica(eqx.Module):
     steps: Int[Array, ""]
 
 
-class State(eqx.Module):
-    """The unknowns: four overlaps, and how far one more prompt may move a score and a value.
-
-    Attributes:
-      m_k: overlap `k·k*/D`.
-      q_k: `|k|²/D`.
-      var_k: variance $V_k$ of a score around its field.
-      m_v: overlap `v·v*/D`.
-      q_v: `|v|²/D`.
-      var_v: variance $V_v$ of a value around its field.
-    """
+class _State(eqx.Module):
+    """The unknowns: four overlaps, and how far one more prompt may move a score and a value."""
 
     m_k: Float[Array, ""]
     q_k: Float[Array, ""]
@@ -89,44 +80,22 @@ class State(eqx.Module):
 
     @public
     def unconstrained(self) -> Float[Array, " 6"]:
-        """Return six equivalent numbers without constraints: m and the logarithms of q - m² and of the variances.
-
-        Returns:
-          The numbers, shape (6,).
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return six equivalent numbers without constraints: m and the logarithms of q - m² and of the variances."""
         extra_k, extra_v = self.q_k - self.m_k**2, self.q_v - self.m_v**2
-        logs = jnp.log(jnp.maximum(jnp.stack([extra_k, extra_v, self.var_k, self.var_v]), LOG_FLOOR))
+        logs = jnp.log(jnp.maximum(jnp.stack([extra_k, extra_v, self.var_k, self.var_v]), _LOG_FLOOR))
         return jnp.concatenate([jnp.stack([self.m_k, self.m_v]), logs])
 
     @classmethod
     @public
-    def from_unconstrained(cls, unconstrained: Float[Array, " 6"]) -> "State":
-        """Return the state with these unconstrained numbers.
-
-        Args:
-          unconstrained: the six numbers, shape (6,).
-
-        Returns:
-          The state.
-        """
+    def from_unconstrained(cls, unconstrained: Float[Array, " 6"]) -> "_State":
+        """Return the state with these unconstrained numbers."""
         m_k, m_v = unconstrained[:2]
         extra_k, extra_v, var_k, var_v = jnp.exp(unconstrained[2:])
         return cls(m_k, m_k**2 + extra_k, var_k, m_v, m_v**2 + extra_v, var_v)
 
 
-class Setting(eqx.Module):
-    """Everything that is held fixed.
-
-    Attributes:
-      task: the task.
-      activation: the activation of the head.
-      noise_std: standard deviation of the label noise.
-      alpha: prompts per dimension.
-      ridge_k: ridge of the key.
-      ridge_v: ridge of the value.
-    """
+class _Setting(eqx.Module):
+    """Everything that is held fixed."""
 
     task: LocationTask
     activation: Activation
@@ -136,15 +105,8 @@ class Setting(eqx.Module):
     ridge_v: Float[Array, ""] = eqx.field(converter=as_float)
 
 
-class Iterate(eqx.Module):
-    """State of the iteration: the last few states and their residuals, and the best scores known of each prompt.
-
-    Attributes:
-      states: unconstrained states, the latest first.
-      residuals: their residuals.
-      chi: best scores of each prompt.
-      steps: number of steps so far.
-    """
+class _Iterate(eqx.Module):
+    """State of the iteration: the last few states and their residuals, and the best scores known of each prompt."""
 
     states: Float[Array, "memory 6"]
     residuals: Float[Array, "memory 6"]
@@ -152,20 +114,13 @@ class Iterate(eqx.Module):
     steps: Int[Array, ""]
 
     @property
-    def state(self) -> State:
+    def state(self) -> _State:
         """The latest state."""
-        return State.from_unconstrained(self.states[0])
+        return _State.from_unconstrained(self.states[0])
 
 
-class PromptDraws(eqx.Module):
-    """The randomness of a set of prompts, in units in which it is standard.
-
-    Attributes:
-      scores: normals of the scores.
-      values: normals of the values.
-      signal_scores: informative part of the scores.
-      noise: normals of the labels.
-    """
+class _PromptDraws(eqx.Module):
+    """The randomness of a set of prompts, in units in which it is standard."""
 
     scores: Float[Array, "points L"]
     values: Float[Array, "points L"]
@@ -206,90 +161,88 @@ def replica(
     Source: [D26], normalisation ours. Transformations: none of `task`, whose length must be concrete.
     """
     require_float64("replica", task.snr)
-    length = static_length(task)
-    require_setting("replica", noise_std=noise_std, alpha=alpha, ridge=ridge)
-    if points < COARSE_STRIDE or points & (points - 1) or replicates < 2:
+    length = _static_length(task)
+    _require_setting("replica", noise_std=noise_std, alpha=alpha, ridge=ridge)
+    if points < _COARSE_STRIDE or points & (points - 1) or replicates < 2:
         raise ValueError(
-            f"`replica(points, replicates)` needs points = 2^k ≥ {COARSE_STRIDE}, because Sobol sets are balanced "
+            f"`replica(points, replicates)` needs points = 2^k ≥ {_COARSE_STRIDE}, because Sobol sets are balanced "
             f"there, and replicates ≥ 2, because their scatter is the error bar. Got {points} and {replicates}."
         )
-    setting = Setting(task, activation, noise_std, alpha, *ridge)
+    setting = _Setting(task, activation, noise_std, alpha, *ridge)
     return _solve(setting, jnp.asarray(quasi_normals(3 * length + 2, points, replicates)))
 
 
 @eqx.filter_jit
-def _solve(setting: Setting, normals: Float[Array, "replicates points coordinates"]) -> Replica:
+def _solve(setting: _Setting, normals: Float[Array, "replicates points coordinates"]) -> Replica:
     prompts = jax.vmap(lambda points: _prompts(setting.task, points))(normals)
 
     def fixed_point(prompts):
-        coarse_prompts = jax.tree.map(lambda leaf: leaf[: leaf.shape[0] // COARSE_STRIDE], prompts)
-        coarse = _iterate_to_fixed_point(setting, coarse_prompts, jnp.asarray(START_STATE), tolerance=COARSE_TOLERANCE)
-        end = _iterate_to_fixed_point(setting, prompts, coarse.states[0], tolerance=RESIDUAL_TOLERANCE)
+        coarse_prompts = jax.tree.map(lambda leaf: leaf[: leaf.shape[0] // _COARSE_STRIDE], prompts)
+        coarse = _iterate_to_fixed_point(
+            setting, coarse_prompts, jnp.asarray(_START_STATE), tolerance=_COARSE_TOLERANCE
+        )
+        end = _iterate_to_fixed_point(setting, prompts, coarse.states[0], tolerance=_RESIDUAL_TOLERANCE)
         risk, train_loss = _risk_and_loss(setting, prompts, end)
         overlaps = Overlaps(end.state.m_k, end.state.q_k, end.state.m_v, end.state.q_v)
-        return risk, overlaps, train_loss, _largest_residual(end) < RESIDUAL_TOLERANCE, coarse.steps + end.steps
+        return risk, overlaps, train_loss, _largest_residual(end) < _RESIDUAL_TOLERANCE, coarse.steps + end.steps
 
     risk, overlaps, train_loss, converged, steps = jax.vmap(fixed_point)(prompts)
     (risk, overlaps, train_loss), errors = _mean_and_error((risk, overlaps, train_loss))
     return Replica(risk, errors[0], overlaps, errors[1], train_loss, errors[2], jnp.all(converged), jnp.max(steps))
 
 
-def _prompts(task: LocationTask, normals: Float[Array, "points coordinates"]) -> PromptDraws:
+def _prompts(task: LocationTask, normals: Float[Array, "points coordinates"]) -> _PromptDraws:
     """Three normals a token, one for the noise, and one whose probability level chooses the hidden token."""
     tokens, noise, level = normals[:, :-2], normals[:, -2], ndtr(normals[:, -1])
     scores, values, geometry = jnp.split(tokens, 3, axis=1)
-    return PromptDraws(scores, values, jax.vmap(task.signal_scores)(geometry, level), noise)
+    return _PromptDraws(scores, values, jax.vmap(task.signal_scores)(geometry, level), noise)
 
 
 def _iterate_to_fixed_point(
-    setting: Setting, prompts: PromptDraws, start: Float[Array, " 6"], *, tolerance: float
-) -> Iterate:
+    setting: _Setting, prompts: _PromptDraws, start: Float[Array, " 6"], *, tolerance: float
+) -> _Iterate:
     """The fixed point by Anderson's acceleration, which the scores of the prompts follow."""
 
     def step(iterate):
-        target, chi = update(setting, prompts, iterate)
+        target, chi = _update(setting, prompts, iterate)
         residuals = jnp.roll(iterate.residuals, 1, axis=0).at[0].set(target.unconstrained() - iterate.states[0])
         states = (
             jnp.roll(iterate.states, 1, axis=0)
             .at[0]
-            .set(_anderson_step(iterate.states, residuals, iterate.steps % ANDERSON_RESTART))
+            .set(_anderson_step(iterate.states, residuals, iterate.steps % _ANDERSON_RESTART))
         )
-        return Iterate(states, residuals, chi, iterate.steps + 1)
+        return _Iterate(states, residuals, chi, iterate.steps + 1)
 
     def unsettled(iterate):
-        return (_largest_residual(iterate) >= tolerance) & (iterate.steps < LARGEST_STEPS)
+        return (_largest_residual(iterate) >= tolerance) & (iterate.steps < _LARGEST_STEPS)
 
-    states = jnp.broadcast_to(start, (ANDERSON_HISTORY, 6))
+    states = jnp.broadcast_to(start, (_ANDERSON_HISTORY, 6))
     return jax.lax.while_loop(
-        unsettled, step, Iterate(states, jnp.full((ANDERSON_HISTORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
+        unsettled, step, _Iterate(states, jnp.full((_ANDERSON_HISTORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
     )
 
 
 def _anderson_step(
     states: Float[Array, "memory 6"], residuals: Float[Array, "memory 6"], stored: Int[Array, ""]
 ) -> Float[Array, " 6"]:
-    """Return Anderson's combination of the `stored` latest states, the one of the least residual.
-
-    A component changes by at most `LARGEST_CHANGE`, because early residuals predict little far away, and m_k and m_v
-    stay non-negative: linear attention has a second, worse minimum at about (-k, -v), which attracts early steps.
-    """
-    is_stored = (jnp.arange(1, ANDERSON_HISTORY) < stored + 1)[:, None]
+    """Return Anderson's combination of the `stored` latest states, the one of the least residual."""
+    is_stored = (jnp.arange(1, _ANDERSON_HISTORY) < stored + 1)[:, None]
     state_changes = jnp.where(is_stored, states[0] - states[1:], 0.0)
     residual_changes = jnp.where(is_stored, residuals[0] - residuals[1:], 0.0)
     gram = residual_changes @ residual_changes.T
     ridge = 1e-9 * jnp.trace(gram) + jnp.finfo(gram.dtype).tiny
-    coefficients = jnp.linalg.solve(gram + ridge * jnp.eye(ANDERSON_HISTORY - 1), residual_changes @ residuals[0])
-    step = ANDERSON_MIXING * residuals[0] - coefficients @ (state_changes + ANDERSON_MIXING * residual_changes)
-    candidate = states[0] + jnp.clip(step, -LARGEST_CHANGE, LARGEST_CHANGE)
+    coefficients = jnp.linalg.solve(gram + ridge * jnp.eye(_ANDERSON_HISTORY - 1), residual_changes @ residuals[0])
+    step = _ANDERSON_MIXING * residuals[0] - coefficients @ (state_changes + _ANDERSON_MIXING * residual_changes)
+    candidate = states[0] + jnp.clip(step, -_LARGEST_CHANGE, _LARGEST_CHANGE)
     return candidate.at[:2].set(jnp.abs(candidate[:2]))
 
 
-def _largest_residual(iterate: Iterate) -> Float[Array, ""]:
+def _largest_residual(iterate: _Iterate) -> Float[Array, ""]:
     """The largest component of the last residual."""
     return jnp.max(jnp.abs(iterate.residuals[0]))
 
 
-def _prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
+def _prompt_fields(setting: _Setting, prompts: _PromptDraws, state: _State) -> Channel:
     """Return the fields of all prompts: `ω_k` around m_k times the signal, `ω_v`, and `y` given `ω_v`."""
     spread_k = jnp.sqrt(state.q_k - setting.task.ambient * state.m_k**2)
     omega_v = jnp.sqrt(state.q_v) * prompts.values
@@ -305,31 +258,14 @@ def _prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Chan
 
 
 def _prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Array, ""]) -> Float[Array, "3 L"]:
-    """Where to look for the best scores: where they were last, where they would be without an answer, one token ahead.
-
-    The token that is put ahead changes from turn to turn, so that every prompt tries all of them in L turns.
-    """
-    raised = channel.omega_k.at[step % channel.omega_k.size].set(jnp.max(channel.omega_k) + SCORE_LEAD)
+    """Return starts of the search for scores: the last ones, the fields, and the fields with one token ahead."""
+    raised = channel.omega_k.at[step % channel.omega_k.size].set(jnp.max(channel.omega_k) + _SCORE_LEAD)
     return jnp.stack([last_scores, channel.omega_k, raised])
 
 
 @public
-def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[State, Float[Array, "points L"]]:
-    """Return the next state by one pass of the replica equations, and the minimising scores.
-
-    Averages of derivatives with respect to the fields are taken by Stein's identity, so the proximal map is never
-    differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to $m̂_k$.
-
-    Args:
-      setting: everything that is held fixed.
-      prompts: the randomness of the prompts.
-      iterate: state of the iteration.
-
-    Returns:
-      The next state, and the scores of each prompt, shape (points, L).
-
-    Source: [D26]. Transformations: jit, vmap.
-    """
+def _update(setting: _Setting, prompts: _PromptDraws, iterate: _Iterate) -> tuple[_State, Float[Array, "points L"]]:
+    """Return the next state by one pass of the replica equations, and the minimising scores."""
     task, alpha, state = setting.task, setting.alpha, iterate.state
     channel = _prompt_fields(setting, prompts, state)
     starting_scores = jax.vmap(_prox_starts, in_axes=(0, 0, None))(channel, iterate.chi, iterate.steps)
@@ -352,9 +288,9 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
         + _mean_dot(displacement_v[:, 1:], other_fields) / state.q_v
     )
 
-    var_k = 1.0 / jnp.maximum(setting.ridge_k + stiffness_k, SMALLEST_CURVATURE * setting.ridge_k)
-    var_v = 1.0 / jnp.maximum(setting.ridge_v + stiffness_v, SMALLEST_CURVATURE * setting.ridge_v)
-    target = State(
+    var_k = 1.0 / jnp.maximum(setting.ridge_k + stiffness_k, _SMALLEST_CURVATURE * setting.ridge_k)
+    var_v = 1.0 / jnp.maximum(setting.ridge_v + stiffness_v, _SMALLEST_CURVATURE * setting.ridge_v)
+    target = _State(
         m_k=var_k * force_k,
         q_k=var_k**2 * (force_k**2 + alpha * _mean_dot(displacement_k, displacement_k)),
         var_k=var_k,
@@ -366,7 +302,7 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
 
 
 def _risk_and_loss(
-    setting: Setting, prompts: PromptDraws, iterate: Iterate
+    setting: _Setting, prompts: _PromptDraws, iterate: _Iterate
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Excess risk on a fresh prompt, and mean loss on a training prompt, at the end of the iteration."""
     channel = _prompt_fields(setting, prompts, iterate.state)

@@ -24,10 +24,10 @@ from lib.single_location.overlaps import Overlaps
 from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # Longest prompt whose tokens are stored one by one.
-LONGEST = 500
+_LONGEST = 500
 # The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
 # the spiked risk of two tokens falls below the smallest number of float64.
-LONGEST_BAYES, LARGEST_SPIKE, LARGEST_SNR = 1e12, 2500.0, 1000.0
+_LONGEST_BAYES, _LARGEST_SPIKE, _LARGEST_SNR = 1e12, 2500.0, 1000.0
 
 
 class LocationTask(eqx.Module):
@@ -197,7 +197,7 @@ class Spiked(LocationTask):
         return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
 
     def _resolved(self):
-        return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
+        return (self.snr <= _LARGEST_SPIKE) & (self.length <= _LONGEST_BAYES)
 
     @public
     def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
@@ -269,20 +269,20 @@ class Max(LocationTask):
     @public
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
-        by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, LARGEST_SNR))
+        by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, _LARGEST_SNR))
         return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
     @public
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
         """Return `1 - E Σ p²` by pairs with the given nodes."""
         return self._where_resolved(
-            posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution)
+            posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, _LARGEST_SNR), resolution)
         )
 
     def _where_resolved(self, risk):
         certain = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
-        risk = jnp.where(self.snr <= LARGEST_SNR, risk, certain)
-        return jnp.where(self.length <= LONGEST_BAYES, risk, jnp.nan)
+        risk = jnp.where(self.snr <= _LARGEST_SNR, risk, certain)
+        return jnp.where(self.length <= _LONGEST_BAYES, risk, jnp.nan)
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
         """Raise if a concrete cross overlap is not zero: values then depend on the scores that choose ε."""
@@ -294,45 +294,25 @@ class Max(LocationTask):
             )
 
 
-def static_length(task: LocationTask) -> int:
-    """Return L as a Python integer, for theories that store the tokens of a prompt one by one.
-
-    Args:
-      task: a single task.
-
-    Returns:
-      The length.
-
-    Raises:
-      ValueError: if the length is traced, stacked or above 500.
-    """
-    if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > LONGEST:
+def _static_length(task: LocationTask) -> int:
+    """Return L as a Python integer, for theories that store the tokens of a prompt one by one."""
+    if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > _LONGEST:
         raise ValueError(
-            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are stored one "
+            f"`task.length` must be one known number, at most {_LONGEST}, where the tokens of a prompt are stored one "
             f"by one. Got {task.length}."
         )
     return int(task.length)
 
 
 @public
-def require_setting(
+def _require_setting(
     owner: str,
     *,
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
     ridge: Sequence[float | Float[Array, ""]] = (np.inf,),
 ) -> None:
-    """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has.
-
-    Args:
-      owner: name of the calling function, for the message.
-      noise_std: standard deviation of the label noise, must be ≥ 0.
-      alpha: prompts per dimension n/D, must be positive.
-      ridge: ridges of key and value, must be positive.
-
-    Raises:
-      ValueError: if one of the rules is broken.
-    """
+    """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has."""
     if is_concrete(noise_std, alpha, *ridge) and not (noise_std >= 0 and alpha > 0 and min(ridge) > 0):
         raise ValueError(
             f"`{owner}` needs noise_std ≥ 0, alpha > 0 and positive ridges: it fits n = αD prompts, regularised where "

@@ -11,8 +11,8 @@ from chapters.finite_samples.extrapolation import solve_infinite_size, solve_ris
 from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
-from lib.single_location.activations import affine_fit
-from lib.single_location.erm import GRADIENT_TOLERANCE
+from lib.single_location.activations import _affine_fit
+from lib.single_location.erm import _GRADIENT_TOLERANCE
 from lib.statistics import comparison_quantile, student_quantile
 
 NAME = "finite_samples"
@@ -105,7 +105,7 @@ def test_tracked_tables_are_what_their_records_say():
 
 def test_the_key_of_least_squares_is_that_of_the_best_linear_head(float64):
     """Its squared slope, by the library's own fit; and half a floor is below what the ridges were searched over."""
-    fit = affine_fit(training.chapter_task().marginals(np.ones(()), np.ones(())))
+    fit = _affine_fit(training.chapter_task().marginals(np.ones(()), np.ones(())))
     np.testing.assert_allclose(theory.least_squares_key(), fit[1] ** 2, rtol=1e-9)
     ridges = training.read_tracked("best_ridges")
     assert theory.ridge_at(ridges, "softmax", theory.AT_FLOOR)[0] == training.SMALLEST_RIDGE
@@ -135,7 +135,7 @@ def test_the_published_runs_are_all_there():
         for start, size in sizes
     }
     assert counts["nunique"].to_dict() == counts["size"].to_dict() == expected
-    assert runs["flatness"].max() < GRADIENT_TOLERANCE
+    assert runs["flatness"].max() < _GRADIENT_TOLERANCE
 
 
 @pytest.mark.parametrize("panel", published_settings.PANELS)

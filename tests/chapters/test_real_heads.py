@@ -30,7 +30,7 @@ from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
 from companion.figures import store
 from lib.finite_prompt import participation, score_statistics
-from lib.icl.many_heads import pair_statistics
+from lib.pairs import pair_statistics
 
 NAME = "real_heads"
 ROOT = Path(__file__).resolve().parents[2]

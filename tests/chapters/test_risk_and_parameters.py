@@ -12,7 +12,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, be
 from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, solve_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
 from lib.icl import Blocks, LinearRegression, best_in_the_valley, price_of_one_head, valley_limit
-from lib.icl.many_heads import heads_risk
+from lib.icl.heads import heads_risk
 
 NAME = "risk_and_parameters"
 

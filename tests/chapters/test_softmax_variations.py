@@ -10,7 +10,7 @@ from chapters.softmax_variations.fixed_heads import pooled, score_marginals
 from chapters.softmax_variations.models import MODELS
 from chapters.softmax_variations.style import DISTINCT
 from lib import single_location as sl
-from lib.single_location.activations import affine_fit
+from lib.single_location.activations import _affine_fit
 from lib.single_location.population import attention_moments
 
 NAME = "softmax_variations"
@@ -34,7 +34,7 @@ def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
     """For linear weights: the slope that the averaged law gives is the best of moments averaged over the lengths."""
     ends = MODELS[model](np.asarray([3.0, 17.0]), 4.0)
     either = pooled([score_marginals(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
-    risk, slope = affine_fit(either)
+    risk, slope = _affine_fit(either)
 
     def averaged(c):
         both = attention_moments(ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from chapters.which_kernel import centred, kernels, linear_kernel, pair_risks, retrieval
+from chapters.which_kernel import centred, kernels, linear_kernel, opposite_pairs, pair_risks, retrieval
+from lib.icl import LinearRegression, best_values
+from lib.statistics import comparison_quantile, standard_error
 
 LENGTH, DIMENSION, NOISE = 7, 3, 0.4
 
@@ -253,3 +255,111 @@ def test_claims_hold_or_are_withheld(run_cells, figure, changed, withheld):
 def test_a_noise_at_which_linear_attention_does_not_win_is_refused(run_cells):
     with pytest.raises(ValueError, match="linear attention wins only beyond"):
         run_cells("which_kernel", large_noise_variance=1.2)
+
+
+# --- opposite pairs with other kernels ---------------------------------------------------------------------
+
+
+def published_task():
+    """The task of [He25]."""
+    return LinearRegression(np.eye(5), task_scale=np.sqrt(0.2), noise_std=np.sqrt(0.1))
+
+
+def identity(x):
+    return x
+
+
+def square(x):
+    """Logarithm of (1 + x/2)², with a zero at -2."""
+    return 2 * jnp.log(jnp.abs(1 + x / 2))
+
+
+def shifted_tanh(x):
+    return jnp.log1p(jnp.tanh(x))
+
+
+def softplus(x):
+    return jnp.log(jax.nn.softplus(x))
+
+
+def plain_pair_risk(task, kernel, omega, length):
+    """2R of the best opposite pair by NumPy: moments of the two heads without symmetries, and Simpson's rule in r."""
+    power = float(task.task_scale) ** 2
+    rest = power * (task.dimension - 1) + float(task.noise_std) ** 2
+    r = np.linspace(0, 9, 37)
+    simpson = np.where(np.arange(r.size) % 2, 4.0, 2.0)
+    simpson[[0, -1]] = 1.0
+    weight = simpson * r ** (task.dimension - 1) * np.exp(-(r**2) / 2)
+    weight /= weight.sum()
+    g = np.linspace(-11.5, 11.5, 461)
+    normal = np.exp(-(g**2) / 2) / np.exp(-(g**2) / 2).sum()
+    s = np.linspace(-np.log(length) - 31, 3.5, 140)
+    h = s[1] - s[0]
+    means, products, overlaps = [], [], []
+    for radius in r:
+        sizes = [np.exp(np.minimum(s, 700.0)[:, None]) * np.maximum(kernel(t * omega * radius * g), 0) for t in (1, -1)]
+        kept = [np.exp(-np.minimum(size, 700)) for size in sizes]
+        one = [size * each for size, each in zip(sizes, kept, strict=True)]
+        means.append(length * h * np.sum((one[0] @ (g * normal)) * (kept[0] @ normal) ** (length - 1)))
+        found = []
+        for k in (0, 1):
+            phi = (kept[0] * normal) @ kept[k].T
+            single = length * phi ** (length - 1)
+            double = length * (length - 1) * phi ** (length - 2)
+            cross = ((one[0] * g * normal) @ kept[k].T) * ((kept[0] * g * normal) @ one[k].T)
+            square = (one[0] * g**2 * normal) @ one[k].T
+            found.append((np.sum(single * square + double * cross), np.sum(single * ((one[0] * normal) @ one[k].T))))
+        (product, overlap), (mixed_product, mixed_overlap) = found
+        products.append(h**2 * (product - mixed_product))
+        overlaps.append(h**2 * (overlap - mixed_overlap))
+    target = 2 * power * (weight * r) @ np.asarray(means)
+    curvature = 2 * weight @ (power * np.asarray(products) + rest * np.asarray(overlaps))
+    return power * task.dimension + float(task.noise_std) ** 2 - target**2 / curvature
+
+
+@pytest.mark.parametrize(
+    ("log_kernel", "kernel"),
+    [
+        (square, lambda x: (1 + x / 2) ** 2),
+        (shifted_tanh, lambda x: 1 + np.tanh(x)),
+        (softplus, lambda x: np.logaddexp(0, x)),
+    ],
+)
+def test_opposite_kernels_agree_with_a_plain_quadrature(log_kernel, kernel):
+    task = LinearRegression(np.eye(3), task_scale=0.7, noise_std=0.4)
+    _, half = opposite_pairs.opposite_kernel_values(task, log_kernel, 0.31, np.log(25))
+    assert abs(2 * half - plain_pair_risk(task, kernel, 0.31, 25)) < 1e-7
+
+
+@pytest.mark.parametrize(("omega", "length"), [(0.02, 12), (0.3, 40), (-0.6, 40), (0.05, 5000)])
+def test_opposite_exponentials_are_a_pair_of_softmax_heads(omega, length):
+    mu, risk = opposite_pairs.opposite_kernel_values(published_task(), identity, omega, np.log(length))
+    values, desired = best_values(published_task(), np.array([omega, -omega]), np.log(length))
+    np.testing.assert_allclose(mu, values[0], rtol=1e-7)
+    assert abs(risk - desired) < 1e-9
+
+
+def test_opposite_kernels_agree_with_monte_carlo():
+    task, omega, length, n = LinearRegression(np.eye(3), task_scale=0.8, noise_std=0.3), 0.6, 12, 60_000
+    rng = np.random.default_rng(11)
+    w = 0.8 * rng.normal(size=(n, 3))
+    x, query = rng.normal(size=(n, length, 3)), rng.normal(size=(n, 3))
+    y = np.einsum("nld,nd->nl", x, w) + 0.3 * rng.normal(size=(n, length))
+    target = np.sum(query * w, axis=1) + 0.3 * rng.normal(size=n)
+    scores = omega * np.einsum("nld,nd->nl", x, query)
+    mu, risk = opposite_pairs.opposite_kernel_values(task, softplus, omega, np.log(length))
+    weights = [np.logaddexp(0, sign * scores) for sign in (1, -1)]
+    first, second = (each / each.sum(axis=1, keepdims=True) for each in weights)
+    squares = (float(mu) * np.sum((first - second) * y, axis=1) - target) ** 2 / 2
+    assert abs(squares.mean() - risk) < comparison_quantile(1) * standard_error(squares)
+    assert abs(squares.mean() - 0.5 * (0.64 * 3 + 0.09)) > 20 * standard_error(squares)
+
+
+def test_curvatures_of_kernels():
+    """By hand: the second and third derivatives of f/f(0) over the first."""
+    for log_kernel, desired in ((identity, 0), (square, -0.5), (shifted_tanh, -2), (jax.nn.log_sigmoid, -0.5)):
+        np.testing.assert_allclose(opposite_pairs.kernel_curvature(log_kernel), desired, atol=1e-12)
+    np.testing.assert_allclose(opposite_pairs.kernel_curvature(softplus), -1 / (4 * np.log(2)), rtol=1e-12)
+    np.testing.assert_allclose(
+        opposite_pairs.kernel_curvature(lambda x: softplus(3 * x)), -9 / (4 * np.log(2)), rtol=1e-12
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from chapters.worth_of_heads import allocation, disjoint_tasks, long_prompts, separation
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_values, long_prompt_coefficient, long_prompt_covariance
+from lib.icl.heads import best_values, long_prompt_coefficient, long_prompt_covariance
 from lib.statistics import standard_error
 
 DIMENSION, NOISE = 3, 0.7

@@ -16,7 +16,7 @@ import optax
 
 from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
-from lib.icl import batches, training
+from lib.icl import batches
 from lib.measures import Empirical, Gaussian
 
 KEY = jr.key(7)
@@ -52,10 +52,6 @@ def noisy_loss(params, key):
     return jnp.sum((params - jr.normal(key, params.shape)) ** 2)
 
 
-def descent(params):
-    return flow.Descent.start(optax.sgd(0.1), params, key=KEY)
-
-
 COV = np.array([[1.0, 0.3], [0.3, 0.5]])
 WORDS = np.array([5, 7], np.uint32)
 
@@ -84,7 +80,7 @@ def four_panels(log_length):
     """The first four panels of a table of scores; where the length is traced, the program computes only these."""
     module = sys.modules["lib.icl.score_table"]
     traced = isinstance(log_length, jax.core.Tracer)
-    with mock.patch.object(module, "EDGES", module.EDGES[:5] if traced else module.EDGES):
+    with mock.patch.object(module, "_EDGES", module._EDGES[:5] if traced else module._EDGES):
         return jax.tree.map(lambda table: table[:4], icl.ScoreTable.at(log_length))
 
 
@@ -102,27 +98,14 @@ def risk(name, *fixed, average=None):
     return make
 
 
-def error_terms():
-    return icl.linear_regression.ErrorTerms(*map(jnp.asarray, (0.3, 0.2, 0.5, 0.9))), statistics()
-
-
 def statistics():
     return finite_prompt.ScoreStatistics(*map(jnp.asarray, (0.2, 0.4)))
-
-
-def extra():
-    return jnp.asarray(np.cos(np.arange(6.0)).reshape(3, 2))
 
 
 EXAMPLES = {
     # measures
     "lib.measures.Measure.log_mgf": lambda: (lambda x: x[0].log_mgf(x[1]), (gaussian(), QUERY)),
     "lib.measures.Measure.sample": lambda: (lambda x: x.sample(3, key=KEY), gaussian()),
-    "lib.measures.covariance_root": lambda: (measures.covariance_root, np.array([[1.0, 0.3], [0.3, 0.5]])),
-    "lib.measures.constant_covariance_root": lambda: (
-        measures.constant_covariance_root,
-        np.array([[1.0, 0.3], [0.3, 0.5]]),
-    ),
     "lib.measures.empirical": lambda: (lambda x: measures.empirical(x, 3, key=KEY), gaussian()),
     "lib.measures.tilted_mean": lambda: (lambda x: measures.tilted_mean(*x), (Empirical(TOKENS), QUERY)),
     "lib.measures.tilted_cov": lambda: (lambda x: measures.tilted_cov(*x), (Empirical(TOKENS), QUERY)),
@@ -133,7 +116,6 @@ EXAMPLES = {
     "lib.attention.fluctuation": of_head(attention.fluctuation),
     "lib.attention.mean_square_weight": of_head(attention.mean_square_weight),
     "lib.attention.stream_attend": of_head(attention.stream_attend, 7, key=KEY, block=3),
-    "lib.attention.tilt_of": of_head(attention.tilt_of),
     # batching
     "lib.batching.map_batched": lambda: (lambda x: batching.map_batched(jnp.sin, x, size=1), np.arange(3.0)),
     "lib.batching.in_batches": lambda: (lambda x: batching.in_batches(np.sin, x), np.arange(3.0)),
@@ -172,11 +154,6 @@ EXAMPLES = {
         lambda x: flow.gradient_flow(lambda y: jnp.sum(y**4), x, np.array([0.5, 1.0])),
         np.array([1.0, -0.5]),
     ),
-    "lib.flow.Descent.start": lambda: (lambda x: descent(x).params, np.array([1.0, -0.5])),
-    "lib.flow.descend": lambda: (
-        lambda x: flow.descend(noisy_loss, optax.sgd(0.1), descent(x), 3)[1],
-        np.array([1.0, -0.5]),
-    ),
     "lib.flow.sgd": lambda: (
         lambda x: flow.sgd(noisy_loss, x, optimiser=optax.sgd(0.1), steps=4, every=2, key=KEY),
         np.array([1.0, -0.5]),
@@ -196,8 +173,6 @@ EXAMPLES = {
         lambda x: icl.best_gain(*x[:3], icl.QueryAverage.radial(2, radii=3), near=x[3]),
         (regression(), COV, scores(), 0.7),
     ),
-    "lib.icl.linear_regression.ErrorTerms.square_error": lambda: (lambda x: x[0].square_error(x[1]), error_terms()),
-    "lib.icl.linear_regression.ErrorTerms.finite": lambda: (lambda x: x[0].finite(x[1]), error_terms()),
     "lib.icl.linear_regression.LinearRegression.infinite_risk": risk("infinite_risk"),
     "lib.icl.linear_regression.LinearRegression.linear_head_risk": risk("linear_head_risk", LENGTH),
     "lib.icl.linear_regression.LinearRegression.finite_risk": risk("finite_risk", LOG_LENGTH, average=few_pairs),
@@ -221,20 +196,11 @@ EXAMPLES = {
     # training
     "lib.icl.training.softmax_pool": lambda: (lambda x: icl.softmax_pool(*x), (SCORES[0], TOKENS[:, 0])),
     "lib.icl.training.linear_pool": lambda: (lambda x: icl.linear_pool(*x), (SCORES[0], TOKENS[:, 0])),
-    "lib.icl.training.Sampling.output": lambda: (
-        lambda x: training.plain.output(training.softmax_pool, *x, jnp.asarray(TOKENS.ravel())),
-        (QUERY, QUERY + 1.0),
-    ),
     "lib.icl.training.prompt_loss": lambda: (
         partial(icl.prompt_loss(regression(), 4, batch=2, sampling=icl.plain), key=KEY),
         regression_head(),
     ),
     "lib.icl.training.fast_normal": lambda: (lambda x: icl.fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
-    "lib.icl.training.box_muller": lambda: (lambda x: training.box_muller(x, x, dtype=float), WORDS),
-    "lib.icl.batches.Summary.summarise": lambda: (
-        lambda x: batches.linear_summary.summarise(5, batches.Plane(*x), jnp.zeros((1, 0, 2), complex), extra()),
-        (np.ones(2), np.full(2, 0.4), np.full(2, 0.3)),
-    ),
     "lib.icl.batches.batch_loss": lambda: (
         partial(icl.batch_loss(regression(), 4, batch=2), key=KEY),
         regression_head(),
@@ -243,8 +209,6 @@ EXAMPLES = {
         lambda x: batches.normal_pairs(jr.wrap_key_data(x), 0, (2,), float),
         WORDS,
     ),
-    "lib.icl.batches.threefry": lambda: (lambda x: batches.threefry(x, x, x), WORDS),
-    "lib.icl.batches.chi_square": lambda: (lambda x: batches.chi_square(x, 3), np.array([0.2, -1.1])),
 }
 
 # The gradient of a batch is an unbiased estimate, and not the derivative of the batch's loss.

@@ -6,7 +6,6 @@ tried. Lengths, counts and activations are in its closure: the length of a promp
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -15,16 +14,13 @@ from chapters.single_location_training.sphere_descent import (
     SphereTask,
 )
 from lib.single_location import (
-    Erf,
     Head,
     Max,
     Overlaps,
     Prompts,
     ScoreLattice,
-    Sigmoid,
     Spiked,
-    affine_fit,
-    argmax,
+    _prox,
     attention_risk,
     bayes_integrals,
     bayes_optimal,
@@ -43,23 +39,16 @@ from lib.single_location import (
     full_batch_trainer,
     head_output,
     linear,
-    minimise,
     mixed_risk,
     optimal_risk,
-    penalised_loss,
     posterior,
-    prox,
-    quasi_random,
     replica,
     score_mixture,
-    search,
     softmax,
     state_evolution,
     stochastic_trainer,
-    train_loss,
 )
 from lib.single_location.moments import sum_above
-from lib.single_location.replica import START_STATE, Iterate, PromptDraws, Setting, State, update
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
 OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
@@ -98,7 +87,7 @@ def risk_of_overlaps():
 
 
 def channel(label):
-    return prox.Channel(
+    return _prox.Channel(
         jnp.asarray(SCORES), jnp.asarray([0.4, 0.9, -0.6]), jnp.asarray(0.7), jnp.asarray(0.5), jnp.asarray(label)
     )
 
@@ -118,23 +107,6 @@ def few(snr):
     return Prompts.from_log_ratio(lattice, jnp.sqrt(snr) * lattice.scores - 0.5 * snr)
 
 
-def quadratic(head):
-    return jnp.sum((head.key - 1.0) ** 2) + 2.0 * jnp.sum((head.value + 0.5) ** 2)
-
-
-def replica_pass(state):
-    task = Spiked(3, 4.0)
-    normals = jnp.asarray(quasi_random.quasi_normals(11, 64, 1)[0])
-    scores, values, signal = (
-        normals[:, :3],
-        normals[:, 3:6],
-        jax.vmap(task.signal_scores)(normals[:, 6:9], normals[:, 9]),
-    )
-    prompts = PromptDraws(scores, values, signal, normals[:, 10])
-    iterate = Iterate(state[None], state[None], scores, jnp.asarray(0))
-    return update(Setting(task, softmax, 0.3, 2.0, 0.5, 0.5), prompts, iterate)
-
-
 def seven(values):
     return Overlaps(**dict(zip(SEVEN, values, strict=True)))
 
@@ -146,17 +118,6 @@ FOLDER = {
     "activations.Activation.prox": lambda: (lambda y: linear.prox(channel(y), jnp.zeros((1, 3))), 0.8),
     "activations.compiled_lowest_risk": lambda: (lambda snr: compiled_lowest_risk(linear, marginals(snr)), 2.0),
     "activations.optimal_risk": lambda: (lambda x: optimal_risk(*x), (0.5, 0.7)),
-    "activations.Normalised.log_kernel": lambda: (softmax.log_kernel, SCORES),
-    "activations.Softmax.best_risk": lambda: (lambda snr: softmax.best_risk(Spiked(5.0, snr)), 2.0),
-    "activations.Biased.shape": lambda: (lambda chi: Sigmoid().shape(chi), SCORES),
-    "activations.SmoothStep.smallest_bias": lambda: (lambda snr: Erf().smallest_bias(marginals(snr)), 2.0),
-    "activations.affine_fit": lambda: (lambda snr: affine_fit(marginals(snr)), 2.0),
-    "argmax.log_argmax_probability": lambda: (lambda x: argmax.log_argmax_probability(*x), (SCORES, 0.4)),
-    "argmax.log_evidence": lambda: (lambda x: argmax.log_evidence(*x), (SCORES, 0.4, SCORES**2, 0.6)),
-    "argmax.squared_evidence_gradients": lambda: (
-        lambda x: argmax.squared_evidence_gradients(*x),
-        (SCORES, 0.4, SCORES**2, 0.6),
-    ),
     "bayes_optimal.PromptAverage.precision_gain": average(
         Spiked, 4.0, lambda prompts, overlaps: prompts.precision_gain(overlaps)
     ),
@@ -188,13 +149,7 @@ FOLDER = {
     ),
     "descent_trainers.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
     "descent_trainers.stochastic_trainer": lambda: (lambda x: stochastic_trainer(epochs=3, batch=2, step_size=x), 0.1),
-    "erm.penalised_loss": lambda: (lambda ridge: penalised_loss(softmax, training()[1], (ridge, ridge)), 0.5),
     "erm.head_output": with_head(head_output),
-    "erm.train_loss": with_head(train_loss),
-    "erm.minimise": lambda: (
-        lambda x: minimise(quadratic, Head(x, x))[0].key,
-        np.asarray([0.3, 2.0]),
-    ),
     "erm.fresh_risk": risk_of_overlaps,
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
@@ -216,32 +171,15 @@ FOLDER = {
     ),
     "posterior.max_bayes_risk": lambda: (lambda x: posterior.max_bayes_risk(*x), (5.0, 2.0)),
     "posterior.max_bayes_risk_by_squares": lambda: (lambda x: posterior.max_bayes_risk_by_squares(*x), (5.0, 2.0)),
-    "prox.Channel.residual": lambda: (lambda y: channel(y).residual(jnp.asarray(SCORES)), 0.8),
-    "prox.Channel.values": lambda: (lambda y: channel(y).values(jnp.asarray(SCORES)), 0.8),
-    "prox.Channel.energy": lambda: (lambda chi: channel(0.8).energy(softmax.weights, chi), SCORES),
-    "prox.gauss_newton_scores": lambda: (
-        lambda y: prox.gauss_newton_scores(softmax.weights, channel(y), jnp.zeros((1, 3))),
-        0.8,
-    ),
-    "prox.linear_scores": lambda: (lambda y: prox.linear_scores(channel(y)), 0.8),
-    "replica.State.unconstrained": lambda: (
-        lambda x: State(*x).unconstrained(),
-        (0.5, 1.0, 0.5, 0.4, 0.9, 0.3),
-    ),
     "replica.replica": lambda: (
         lambda length: replica(Spiked(length, 4.0), linear, **NOISE, ridge=(0.5, 0.5), points=64, replicates=2),
         3.0,
     ),
-    "replica.update": lambda: (replica_pass, START_STATE),
     "score_mixture.ScoreMixture.resolves": lambda: (lambda x: marginals(2.0).resolves(x), 3.0),
     "score_mixture.ScoreMixture.weights_above": lambda: (lambda x: marginals(2.0).weights_above(x), 0.0),
     "score_mixture.half_line_weights": lambda: (
         lambda x: score_mixture.half_line_weights(x.astype(int)),
         np.arange(-3.0, 12.0),
-    ),
-    "search.minimise_scalar": lambda: (
-        lambda x: search.minimise_scalar(lambda y: (y - x) ** 2, -1.0, 2.0, lattice=9, rounds=40),
-        0.37,
     ),
     "tasks.LocationTask.signal_scores": lambda: (
         lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),

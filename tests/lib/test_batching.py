@@ -6,10 +6,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from lib.batching import ROWS_PER_CALL, in_batches, map_batched, tabulate
+from lib.batching import _ROWS_PER_CALL, in_batches, map_batched, tabulate
 
 
-@pytest.mark.parametrize("size", [1, ROWS_PER_CALL, ROWS_PER_CALL + 1, 3 * ROWS_PER_CALL - 1])
+@pytest.mark.parametrize("size", [1, _ROWS_PER_CALL, _ROWS_PER_CALL + 1, 3 * _ROWS_PER_CALL - 1])
 def test_a_table_does_not_depend_on_its_batches(float64, size):
     points = np.linspace(0.0, 1.0, size)
     square, cube = tabulate(lambda x, y: (x**2 + y, x**3), points, 2.0)

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from scipy.stats import multivariate_normal, norm
 
-from lib.single_location.argmax import log_argmax_probability
+from lib.single_location._argmax import log_argmax_probability
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile

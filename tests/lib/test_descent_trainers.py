@@ -8,14 +8,7 @@ import pytest
 
 from lib.single_location import Spiked, linear, softmax
 from lib.single_location.descent_trainers import full_batch_trainer, stochastic_trainer
-from lib.single_location.erm import (
-    draw_prompts,
-    draw_truth,
-    minimise,
-    penalised_loss,
-    simulate_erm,
-    uninformed,
-)
+from lib.single_location.erm import _minimise, _penalised_loss, draw_prompts, draw_truth, simulate_erm, uninformed
 
 RIDGE = (0.5, 0.7)
 
@@ -30,7 +23,7 @@ def problem(float64):
 
 
 def objectives(activation, prompts, *heads):
-    objective = penalised_loss(activation, prompts, RIDGE)
+    objective = _penalised_loss(activation, prompts, RIDGE)
     return [float(objective(head)) for head in heads]
 
 
@@ -40,7 +33,7 @@ def test_gradient_descent_ends_at_the_bottom_that_l_bfgs_finds(problem, activati
     head, steps = jax.jit(lambda start: full_batch_trainer(steps=5000)(activation, prompts, RIDGE, start, jr.key(0)))(
         start
     )
-    bottom, _, _ = jax.jit(lambda start: minimise(penalised_loss(activation, prompts, RIDGE), start))(start)
+    bottom, _, _ = jax.jit(lambda start: _minimise(_penalised_loss(activation, prompts, RIDGE), start))(start)
     assert int(steps) < 5000
     np.testing.assert_allclose(*objectives(activation, prompts, head, bottom), rtol=1e-7)
     np.testing.assert_allclose(head.key, bottom.key, atol=1e-3)
@@ -59,7 +52,7 @@ def test_one_step_is_against_the_gradient(problem):
     """Of automatic differentiation, in the whole objective: the move is a positive multiple of it."""
     prompts, start = problem
     head, _ = full_batch_trainer(steps=1)(softmax, prompts, RIDGE, start, jr.key(0))
-    slope = jax.grad(penalised_loss(softmax, prompts, RIDGE))(start)
+    slope = jax.grad(_penalised_loss(softmax, prompts, RIDGE))(start)
     moved, down = (
         np.concatenate([a, b])
         for a, b in ((head.key - start.key, head.value - start.value), (-slope.key, -slope.value))
@@ -71,7 +64,7 @@ def test_one_step_is_against_the_gradient(problem):
 def test_stochastic_descent_comes_near_the_same_bottom(problem, activation, size):
     """Nearer with more epochs; another key is another path."""
     prompts, start = problem
-    bottom, _, _ = jax.jit(lambda start: minimise(penalised_loss(activation, prompts, RIDGE), start))(start)
+    bottom, _, _ = jax.jit(lambda start: _minimise(_penalised_loss(activation, prompts, RIDGE), start))(start)
 
     def train(epochs, key):
         return jax.jit(stochastic_trainer(epochs=epochs, batch=8, step_size=size), static_argnums=0)(

@@ -11,15 +11,15 @@ from scipy.optimize import minimize as scipy_minimize
 
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import (
+    _minimise,
+    _train_loss,
     draw_prompts,
     draw_truth,
     fresh_risk,
     head_output,
     informed,
-    minimise,
     overlaps_of,
     simulate_erm,
-    train_loss,
     uninformed,
 )
 from lib.single_location.overlaps import Head
@@ -99,9 +99,9 @@ def test_lbfgs_ends_where_scipy_ends(truth):
     prompts = draw_prompts(TASKS["spiked"](), truth, 180, noise_std=0.3, key=jr.key(6))
 
     def objective(head):
-        return 180 * train_loss(softmax, prompts, head) + 0.4 * (head.key @ head.key + head.value @ head.value)
+        return 180 * _train_loss(softmax, prompts, head) + 0.4 * (head.key @ head.key + head.value @ head.value)
 
-    found, flatness, _ = jax.jit(lambda head: minimise(objective, head))(truth)
+    found, flatness, _ = jax.jit(lambda head: _minimise(objective, head))(truth)
     slope = jax.jit(jax.value_and_grad(lambda point: objective(Head(*point))))
 
     def numpy_slope(flat):

@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from lib import finite_prompt
 from lib.attention import Attention, attend, fluctuation, linear_attend
-from lib.batching import ROWS_PER_CALL, tabulate
+from lib.batching import _ROWS_PER_CALL, tabulate
 from lib.finite_prompt import (
     QueryRay,
     mean_output,
@@ -203,7 +203,7 @@ def test_weights_sum_to_one_over_the_domain():
 
 def test_reported_error_is_not_smaller_than_the_true_error(references):
     """Against mpmath, and over the domain against a quadrature four times as fine and half as far again."""
-    half = DOMAIN[:, ::2][:, :ROWS_PER_CALL]
+    half = DOMAIN[:, ::2][:, :_ROWS_PER_CALL]
     known = references["participation"], references["score_error"]
     cases = ((references["tau"], references["log_length"]), known), (half, fine_integrals(*half)[:2])
     for place, truth in cases:
@@ -338,7 +338,7 @@ def central_difference(values, step):
 
 def test_derivatives_are_finite_differences():
     """Both functions in both arguments, reverse mode under `vmap`; forward mode in τ² agrees, with equal values."""
-    tau, log_length = place = _rng.uniform([0.05, 0.5], [29.9, 329.5], (ROWS_PER_CALL, 2)).T
+    tau, log_length = place = _rng.uniform([0.05, 0.5], [29.9, 329.5], (_ROWS_PER_CALL, 2)).T
     place[0, ::2] *= 0.2
     place[1, ::4] *= 0.1
     values = np.stack(statistics(*place))

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from lib.flow import Descent, descend, gradient_flow, sgd, train
+from lib.flow import _descend, _Descent, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression, infinite_limit
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -175,10 +175,10 @@ def test_rows_not_reached_are_not_numbers():
 
 def test_descent_of_many_seeds():
     """`vmap` over states is a run a seed."""
-    states = jax.vmap(lambda key: Descent.start(RUN["optimiser"], start(), key=key))(jr.split(jr.key(0), 3))
-    ends, rows = jax.vmap(lambda state: descend(noisy, RUN["optimiser"], state, 10))(states)
+    states = jax.vmap(lambda key: _Descent.start(RUN["optimiser"], start(), key=key))(jr.split(jr.key(0), 3))
+    ends, rows = jax.vmap(lambda state: _descend(noisy, RUN["optimiser"], state, 10))(states)
     assert rows.loss.shape == (3,)
-    alone, _ = descend(noisy, RUN["optimiser"], jax.tree.map(lambda leaf: leaf[1], states), 10)
+    alone, _ = _descend(noisy, RUN["optimiser"], jax.tree.map(lambda leaf: leaf[1], states), 10)
     np.testing.assert_allclose(ends.params["x"][1], alone.params["x"], rtol=1e-12)
 
 

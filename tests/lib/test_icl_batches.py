@@ -21,7 +21,7 @@ from lib.icl import (
     softmax_pool,
     softmax_summary,
 )
-from lib.icl.batches import Plane, chi_square, normal_pairs, threefry
+from lib.icl.batches import _chi_square, _Plane, _threefry, normal_pairs
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -148,7 +148,7 @@ def test_threefry_is_that_of_jax():
     """Whose 32 bits are the two words of the count, combined."""
     count = jnp.arange(1000, dtype=jnp.uint32)
     key = jr.key(5)
-    left, right = threefry(jr.key_data(key), jnp.zeros_like(count), count)
+    left, right = _threefry(jr.key_data(key), jnp.zeros_like(count), count)
     np.testing.assert_array_equal(left ^ right, jr.bits(key, (1000,), jnp.uint32))
 
 
@@ -175,7 +175,7 @@ def test_chi_squares_are_quantiles_of_normals(degrees):
     quantiles = [scipy.stats.chi2.ppf(tails, degrees), scipy.stats.chi2.isf(tails, degrees)]
     expected = np.where(normals < 0, *quantiles) if degrees else np.zeros_like(normals)
     for dtype, exactness in ((jnp.float32, 1e-6), (jnp.float64, 1e-11)):
-        found = np.asarray(chi_square(jnp.asarray(normals, dtype), degrees), float)
+        found = np.asarray(_chi_square(jnp.asarray(normals, dtype), degrees), float)
         np.testing.assert_allclose(found, expected, rtol=0, atol=exactness * max(expected.max(), 1))
 
 
@@ -183,7 +183,7 @@ def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo
     """Its mean and covariance, known in closed form, on prompts of eleven tokens."""
     length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
     one = jnp.ones(DRAWS)
-    plane, tokens = Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
+    plane, tokens = _Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
     seen = linear_summary.summarise(length, plane, tokens, jnp.asarray(further))
     gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
     sums = length * np.stack([gg, gh, hh], axis=1)

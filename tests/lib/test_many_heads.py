@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lib import pairs as pairs_module
 from lib.finite_prompt import participation, score_error
 from lib.icl import (
     LinearRegression,
@@ -16,29 +17,23 @@ from lib.icl import (
     best_pair,
     best_values,
     block_attention,
-    centred_heads_risk,
     debiased_descent,
     heads_risk,
-    kernel_best_values,
-    kernel_curvature,
-    kernel_pair,
     long_prompt_coefficient,
     long_prompt_covariance,
-    many_heads,
-    opposite_kernel_values,
     opposite_values,
-    pair_participation,
-    pair_quadrature_error,
-    pair_score_error,
-    pair_statistics,
-    query_risk,
     several_tasks_law,
 )
+from lib.icl import heads as heads_module
+from lib.pairs import pair_participation, pair_quadrature_error, pair_score_error, pair_statistics
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 REFERENCES = Path(__file__).parent / "references" / "many_heads.json"
+_OTHER = runpy.run_path(str(REFERENCES.with_name("other_heads.py")))
+centred_heads_risk, kernel_best_values = _OTHER["centred_heads_risk"], _OTHER["kernel_best_values"]
+kernel_pair, query_risk = _OTHER["kernel_pair"], _OTHER["query_risk"]
 ROWS = np.asarray(runpy.run_path(str(REFERENCES.with_suffix(".py")))["points"]())[:80]
 A, B, LOG_LENGTH = ROWS.T
 ALLOWED = 1e-9
@@ -63,10 +58,10 @@ def pairs(float64):
 @pytest.fixture
 def three_grids(monkeypatch):
     """Traced programs contain the first three grids, which hold the pairs of a test, and not all seven."""
-    monkeypatch.setattr(many_heads, "_GRIDS", many_heads._GRIDS[:3])
-    many_heads._differentiable.cache_clear()
+    monkeypatch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:3])
+    pairs_module._differentiable.cache_clear()
     yield
-    many_heads._differentiable.cache_clear()
+    pairs_module._differentiable.cache_clear()
 
 
 def trapezoid(a, b, log_length, *, step=0.33, reach=9.0, drop=30.0):
@@ -176,12 +171,12 @@ def test_pairs_of_equal_tilts_are_those_of_one_head():
 def test_a_grid_holds_every_pair_of_the_domain():
     """A pair without a grid is NaN. Windows are widest for opposite tilts at ten tokens, and for L near e^50."""
     rng = np.random.default_rng(24)
-    largest = many_heads.LARGEST_TILT
+    largest = pairs_module.LARGEST_TILT
     a = np.concatenate([rng.uniform(0, largest, 400), np.full(400, largest)])
     b = np.concatenate([rng.uniform(-largest, largest, 400), rng.uniform(-largest, -0.9 * largest, 400)])
-    log_length = rng.choice([1.0, 0.02, 0.2], 800) * rng.uniform(0, many_heads.LARGEST_LOG_LENGTH, 800)
-    for resolution in (many_heads._DEFAULT, many_heads._FINER):
-        windows = jax.jit(jax.vmap(lambda a, b, x, r=resolution: many_heads._window(a, b, x, r)))
+    log_length = rng.choice([1.0, 0.02, 0.2], 800) * rng.uniform(0, pairs_module.LARGEST_LOG_LENGTH, 800)
+    for resolution in (pairs_module._DEFAULT, pairs_module._FINER):
+        windows = jax.jit(jax.vmap(lambda a, b, x, r=resolution: pairs_module._window(a, b, x, r)))
         spans = [np.asarray(high - low) for low, high in windows(a, b, log_length)]
         levels = np.maximum(spans[0], spans[1]) / resolution.level_step + 1
         steps = np.minimum(resolution.score_step, resolution.phase_step / np.maximum(np.abs(a), np.abs(b)))
@@ -371,7 +366,7 @@ def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch, dimension,
     """To the accuracy that is promised for ω; from this length on no larger key is better than the one near 0."""
     task = LinearRegression(np.eye(dimension), task_scale=dimension**-0.5, noise_std=noise)
     long = float(best_pair(task, np.log(36.0))[0])
-    monkeypatch.setattr(many_heads, "_SHORT", np.log(40.0))
+    monkeypatch.setattr(heads_module, "_SHORT", np.log(40.0))
     assert abs(float(best_pair(task, np.log(36.0))[0]) / long - 1) < 1e-5
 
 
@@ -381,7 +376,9 @@ def test_best_pair_in_many_dimensions():
     for length in (12.0, 200.0):
         log_length = jnp.log(length)
         keys = best_pair(task, log_length)[0] * jnp.array([0.98, 0.99, 1.01, 1.02])
-        at = many_heads._pair_excess(task, keys, log_length, many_heads._lengths_by_key(40, keys, log_length, 80))[1]
+        at = heads_module._pair_excess(task, keys, log_length, heads_module._lengths_by_key(40, keys, log_length, 80))[
+            1
+        ]
         # the minimum of the polynomial through four points that are placed evenly around it
         outer, inner = at[3] - at[0], at[2] - at[1]
         slope, curvature = (8 * inner - outer) / 12, (at[0] + at[3] - at[1] - at[2]) / 3
@@ -521,91 +518,6 @@ def test_best_values_of_pairs_with_other_kernels(log_kernel, omega, mu, risk):
     found, half = kernel_best_values(published(), log_kernel, np.array([omega, -omega]), L40)
     np.testing.assert_allclose(found, [mu, -mu], rtol=1e-3)
     assert abs(2 * half - risk) < 1e-6
-
-
-def softplus(x):
-    return jnp.log(jax.nn.softplus(x))
-
-
-def plain_pair_risk(task, kernel, omega, length):
-    """2R of the best opposite pair by NumPy: moments of the two heads without symmetries, and Simpson's rule in r."""
-    power = float(task.task_scale) ** 2
-    rest = power * (task.dimension - 1) + float(task.noise_std) ** 2
-    r = np.linspace(0, 9, 37)
-    simpson = np.where(np.arange(r.size) % 2, 4.0, 2.0)
-    simpson[[0, -1]] = 1.0
-    weight = simpson * r ** (task.dimension - 1) * np.exp(-(r**2) / 2)
-    weight /= weight.sum()
-    g = np.linspace(-11.5, 11.5, 461)
-    normal = np.exp(-(g**2) / 2) / np.exp(-(g**2) / 2).sum()
-    s = np.linspace(-np.log(length) - 31, 3.5, 140)
-    h = s[1] - s[0]
-    means, products, overlaps = [], [], []
-    for radius in r:
-        sizes = [np.exp(np.minimum(s, 700.0)[:, None]) * np.maximum(kernel(t * omega * radius * g), 0) for t in (1, -1)]
-        kept = [np.exp(-np.minimum(size, 700)) for size in sizes]
-        one = [size * each for size, each in zip(sizes, kept, strict=True)]
-        means.append(length * h * np.sum((one[0] @ (g * normal)) * (kept[0] @ normal) ** (length - 1)))
-        found = []
-        for k in (0, 1):
-            phi = (kept[0] * normal) @ kept[k].T
-            single = length * phi ** (length - 1)
-            double = length * (length - 1) * phi ** (length - 2)
-            cross = ((one[0] * g * normal) @ kept[k].T) * ((kept[0] * g * normal) @ one[k].T)
-            square = (one[0] * g**2 * normal) @ one[k].T
-            found.append((np.sum(single * square + double * cross), np.sum(single * ((one[0] * normal) @ one[k].T))))
-        (product, overlap), (mixed_product, mixed_overlap) = found
-        products.append(h**2 * (product - mixed_product))
-        overlaps.append(h**2 * (overlap - mixed_overlap))
-    target = 2 * power * (weight * r) @ np.asarray(means)
-    curvature = 2 * weight @ (power * np.asarray(products) + rest * np.asarray(overlaps))
-    return power * task.dimension + float(task.noise_std) ** 2 - target**2 / curvature
-
-
-@pytest.mark.parametrize(
-    ("log_kernel", "kernel"),
-    [
-        (square, lambda x: (1 + x / 2) ** 2),
-        (shifted_tanh, lambda x: 1 + np.tanh(x)),
-        (softplus, lambda x: np.logaddexp(0, x)),
-    ],
-)
-def test_opposite_kernels_agree_with_a_plain_quadrature(log_kernel, kernel):
-    task = LinearRegression(np.eye(3), task_scale=0.7, noise_std=0.4)
-    _, half = opposite_kernel_values(task, log_kernel, 0.31, np.log(25))
-    assert abs(2 * half - plain_pair_risk(task, kernel, 0.31, 25)) < 1e-7
-
-
-@pytest.mark.parametrize(("omega", "length"), [(0.02, 12), (0.3, 40), (-0.6, 40), (0.05, 5000)])
-def test_opposite_exponentials_are_a_pair_of_softmax_heads(omega, length):
-    mu, risk = opposite_kernel_values(published(), identity, omega, np.log(length))
-    values, desired = best_values(published(), np.array([omega, -omega]), np.log(length))
-    np.testing.assert_allclose(mu, values[0], rtol=1e-7)
-    assert abs(risk - desired) < 1e-9
-
-
-def test_opposite_kernels_agree_with_monte_carlo():
-    task, omega, length, n = LinearRegression(np.eye(3), task_scale=0.8, noise_std=0.3), 0.6, 12, 60_000
-    rng = np.random.default_rng(11)
-    w = 0.8 * rng.normal(size=(n, 3))
-    x, query = rng.normal(size=(n, length, 3)), rng.normal(size=(n, 3))
-    y = np.einsum("nld,nd->nl", x, w) + 0.3 * rng.normal(size=(n, length))
-    target = np.sum(query * w, axis=1) + 0.3 * rng.normal(size=n)
-    scores = omega * np.einsum("nld,nd->nl", x, query)
-    mu, risk = opposite_kernel_values(task, softplus, omega, np.log(length))
-    weights = [np.logaddexp(0, sign * scores) for sign in (1, -1)]
-    first, second = (each / each.sum(axis=1, keepdims=True) for each in weights)
-    squares = (float(mu) * np.sum((first - second) * y, axis=1) - target) ** 2 / 2
-    assert abs(squares.mean() - risk) < comparison_quantile(1) * standard_error(squares)
-    assert abs(squares.mean() - 0.5 * (0.64 * 3 + 0.09)) > 20 * standard_error(squares)
-
-
-def test_curvatures_of_kernels():
-    """By hand: the second and third derivatives of f/f(0) over the first."""
-    for log_kernel, desired in ((identity, 0), (square, -0.5), (shifted_tanh, -2), (jax.nn.log_sigmoid, -0.5)):
-        np.testing.assert_allclose(kernel_curvature(log_kernel), desired, atol=1e-12)
-    np.testing.assert_allclose(kernel_curvature(softplus), -1 / (4 * np.log(2)), rtol=1e-12)
-    np.testing.assert_allclose(kernel_curvature(lambda x: softplus(3 * x)), -9 / (4 * np.log(2)), rtol=1e-12)
 
 
 def test_best_values_of_centred_heads_minimise_their_risk():

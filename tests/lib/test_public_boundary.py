@@ -20,7 +20,7 @@ from lib._checks import as_float, public
 from lib.attention import Attention, attend, linear_attend
 from lib.batching import in_batches, map_batched, tabulate
 from lib.finite_prompt import QueryRay, mean_output, measured_statistics, participation, rate_exponent, score_statistics
-from lib.measures import Empirical, Gaussian, Laplace, covariance_root, empirical, tilted_cov, tilted_mean
+from lib.measures import Empirical, Gaussian, Laplace, _covariance_root, empirical, tilted_cov, tilted_mean
 from lib.partition import log_survival
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ CASES = {
     "tilted_cov": (lambda x: tilted_cov(gaussian(), x), QUERY),
     "log_mgf": (lambda x: gaussian().log_mgf(x), QUERY),
     "log_mgf of Laplace tokens": (lambda x: Laplace([0.3, 0.2]).log_mgf(x), QUERY),
-    "covariance_root": (covariance_root, COV),
+    "covariance_root": (_covariance_root, COV),
     "from_kqv": (lambda x: Attention.from_kqv(x, TOKENS, TOKENS).bilinear, TOKENS),
     "mean_output": (lambda x: mean_output(head(), gaussian(), x, 3.0), QUERY),
     "participation": (lambda x: participation(x, 3.0), [0.5, 1.0]),

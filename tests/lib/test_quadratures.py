@@ -11,8 +11,8 @@ from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
 from lib.partition import mean_log_sum, square_given_others
-from lib.single_location.activations import Erf, Relu, Sigmoid
-from lib.single_location.argmax import log_argmax_probability
+from lib.single_location._argmax import log_argmax_probability
+from lib.single_location.activations import Erf, _Relu, _Sigmoid
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import bayes_integrals, bayes_risk_error
 
@@ -91,8 +91,8 @@ def test_best_elementwise_risk_is_nan_outside_its_domain():
 
 SHAPES = {
     "erf": (Erf(-3.0), lambda x: mp.erfc(3 - x)),
-    "sigmoid": (Sigmoid(-5.0), lambda x: 1 / (1 + mp.exp(5 - x))),
-    "relu": (Relu(-3.0), lambda x: max(x - 3, mp.mpf(0))),
+    "sigmoid": (_Sigmoid(-5.0), lambda x: 1 / (1 + mp.exp(5 - x))),
+    "relu": (_Relu(-3.0), lambda x: max(x - 3, mp.mpf(0))),
     "linear": (sl.linear, lambda x: 1 + x),
     "exp": (sl.exp, mp.exp),
 }

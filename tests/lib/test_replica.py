@@ -8,20 +8,20 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.stats import sem
 
+from lib.single_location._prox import Channel
+from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import informed, simulate_erm
-from lib.single_location.prox import Channel
-from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.replica import (
-    LARGEST_STEPS,
-    RESIDUAL_TOLERANCE,
-    START_STATE,
-    Setting,
+    _LARGEST_STEPS,
+    _RESIDUAL_TOLERANCE,
+    _START_STATE,
     _iterate_to_fixed_point,
     _mean_and_error,
     _prompts,
+    _Setting,
+    _update,
     replica,
-    update,
 )
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile
@@ -152,13 +152,13 @@ def test_errors_are_standard_errors_of_the_mean():
 
 def test_what_has_converged_is_a_fixed_point():
     """One more step of the equations moves no component by more than 1e-5, a hundredth of what scatter is left."""
-    setting = Setting(Spiked(3, 4.0), softmax, 0.3, 2.0, 0.5, 0.5)
+    setting = _Setting(Spiked(3, 4.0), softmax, 0.3, 2.0, 0.5, 0.5)
     prompts = _prompts(setting.task, jnp.asarray(quasi_normals(11, 256, 2)[0]))
     end = eqx.filter_jit(_iterate_to_fixed_point)(
-        setting, prompts, jnp.asarray(START_STATE), tolerance=RESIDUAL_TOLERANCE
+        setting, prompts, jnp.asarray(_START_STATE), tolerance=_RESIDUAL_TOLERANCE
     )
-    assert end.steps < LARGEST_STEPS
-    moved, _ = eqx.filter_jit(update)(setting, prompts, end)
+    assert end.steps < _LARGEST_STEPS
+    moved, _ = eqx.filter_jit(_update)(setting, prompts, end)
     assert np.abs(moved.unconstrained() - end.states[0]).max() < 1e-5
 
 
@@ -166,7 +166,7 @@ def test_it_says_when_it_has_not_converged():
     """At a ridge so weak that several minima compete, the iteration wanders for as long as it is let."""
     found = replica(Spiked(3, 4.0), softmax, noise_std=0.3, alpha=3.0, ridge=(1e-3, 1e-3), points=64)
     assert not found.converged
-    assert found.steps == 2 * LARGEST_STEPS
+    assert found.steps == 2 * _LARGEST_STEPS
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
-from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, _elementwise_risk, affine_fit, optimal_risk
+from lib.single_location.activations import Erf, Softplus, _affine_fit, _elementwise_risk, _Relu, _Sigmoid, optimal_risk
 from lib.single_location.population import attention_moments, bayes_integrals, single_token_posterior
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -23,8 +23,8 @@ ALL = ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "rel
 # Biases that are neither zero nor best.
 ACTIVATIONS = {name: getattr(sl, name) for name in ALL} | {
     "erf": Erf(-0.4),
-    "sigmoid": Sigmoid(-1.0),
-    "relu": Relu(-0.3),
+    "sigmoid": _Sigmoid(-1.0),
+    "relu": _Relu(-0.3),
 }
 SEVEN = (0.7, 0.9, 0.6, 0.8, 0.3, -0.2, 0.25)
 FOUR = (0.7, 0.9, 0.6, 0.8, 0.0, 0.0, 0.0)
@@ -435,7 +435,7 @@ def test_no_bias_and_a_bias_of_zero_are_one(assert_exact, name):
 def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact):
     """Its c, and not another sign of it: among heads `1 + cχ`."""
     mixture = model(5, 2.0).marginals(1.0, 1.0)
-    risk, slope = affine_fit(mixture)
+    risk, slope = _affine_fit(mixture)
     tried = np.linspace(-3, 3, 601)
     risks = jax.lax.map(lambda c: _elementwise_risk(mixture, 1.0 + c * mixture.scores), tried)
     assert 0.1 < abs(slope) < 3

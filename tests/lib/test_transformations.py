@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 ROUNDING_OF_LOWEST = float(np.sqrt(8 * np.finfo(float).eps))
 
 # Modules whose own tests try the transformations.
-TESTED_ELSEWHERE = ("lib.icl.many_heads", "lib.mixtures", "lib.random")
+TESTED_ELSEWHERE = ("lib.icl.heads", "lib.mixtures", "lib.pairs", "lib.random")
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 

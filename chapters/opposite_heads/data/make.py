@@ -30,7 +30,7 @@ from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, make
 from companion.project.paths import Project
 from lib.flow import Trajectory, train
-from lib.icl.many_heads import best_pair
+from lib.icl.heads import best_pair
 from lib.random import named_keys
 
 NOISE_VARIANCE = 0.1

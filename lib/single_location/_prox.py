@@ -28,15 +28,7 @@ STEP_SIZES = np.asarray([1.0, 0.5, 0.2, 0.04])
 
 
 class Channel(eqx.Module):
-    """One prompt of the replica theory: fields of scores and values, how far each may move, and the label.
-
-    Attributes:
-      omega_k: fields $ω_k$ of the scores.
-      omega_v: fields $ω_v$ of the values.
-      var_k: variance $V_k$ of a score around its field.
-      var_v: variance $V_v$ of a value around its field.
-      label: the label y.
-    """
+    """One prompt of the replica theory: fields of scores and values, how far each may move, and the label."""
 
     omega_k: Float[Array, "*stack L"]
     omega_v: Float[Array, "*stack L"]
@@ -46,68 +38,25 @@ class Channel(eqx.Module):
 
     @public
     def residual(self, weights: Float[Array, " L"]) -> Float[Array, ""]:
-        """Return `(y - s·ω_v)/√(1 + V_v|s|²)`, the residual at the best values, in units of its cost.
-
-        Args:
-          weights: the weights s, shape (L,).
-
-        Returns:
-          The residual, shape ().
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return `(y - s·ω_v)/√(1 + V_v|s|²)`, the residual at the best values, in units of its cost."""
         return (self.label - weights @ self.omega_v) / jnp.sqrt(1.0 + self.var_v * weights @ weights)
 
     @public
     def values(self, weights: Float[Array, " L"]) -> Float[Array, " L"]:
-        """Return the best values given the weights, `ω_v + V_v (y - s·ω_v)/(1 + V_v|s|²) s`.
-
-        Args:
-          weights: the weights s, shape (L,).
-
-        Returns:
-          The values, shape (L,).
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return the best values given the weights, `ω_v + V_v (y - s·ω_v)/(1 + V_v|s|²) s`."""
         scale = (self.label - weights @ self.omega_v) / (1.0 + self.var_v * weights @ weights)
         return self.omega_v + self.var_v * scale * weights
 
     @public
     def energy(self, weights: Weights, chi: Float[Array, " L"]) -> Float[Array, ""]:
-        """Return the minimised function of the scores, with the best values inserted.
-
-        Args:
-          weights: the map from scores to weights.
-          chi: the scores, shape (L,).
-
-        Returns:
-          The energy, shape ().
-
-        Transformations: jit, vmap, grad.
-        """
+        """Return the minimised function of the scores, with the best values inserted."""
         displacement = chi - self.omega_k
         return 0.5 * displacement @ displacement / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
 
 
 @public
 def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
-    """Return the lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`.
-
-    The Hessian `1/V_k + ∇ρ∇ρᵀ` of a single residual ρ has an explicit inverse, so a step costs one gradient. The
-    energy
-    never rises: with the previous result among the starts, the result is refined.
-
-    Args:
-      weights: the map from scores to weights.
-      channel: the fields of one prompt.
-      starts: scores at which the descents begin, shape (starts, L).
-
-    Returns:
-      The scores, shape (L,).
-
-    Transformations: jit, vmap, grad.
-    """
+    """Return the lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`."""
 
     def energy(chi):
         return channel.energy(weights, chi)
@@ -127,19 +76,7 @@ def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float
 
 @public
 def linear_scores(channel: Channel) -> Float[Array, " L"]:
-    """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, $|t| < 1/√(V_k V_v)$.
-
-    With $a = 1 + ω_k$ and $b = ω_v$ the stationary weights are `(a + V_k t b)/(1 - V_k V_v t²)`; inserted,
-    `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y`.
-
-    Args:
-      channel: the fields of one prompt.
-
-    Returns:
-      The scores, shape (L,).
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
+    """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, $|t| < 1/√(V_k V_v)$."""
     a, b = 1.0 + channel.omega_k, channel.omega_v
     product = channel.var_k * channel.var_v
     linear_coefficient = a @ a * channel.var_v + b @ b * channel.var_k

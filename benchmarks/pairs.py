@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.contests import Contest
-from lib.icl import pair_statistics
+from lib.pairs import pair_statistics
 
 THREADS = (2,)
 SEED = 0

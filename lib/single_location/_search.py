@@ -19,26 +19,7 @@ def minimise_scalar(
     rounds: int,
     vectorised: bool = True,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the place and the value of the lowest of the tried values of `function` on [low, high].
-
-    A lattice finds the lowest valley; then each of the rounds tries two points, one on either side of the lowest
-    point so
-    far, at half the distance of the last ones. NaN counts as high.
-
-    Args:
-      function: a map from shape () to shape ().
-      low: the lower end, shape ().
-      high: the upper end, shape ().
-      lattice: number of points of the lattice, ends included, at least 2.
-      rounds: number of halvings of the distance; the place is known to `(high - low)/(lattice - 1)/2^rounds`.
-      vectorised: whether points are evaluated at once; one after another is faster on a CPU where a value needs much
-        memory.
-
-    Returns:
-      The place and the value, each of shape (). The value is never below the minimum.
-
-    Transformations: jit, vmap; the gradient of the value alone is right where the minimum is inside.
-    """
+    """Return the place and the value of the lowest of the tried values of `function` on [low, high]."""
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
 
     def best_of(points, candidates):

@@ -11,19 +11,7 @@ from scipy.special import ndtri
 
 @functools.lru_cache(maxsize=8)
 def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndarray, "replicates points dimension"]:
-    """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen).
-
-    A mean over the points of one replicate is unbiased, and the scatter between replicates measures its error. Every
-    prefix of $2^j$ points is a Sobol set too. The scrambles have the seeds 0, 1, …; results are cached.
-
-    Args:
-      dimension: number of normals of a point.
-      points: number of points of a replicate, a power of two.
-      replicates: number of independently scrambled sets.
-
-    Returns:
-      A read-only NumPy array of shape (replicates, points, dimension).
-    """
+    """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen)."""
     from scipy.stats import qmc  # takes a second to import
 
     uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in range(replicates)])

@@ -19,19 +19,7 @@ SMALLEST_VARIANCE = 1e-12
 
 @public
 def log_argmax_probability(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
-    """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token.
-
-    Args:
-      means: one mean per token, shape (L,), 1 ≤ L ≤ 500.
-      variance: the common variance, shape (); below 1e-12 it counts as 1e-12.
-
-    Returns:
-      `log ∫ φ(u) Π_{j≠l} Φ(u + (means_l - means_j)/√variance) du`, shape (L,), by a trapezoid. The absolute error of
-      the probability is below 1e-11, and its relative error below 1e-8 while no other mean is ten √variance above it.
-      Farther behind, the logarithm is only known to be very negative.
-
-    Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.
-    """
+    """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token."""
     nodes, step = jnp.linspace(-LARGEST_DEVIATION, LARGEST_DEVIATION, _node_count(means.size), retstep=True)
     leads = (means[:, None] - means[None, :]) / jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
     behind = log_ndtr(nodes + leads[..., None])
@@ -48,19 +36,7 @@ def _node_count(tokens: int) -> int:
 def log_evidence(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return `log Σ_l P(χ_l is the largest) e^{-errors_l²/(2 error_variance)}`, the log evidence of one label.
-
-    Args:
-      means: posterior mean of each score, shape (L,), 1 ≤ L ≤ 500.
-      variance: common posterior variance of the scores, shape ().
-      errors: the label minus the posterior mean of each value, shape (L,).
-      error_variance: variance of the label given the value's posterior mean, shape (), positive.
-
-    Returns:
-      The logarithm, shape (), accuracy as `log_argmax_probability`.
-
-    Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.
-    """
+    """Return `log Σ_l P(χ_l is the largest) e^{-errors_l²/(2 error_variance)}`, the log evidence of one label."""
     return logsumexp(log_argmax_probability(means, variance) - 0.5 * errors**2 / error_variance)
 
 
@@ -69,18 +45,6 @@ def squared_evidence_gradients(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return `|∂ log Z/∂means|²` and `|∂ log Z/∂errors|²` of the evidence Z, the information of one prompt on k* and
-    on v*.
-
-    Args:
-      means: posterior mean of each score, shape (L,), 1 ≤ L ≤ 500.
-      variance: common posterior variance of the scores, shape ().
-      errors: the label minus the posterior mean of each value, shape (L,).
-      error_variance: variance of the label given the value's posterior mean, shape (), positive.
-
-    Returns:
-      Two numbers, each of shape ().
-
-    Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.
-    """
+    on v*."""
     by_score, by_value = jax.grad(log_evidence, argnums=(0, 2))(means, variance, errors, error_variance)
     return jnp.sum(by_score**2), jnp.sum(by_value**2)

@@ -1,0 +1,194 @@
+"""What the first call of a function of `lib` costs, in a process of its own, and what the later ones do.
+
+    python -m benchmarks.first_calls                      # all functions, to `book/first_calls.csv`
+    python -m benchmarks.first_calls participation best   # those whose names contain one of these words, to look at
+
+CPU time of all threads, in which the load of the machine does not count. The first call follows the import, and its
+arguments are made before. Programs are those that XLA compiles during the first call.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+TABLE = ROOT / "book" / "first_calls.csv"
+COLUMNS = ["function", "first", "programs", "one", "thirty", "thousand"]
+COUNTS = {"one": 1, "thirty": 30, "thousand": 1000}
+# A call is repeated for this long; a function is not called on more values if that would take longer than the latter.
+LEAST_SECONDS, MOST_SECONDS = 0.3, 60.0
+
+
+def functions() -> dict[str, tuple[Callable, Callable]]:
+    """By name a function of the number n of values and, for arguments, what makes them."""
+    import numpy as np
+
+    from lib import icl, mixtures, pairs, single_location
+    from lib.attention import Attention
+    from lib.finite_prompt import (
+        mean_output,
+        output_error,
+        participation,
+        quadrature_error,
+        rate_exponent,
+        score_error,
+        typical_participation,
+    )
+    from lib.measures import Gaussian, GaussianMixture
+
+    log_length = np.log(100.0)
+
+    def between(low: float, high: float, n: int):
+        return low if n == 1 else np.linspace(low, high, n)
+
+    def head(n: int):
+        eye = np.eye(2)
+        return [(Attention(eye, eye), Gaussian(np.zeros(2), eye), np.array([x, 0.5]), log_length) for x in at(n)]
+
+    def at(n: int):
+        return np.atleast_1d(between(0.5, 4.0, n))
+
+    def regression(n: int):
+        return [(icl.LinearRegression(np.eye(5), noise_std=0.5), np.log(100.0 + k)) for k in range(n)]
+
+    def keys(n: int):
+        return [(task, np.array([0.2, -0.1]), length) for task, length in regression(n)]
+
+    def mixture(n: int, separation: float = 2.0):
+        means = np.array([[separation, 0.0], [-separation, 0.0]])
+        parts = Gaussian(means, np.broadcast_to(np.eye(2), (2, 2, 2)))
+        return [(GaussianMixture(np.log([0.4, 0.6]), parts), noise) for noise in np.linspace(0.5, 2.0, n)]
+
+    def spiked(n: int):
+        return single_location.Spiked(100, between(9.0, 40.0, n))
+
+    def largest(n: int):
+        return single_location.Max(100, between(3.0, 9.0, n))
+
+    def each(function: Callable) -> Callable:
+        return lambda rows: [function(*row) for row in rows]
+
+    overlaps = single_location.Overlaps(1.0, 4.0, 1.0, 1.0)
+    found = {
+        "rate_exponent": (rate_exponent, lambda n: between(0.5, 4.0, n)),
+        **{
+            f.__name__: (lambda x, f=f: f(x, log_length), lambda n: between(1.0, 5.0, n))
+            for f in (participation, score_error, typical_participation, quadrature_error)
+        },
+        "mean_output": (each(mean_output), head),
+        "output_error": (each(output_error), head),
+        **{
+            f.__name__: (lambda x, f=f: f(x, -x, log_length), lambda n: between(0.5, 3.0, n))
+            for f in (pairs.pair_participation, pairs.pair_score_error, pairs.pair_quadrature_error)
+        },
+        "heads_risk": (
+            each(lambda task, omega, length: icl.heads_risk(task, omega, np.array([2.5, -2.5]), length)),
+            keys,
+        ),
+        "best_values": (each(icl.best_values), keys),
+        "best_pair": (each(icl.best_pair), regression),
+        "LinearRegression.finite_risk": (
+            each(lambda task, length: task.finite_risk(icl.block_attention(0.2 * np.eye(5), 4.0), length)),
+            regression,
+        ),
+        "bayes_risk, Spiked": (single_location.bayes_risk, spiked),
+        "bayes_risk, Max": (single_location.bayes_risk, largest),
+        **{
+            f"{verb}, {task.__name__}, {name}": (call, make)
+            for task, make in ((single_location.Spiked, spiked), (single_location.Max, largest))
+            for name in ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
+            for verb, call in (
+                (
+                    "attention_risk",
+                    lambda x, name=name: single_location.attention_risk(
+                        x, getattr(single_location, name), head_overlaps
+                    ),
+                ),
+                ("best_risk", lambda x, name=name: single_location.best_risk(x, getattr(single_location, name))),
+            )
+        },
+        "denoising_bayes_risk": (each(mixtures.denoising_bayes_risk), mixture),
+        "denoising_linear_risk": (each(mixtures.denoising_linear_risk), mixture),
+        "discriminant_bayes_risk": (each(lambda mixture, _: mixtures.discriminant_bayes_risk(mixture)), mixture),
+        "mixture_quadrature_error": (
+            each(lambda *args: mixtures.mixture_quadrature_error(mixtures.denoising_bayes_risk, *args)),
+            mixture,
+        ),
+        "bayes_optimal_risk": (
+            lambda n: single_location.bayes_optimal_risk(single_location.Spiked(10, 9.0), noise_std=0.3, alpha=3.0),
+            lambda n: n,
+        ),
+    }
+    return found
+
+
+def measure(name: str) -> dict[str, float | str | None]:
+    """In this process, which must be new: seconds of the first call, programs, and seconds per later call."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    programs = []
+    function, arguments = functions()[name]
+    prepared = {column: arguments(count) for column, count in COUNTS.items()}
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, _, **__: programs.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    begun = time.process_time()
+    jax.block_until_ready(function(prepared["one"]))
+    row: dict[str, float | str | None] = {"function": name, "first": time.process_time() - begun}
+    row["programs"] = len(programs)
+    expected = 0.0
+    for column, count in COUNTS.items():
+        row[column] = seconds(function, prepared[column]) if expected < MOST_SECONDS else None
+        if row[column] is not None:
+            expected = float(row[column]) * 34 / count * count if count > 1 else float(row[column]) * 30
+        if name == "bayes_optimal_risk":
+            break
+    return row
+
+
+def seconds(function: Callable, argument) -> float:
+    """CPU seconds per call, after one that is not counted."""
+    import jax
+
+    jax.block_until_ready(function(argument))
+    calls, begun = 0, time.process_time()
+    while not calls or time.process_time() < begun + LEAST_SECONDS:
+        jax.block_until_ready(function(argument))
+        calls += 1
+    return (time.process_time() - begun) / calls
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is asked for and print it; write the table if everything is."""
+    parser = argparse.ArgumentParser("python -m benchmarks.first_calls", description="Cost of first and later calls.")
+    parser.add_argument("words", nargs="*", help="words of the names of functions; all if there are none")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.worker:
+        print(json.dumps(measure(asked.worker)))
+        return
+    import pandas as pd
+
+    chosen = [name for name in functions() if not asked.words or any(word in name for word in asked.words)]
+    rows = []
+    for name in chosen:
+        command = [sys.executable, "-m", "benchmarks.first_calls", "--worker", name]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{name} failed:\n{done.stderr}")
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        print(
+            {key: round(value, 4) if isinstance(value, float) else value for key, value in rows[-1].items()}, flush=True
+        )
+    if not asked.words:
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(TABLE, index=False, float_format="%.3g")
+
+
+if __name__ == "__main__":
+    main()

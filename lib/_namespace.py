@@ -1,0 +1,107 @@
+"""One source for NumPy and JAX: a formula computes with the library whose arrays it is given.
+
+XLA takes seconds to compile a quadrature, and NumPy none. So the entry points pass NumPy arrays to the formulas where
+the arguments are known and few, and arrays of JAX where they are traced, or so many that compiling pays.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+from jaxtyping import Array, Float
+
+from lib._checks import as_float, is_concrete, require_float64
+from lib.types import Scalars
+
+# Up to this many values NumPy computes a quadrature in less time than XLA compiles it.
+MOST_IN_NUMPY = 200
+
+
+def namespace(*values: Any) -> ModuleType:
+    """Return `jax.numpy` if one of the values is an array of JAX, traced or not; otherwise NumPy."""
+    return jnp if any(isinstance(value, jax.Array) for value in values) else np
+
+
+def few(*values: Any, most: int = MOST_IN_NUMPY) -> bool:
+    """Return whether the values are known now, and broadcast to at least one and at most `most` of them."""
+    if not is_concrete(*values):
+        return False
+    return 0 < math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))) <= most
+
+
+def known(value: Any) -> Any:
+    """Return an array of NumPy in place of one of JAX that is not traced; arithmetic with it compiles nothing."""
+    return np.asarray(value) if is_concrete(value) else value
+
+
+def exact(owner: str, *values: Scalars) -> tuple[Scalars, ...]:
+    """Return the values as arrays in double precision, those that are not traced as NumPy's."""
+    arrays = tuple(known(as_float(value)) for value in values)
+    for array in arrays:
+        require_float64(owner, array)
+    return arrays
+
+
+def in_numpy(function: Callable, *arrays: Any) -> tuple[Float[Array, "..."], ...]:
+    """Return the numbers of `function` at every entry of arrays that broadcast, computed by NumPy, as arrays of JAX."""
+    columns = np.broadcast_arrays(*arrays)
+    with np.errstate(all="ignore"):
+        rows = [function(*row) for row in zip(*(column.ravel() for column in columns), strict=True)]
+    return tuple(jnp.asarray(np.reshape(part, columns[0].shape)) for part in zip(*rows, strict=True))
+
+
+def jitted(*, static: tuple[int, ...] = ()) -> Callable[[Callable], Callable]:
+    """Return a decorator that compiles a function for arrays of JAX, and leaves it as it is for those of NumPy.
+
+    Args:
+      static: positions of the arguments that are no arrays.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        compiled = jax.jit(function, static_argnums=static)
+
+        @functools.wraps(function)
+        def either(*args: Any) -> Any:
+            return (function if namespace(*jax.tree.leaves(args)) is np else compiled)(*args)
+
+        return either
+
+    return decorate
+
+
+def constant(*values: Any) -> tuple[Any, ...]:
+    """Return the values without derivatives."""
+    return tuple(jax.lax.stop_gradient(value) if isinstance(value, jax.Array) else value for value in values)
+
+
+def softplus(x: Any) -> Any:
+    """Return `log(1 + e^x)`."""
+    return jax.nn.softplus(x) if isinstance(x, jax.Array) else np.logaddexp(x, 0.0)
+
+
+def sigmoid(x: Any) -> Any:
+    """Return `1/(1 + e^{-x})`."""
+    return jax.nn.sigmoid(x) if isinstance(x, jax.Array) else scipy.special.expit(x)
+
+
+def log_softmax(x: Any) -> Any:
+    """Return x less the logarithm of the sum of its exponentials, along the last axis."""
+    if isinstance(x, jax.Array):
+        return jax.nn.log_softmax(x)
+    return x - logsumexp(x, axis=-1)[..., None]
+
+
+def logsumexp(x: Any, axis: int | None = None) -> Any:
+    """Return the logarithm of the sum of the exponentials."""
+    if isinstance(x, jax.Array):
+        return jax.scipy.special.logsumexp(x, axis=axis)
+    largest = np.max(x, axis=axis, keepdims=True)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    total = np.log(np.sum(np.exp(x - largest), axis=axis))
+    return total + largest.reshape(np.shape(total))

@@ -1,0 +1,528 @@
+"""Several softmax heads on in-context linear regression: exact risks, best values, and the best opposite pair.
+
+With isotropic covariates all heads with keys `ω_h I` see the same normal scores at a query of length r, head h with the
+tilt `a_h = ω_h r`. A risk is an average over r of the two functions of a pair of tilts of `lib.pairs`. Derived here.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Real
+
+from lib._checks import as_float, is_concrete, public, require_float64
+from lib._namespace import exact
+from lib.finite_prompt import score_statistics
+from lib.icl.averages import _few_radii
+from lib.icl.linear_regression import LinearRegression
+from lib.pairs import LARGEST_LOG_LENGTH, LARGEST_TILT, opposite_gaps, pair_statistics
+from lib.types import Scalar, Scalars
+
+# Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
+_RADII, _RADIUS_DROP = 40, 34.0
+_SHORT = math.log(35.0)  # up to this length the best key is searched among all, beyond it near 0
+_MANY, _SMALL_KEY = 5, 0.2  # from this dimension on, up to this key, 20 nodes of the Gauss rule reach rounding
+_FIT = 12  # keys that are compared first, and those of the polynomial that is minimised
+_POINTS = np.cos(np.pi * (np.arange(_FIT) + 0.5) / _FIT)
+_TO_POWERS = np.linalg.inv(np.vander(_POINTS))
+# least squares for h where ω⁴ h is known at nodes ω² that are proportional to the points plus one
+_NEAR_ZERO = ((_POINTS + 1) / 2) ** 2
+_TO_REST = np.linalg.pinv(_NEAR_ZERO[:, None] * np.vander(_POINTS, 8)) * _NEAR_ZERO
+
+
+@public
+def heads_risk(
+    task: LinearRegression,
+    omega: Float[Array, " h"] | Float[np.ndarray, " h"],
+    mu: Float[Array, " k"] | Float[np.ndarray, " k"],
+    log_length: Scalar,
+) -> Float[Array, ""]:
+    """Return `½ E (ŷ - y)²` of the sum of H softmax heads, head h with scores `ω_h ⟨x_l, x_q⟩` and values `μ_h y_l`.
+
+    `2R = s² + τ_w² [δ² d + 2δ Σ_h μ_h ω_h E r²P(ω_h r)] + μᵀNμ` with δ = 1 - μ·ω, r² ~ χ²_d, and
+    `N_hk = E [τ_w² G̃ + (τ_w² (d - 1) + s²) C](ω_h r, ω_k r)`. Head h is `block_attention(ω_h I, μ_h)`.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      omega: keys ω, shape (H,), H ≥ 1, of either sign. Tilts |ω| r up to 14 are computed, r up to √d + √(68 + 2 ln L)
+        for large keys: the domain is |ω| ≤ 1.2 for d = 5 and L = 100, and |ω| ≤ 0.47 for the longest prompts.
+      mu: values μ, shape (H,), of either sign.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      The risk, shape (), the noise of the query's label included. NaN outside the domain. Its relative error is below
+      1e-8, except where δ is itself a rounding error, and for opposite keys
+      below 0.01, whose values cancel (`best_pair` avoids both). The cost is 40 ms for the
+      heads alone, and 40 times that of `pair_participation` for each pair of heads.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, if the shapes differ, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
+    """
+    dimension, omega, log_length = _isotropic("heads_risk", task, omega, log_length)
+    mu = as_float(mu)
+    if mu.shape != omega.shape:
+        raise ValueError(
+            "`heads_risk(omega, mu)` needs one key and one value per head, because a head has both. "
+            f"Got shapes {omega.shape} and {mu.shape}."
+        )
+    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
+    missing = 1 - mu @ omega
+    bias = task.task_scale**2 * (missing**2 * dimension + 2 * missing * mu @ shrinkage)
+    return 0.5 * (task.noise_std**2 + bias + mu @ noise @ mu)
+
+
+@public
+def best_values(
+    task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
+) -> tuple[Float[Array, " h"], Float[Array, ""]]:
+    """Return the values μ that minimise `heads_risk` at the keys ω, and the risk there.
+
+    The minimum-norm μ where several minimise it: heads with one key share its value, and all values are 0 at L = 1.
+    Solved with `L N`, `1 - μ·ω` and the excess risk as unknowns, so that no digits are lost for long prompts.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      omega: keys ω, shape (H,), H ≥ 1, of either sign; the domain is that of `heads_risk`.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      (μ of shape (H,), risk of shape ()): half the mean square, label noise included. The excess over the noise keeps
+      its relative accuracy, about 1e-8, at any L. Singular values below 1e-11 of the largest count as 0, so keys
+      that differ by less than about 1e-5 count as equal. The gradient of the risk is exact also where keys coincide;
+      that of μ is then the least-squares one. NaN outside the domain. The cost is that of `heads_risk`.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, if `omega` has no head, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
+    """
+    dimension, omega, log_length = _isotropic("best_values", task, omega, log_length)
+    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
+    return _solve_for_values(task, omega, log_length, noise, shrinkage)
+
+
+@public
+def best_centred_values(
+    task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
+) -> tuple[Float[Array, " h"], Float[Array, ""]]:
+    """Return the values μ that minimise `centred_heads_risk` at the keys ω, and the risk there.
+
+    `best_values` with `(τ_w² d + s²)/L` subtracted from every entry of N.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      omega: keys ω, shape (H,), H ≥ 1, of either sign; the domain is that of `heads_risk`.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      (μ of shape (H,), risk of shape ()): half the mean square, label noise included. Digits are lost in proportion to
+      1/ω² at small keys: the excess has a relative accuracy of about 1e-8 for |ω| ≥ 0.01. NaN outside the domain.
+
+    Raises:
+      ValueError: as `best_values`.
+
+    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
+    """
+    dimension, omega, log_length = _isotropic("best_centred_values", task, omega, log_length)
+    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
+    return _solve_for_values(task, omega, log_length, noise - _power(task) * jnp.exp(-log_length), shrinkage)
+
+
+def _solve_for_values(task, omega, log_length, noise, shrinkage):
+    """The values that minimise the risk with these moments of the heads, and the risk."""
+    heads = omega.shape[0]
+    power, length = task.task_scale**2, jnp.exp(log_length)
+    untouched = power * task.dimension  # the excess of the output 0
+    # stationarity in μ and in δ = 1 - μ·ω with a multiplier for the latter: the multiplier is the excess 2R - s²
+    unit = 1 / (1 / length + jax.lax.stop_gradient(jnp.linalg.norm(omega)))
+    column = jnp.concatenate([-omega, -jnp.ones(1) / length]) * unit
+    matrix = jnp.block([[length * noise, power * length * shrinkage[:, None]], [power * shrinkage, untouched]])
+    matrix = jnp.block([[matrix, column[:, None]], [omega, jnp.ones(2).at[1].set(0.0)]])
+    target = jnp.zeros(heads + 2).at[-1].set(1.0)
+    finite = jnp.all(jnp.isfinite(matrix))
+    frozen = jax.lax.stop_gradient(jnp.where(finite, matrix, jnp.eye(heads + 2)))
+    inverse = jnp.linalg.pinv(frozen, rtol=1e-11)
+    solution = inverse @ target
+    solution = solution + inverse @ (target - matrix @ solution)
+    alone = log_length > 0  # a single token has the same answer at all keys
+    mu = jnp.where(alone, solution[:heads], 0 * solution[:heads])
+    excess = jnp.where(alone, solution[-1] * unit / length, untouched)
+    return mu, jnp.where(finite, 0.5 * (task.noise_std**2 + excess), jnp.nan)
+
+
+@public
+def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the best step η and the risk of one step of debiased gradient descent, the limit of a pair with keys → 0.
+
+    The prediction is `(η/L) Σ_l (y_l - ȳ) ⟨x_l - x̄, x_q⟩`; η = L/(L + d + ς) with $ς = s²/τ_w²$, and
+    `2R = τ_w² d + s² - τ_w² d (L - 1)/(L + d + ς)`.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      log_length: natural logarithm of the prompt length L ≥ 1, shape ().
+
+    Returns:
+      (η of shape (), risk of shape ()): half the mean square, label noise included.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here; η is that of [He25]. Transformations: jit, vmap, grad.
+    """
+    dimension, log_length = _identity("debiased_descent", task), exact("debiased_descent", log_length)[0]
+    inverse = jnp.exp(-log_length)
+    step = 1 / (1 + (dimension + _noise_ratio(task)) * inverse)
+    excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + _noise_ratio(task)) * step
+    return step, 0.5 * (task.noise_std**2 + excess)
+
+
+@public
+def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Array, "..."]:
+    """Return K(s), the limit of L times the covariance of two heads' outputs, averaged over queries; $s = ω_h ω_k$.
+
+    `K(s) = (τ_w² d + s_noise²)(1 - 2s)^{-d/2} + τ_w² s d (1 - 2s)^{-d/2 - 1}` for s < ½, infinite from ½ on.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      product: products of two keys, any shape.
+
+    Returns:
+      K, the shape of `product`: the covariance per unit of both values.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
+    dimension, product = _identity("long_prompt_covariance", task), exact("long_prompt_covariance", product)[0]
+    finite = product < 0.5
+    left = 1 - 2 * jnp.where(finite, product, 0.0)
+    law = left ** (-dimension / 2) * (_power(task) + task.task_scale**2 * dimension * product / left)
+    return jnp.where(finite, law, jnp.inf)
+
+
+@public
+def long_prompt_coefficient(
+    task: LinearRegression,
+    omega: Float[Array, " h"] | Float[np.ndarray, " h"],
+    mu: Float[Array, " h"] | Float[np.ndarray, " h"],
+) -> Float[Array, ""]:
+    """Return the limit of `L (R_L - R_∞)` of fixed heads (ω, μ), `R_∞ = ½ (τ_w² d (1 - μ·ω)² + s²)`.
+
+    `½ Σ_hk μ_h μ_k K(ω_h ω_k) + τ_w² d (1 - μ·ω) Σ_h μ_h ω_h (1 - 2ω_h²)^{-d/2 - 1}`: infinite if some $ω_h² ≥ ½$.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      omega: keys, shape (H,).
+      mu: values, shape (H,).
+
+    Returns:
+      The coefficient of 1/L in `heads_risk`, shape ().
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
+    dimension, (omega, mu) = _identity("long_prompt_coefficient", task), exact("long_prompt_coefficient", omega, mu)
+    variance = mu @ long_prompt_covariance(task, jnp.outer(omega, omega)) @ mu
+    left = 1 - 2 * jnp.where(omega**2 < 0.5, omega**2, 0.0)
+    bias = (1 - mu @ omega) * jnp.sum(mu * omega * left ** (-dimension / 2 - 1))
+    finite = jnp.all(omega**2 < 0.5)
+    return jnp.where(finite, 0.5 * jnp.where(finite, variance, 0.0) + task.task_scale**2 * dimension * bias, jnp.inf)
+
+
+@public
+def several_tasks_law(
+    dimensions: Real[Array, " i"] | Real[np.ndarray, " i"] | tuple[int, ...],
+    omega: Float[Array, "h i"] | Float[np.ndarray, "h i"],
+    mu: Float[Array, "h i"] | Float[np.ndarray, "h i"],
+    *,
+    task_scale: Scalar = 1.0,
+    noise_std: Scalar = 0.0,
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return $(R_∞, c)$ of H heads on I regressions on disjoint covariates: the total risk is about $R_∞ + c/L$.
+
+    Head h has scores `x_lᵀ A_h x_q`, `A_h = Σ_j ω_hj P_j` with $P_j$ the projector on task j's covariates, and answers
+    task i with `μ_hi y_i`. `R_∞ = ½ Σ_i τ_w² d_i (1 - Σ_h μ_hi ω_hi)²`, and with Π over all tasks j
+    `c = ½ Σ_ihk μ_hi μ_ki Π_j (1 - 2ω_hj ω_kj)^{-d_j/2} [d_i τ_w² + s² + τ_w² d_i ω_hi ω_ki/(1 - 2ω_hi ω_ki)]`.
+    Exact in the limit for heads without bias, `Σ_h μ_hi ω_hi = 1`.
+
+    Args:
+      dimensions: the $d_i$, shape (I,).
+      omega: keys ω, shape (H, I).
+      mu: values μ, shape (H, I).
+      task_scale: $τ_w$, shape ().
+      noise_std: standard deviation s of the noise on prompt labels, shape ().
+
+    Returns:
+      $(R_∞, c)$, shapes (): half mean squares summed over tasks, without the noise of the queries' labels. c is
+      infinite if some product ω_hj ω_kj ≥ ½.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
+    sizes, omega, mu, task_scale, noise_std = exact(
+        "several_tasks_law", jnp.asarray(dimensions, float), omega, mu, task_scale, noise_std
+    )
+    products = omega[:, None] * omega[None]
+    finite = products < 0.5
+    left = 1 - 2 * jnp.where(finite, products, 0.0)
+    growth = jnp.exp(-jnp.sum(sizes / 2 * jnp.log(left), axis=-1))
+    power = task_scale**2 * sizes
+    terms = growth[..., None] * (power + noise_std**2 + power * products / left)
+    variance = jnp.einsum("hi,ki,hki->", mu, mu, terms)
+    bias = jnp.sum(power * (1 - jnp.sum(mu * omega, axis=0)) ** 2)
+    return 0.5 * bias, jnp.where(jnp.all(finite), 0.5 * variance, jnp.inf)
+
+
+def _identity(owner: str, task: LinearRegression) -> int:
+    """The dimension of `task`, whose covariances must be the identity."""
+    require_float64(f"lib.icl.{owner}", task.cov)
+    for name in ("cov", "query_cov"):
+        matrix = getattr(task, name)
+        eye = np.eye(task.dimension)
+        if is_concrete(matrix) and (matrix.shape != eye.shape or np.abs(np.asarray(matrix) - eye).max() > 1e-12):
+            raise ValueError(
+                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
+                f"the same scores. Got {np.asarray(matrix)}."
+            )
+    return task.dimension
+
+
+def _isotropic(owner: str, task: LinearRegression, omega, log_length):
+    dimension = _identity(owner, task)
+    omega, log_length = exact(f"lib.icl.{owner}", omega, log_length)
+    if omega.ndim != 1 or not omega.size:
+        raise ValueError(
+            f"`{owner}(omega=...)` needs shape (H,) with H ≥ 1, one key per head. Got shape {omega.shape}."
+        )
+    return dimension, omega, log_length
+
+
+def _power(task: LinearRegression) -> Float[Array, ""]:
+    """The variance of a prompt's label."""
+    return task.task_scale**2 * task.dimension + task.noise_std**2
+
+
+def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
+    return (task.noise_std / task.task_scale) ** 2
+
+
+@partial(jax.jit, static_argnums=(0, 3))
+def _lengths(dimension: int, steepest: Float[Array, ""], log_length: Float[Array, ""], nodes: int):
+    """Nodes and weights for the length of a standard normal query, out to where `e^{steepest² r²}/L` stops to matter.
+
+    A risk grows like that until a token freezes all others, and by then the normal has fallen by the prompt's length.
+    """
+    unit, width = np.polynomial.legendre.leggauss(nodes)
+    squared, log_length = jax.lax.stop_gradient((steepest**2, log_length))
+    slack = jnp.maximum(0.5 - squared, 1e-6)
+    reach = jnp.sqrt(jnp.minimum(2 * (_RADIUS_DROP + log_length), _RADIUS_DROP / slack))
+    radius = (dimension**0.5 + reach) * (unit + 1) / 2
+    return radius, jax.nn.softmax(np.log(width) + (dimension - 1) * jnp.log(radius) - radius**2 / 2)
+
+
+def _head_moments(task: LinearRegression, dimension: int, omega, log_length):
+    """N of `heads_risk`, shape (H, H), and `ω_h E r²P(ω_h r)`, shape (H,)."""
+    heads = omega.shape[0]
+    radius, weight = _lengths(dimension, jnp.max(jnp.abs(omega)), log_length, _RADII)
+    tilts = omega[:, None] * radius
+    power = task.task_scale**2
+    rest = power * (dimension - 1) + task.noise_std**2
+    single = score_statistics(tilts**2, log_length)
+    small = jnp.abs(tilts) <= LARGEST_TILT
+    diagonal = jnp.where(small, power * single.score_error + rest * single.participation, jnp.nan) @ weight
+    noise = jnp.diag(diagonal)
+    if heads > 1:
+        first, second = np.triu_indices(heads, 1)
+        pairs = pair_statistics(tilts[first], tilts[second], log_length)
+        mixed = (power * pairs.score_error + rest * pairs.participation) @ weight
+        noise = noise.at[first, second].set(mixed).at[second, first].set(mixed)
+    return noise, omega * (single.participation * radius**2 @ weight)
+
+
+# --- the best opposite pair -------------------------------------------------------------------------------
+
+
+@public
+def opposite_values(
+    task: LinearRegression, omega: Scalar, log_length: Scalar
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the best value μ of two heads (ω, μ) and (-ω, -μ), and their risk.
+
+    `best_values` for an opposite pair, faster and without its loss of digits at small keys. With β = 2μω and a = ω r
+    the pair has `2R - s² = τ_w² [(1 - β)² d + 2(1 - β)β E r²P(a)] + β² n`,
+    `n = ½ E r² [τ_w² (Q(a) - G̃(a, -a)) + (τ_w² (d - 1) + s²)(P(a) - C(a, -a))]/a²`, which is smooth in ω² down to 0.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      omega: the key ω, shape (), of either sign, `1e-7 ≤ |ω|`; the largest is that of `heads_risk`.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      (μ of shape (), risk of shape ()): half the mean square, label noise included. The excess over the noise has a
+      relative error below 1e-10 for |ω| ≤ 0.7 and d ≤ 10. NaN outside the domain. 60 ms for |ω| below 0.3, half
+      of it for 5 or more dimensions and |ω| ≤ 0.2, if ω is not traced.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
+    """
+    dimension = _identity("opposite_values", task)
+    omega, log_length = exact("lib.icl.opposite_values", omega, log_length)
+    inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    log_length = jnp.where(inside, log_length, 1.0)
+    keys = jnp.abs(omega)[None]
+    if dimension >= _MANY and is_concrete(omega) and keys[0] <= _SMALL_KEY:
+        lengths = _few_lengths(dimension, keys, log_length)
+    else:
+        lengths = _lengths_by_key(dimension, keys, log_length, _RADII)
+    gain, excess = (one[0] for one in _pair_excess(task, keys, log_length, lengths))
+    alone = log_length == 0
+    value = jnp.where(alone, 0.0, gain / (2 * omega))
+    power = task.task_scale**2 * task.dimension
+    risk = 0.5 * (task.noise_std**2 + jnp.where(alone, power, excess * jnp.exp(-log_length)))
+    return jnp.where(inside, value, jnp.nan), jnp.where(inside, risk, jnp.nan)
+
+
+@public
+def best_pair(
+    task: LinearRegression, log_length: Scalar
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Return the keys and values (ω, μ) of the heads (ω, μ) and (-ω, -μ) that minimise `heads_risk`, and the risk.
+
+    The minimum over ω > 0 of the risk of `opposite_values`. The best ω is about `√(12/((d + 4)(d + 3 + ς) L))`,
+    $ς = s²/τ_w²$.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; NaN outside.
+
+    Returns:
+      (ω > 0 of shape (), μ of shape (), risk of shape ()): half the mean square, label noise included. ω has a
+      relative error below 1e-5 and the risk one below 1e-10. At L = 1 all keys are equal, and μ = 0.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap; grad of the risk.
+    """
+    dimension, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
+    known = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    searched = jax.tree.map(jax.lax.stop_gradient, (task, jnp.where(known, log_length, 1.0)))
+    omega = jax.lax.stop_gradient(_best_key(searched[0], dimension, searched[1]))
+    return jnp.where(known, omega, jnp.nan), *opposite_values(task, omega, log_length)
+
+
+def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, ""]) -> Float[Array, ""]:
+    """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0.
+
+    `L (2R - s²) = e - c ω² + ω⁴ h(ω²)`, where e is that of `debiased_descent`, c is
+    `4τ_w² d(d + 2)(L - 1)/(L + d + ς)²`, and h is smooth, so that ω keeps its digits where the gain, of order 1/L³, is
+    below rounding.
+    """
+    power, ratio, inverse = task.task_scale**2, _noise_ratio(task), jnp.exp(-log_length)
+    leading = 12 * inverse / ((dimension + 4) * (dimension + 3 + ratio))
+    stretch = 1 / (1 + (dimension + ratio) * inverse)
+    start = power * dimension * (dimension + 1 + ratio) * stretch
+    slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
+    widest = 0.3 / (dimension + 4)
+    largest = 0.98 * LARGEST_TILT / jnp.max(_few_lengths(dimension, jnp.ones(1), log_length)[0])
+
+    def excess(keys):
+        return _pair_excess(task, keys, log_length, _few_lengths(dimension, keys, log_length))[1]
+
+    short = log_length <= _SHORT
+    scan = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _FIT)
+    best = jnp.nanargmin(_either(short, excess, jnp.zeros_like, jnp.exp(scan)))
+    low = jnp.where(short, scan[jnp.maximum(best - 1, 0)], 0.0)
+    high = jnp.where(short, scan[jnp.minimum(best + 1, _FIT - 1)], widest)
+    nodes = low + (high - low) * (_POINTS + 1) / 2
+    values = excess(jnp.where(short, jnp.exp(nodes), jnp.sqrt(jnp.abs(nodes))))
+    near_zero = _minimum_near_zero(values - start, slope, leading, widest)
+    return jnp.where(short, jnp.exp(_minimum_between(low, high, values / start)), jnp.sqrt(near_zero))
+
+
+@jax.jit
+def _minimum_between(low, high, values) -> Float[Array, ""]:
+    """Return the place in [low, high] at which the polynomial through the values at the nodes is least."""
+    fit = _TO_POWERS @ values
+    grid = np.linspace(-1, 1, 401)
+    place = jnp.asarray(grid)[jnp.argmin(jnp.polyval(fit, jnp.asarray(grid)))]
+    first = jnp.polyder(fit)
+    second = jnp.polyder(first)
+    for _ in range(6):
+        move = jnp.polyval(first, place) / jnp.abs(jnp.polyval(second, place))
+        place = jnp.clip(place - move, -1.0, 1.0)
+    return low + (high - low) * (place + 1) / 2
+
+
+@jax.jit
+def _minimum_near_zero(values, slope, leading, widest) -> Float[Array, ""]:
+    """Return the ω² at which `-slope ω² + ω⁴ h(ω²)` is least, given its values at the nodes in [0, widest]."""
+    squares = widest * (_POINTS + 1) / 2
+    rest = _TO_REST @ ((values + slope * squares) / squares**2)
+    change = jnp.polyder(rest) * 2 / widest
+    squared = leading
+    for _ in range(12):
+        x = 2 * squared / widest - 1
+        squared = slope / (2 * jnp.polyval(rest, x) + squared * jnp.polyval(change, x))
+    return squared
+
+
+def _either(condition: Bool[Array, ""], true: Callable, false: Callable, argument: Array) -> Array:
+    """`jax.lax.cond`, which would compile both branches also where the condition is known."""
+    if is_concrete(condition):
+        return (true if condition else false)(argument)
+    return jax.lax.cond(condition, true, false, argument)
+
+
+def _pair_excess(
+    task: LinearRegression,
+    keys: Float[Array, " k"],
+    log_length: Float[Array, ""],
+    lengths: tuple[Float[Array, "k r"], Float[Array, "k r"]],
+):
+    """The gain β of the best values and `L (2R - s²)`, at keys ω > 0; `lengths` of queries with their weights."""
+    tilts = jnp.maximum(keys[:, None] * lengths[0], 1e-7)
+    gaps = opposite_gaps(tilts, log_length)
+    participation = score_statistics(tilts**2, log_length).participation
+    return _excess_of_moments(task, lengths, participation, gaps, log_length)
+
+
+@partial(jax.jit, static_argnums=0)
+def _few_lengths(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
+    """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions.
+
+    It needs the fewest nodes where keys are small. In few dimensions the best key of a short prompt is so large that
+    the average is not close to a polynomial.
+    """
+    if dimension < _MANY:
+        return _lengths_by_key(dimension, keys, log_length, 24)
+    return tuple(jnp.broadcast_to(jnp.asarray(x), (keys.size, 20)) for x in _few_radii(dimension, 20))
+
+
+@partial(jax.jit, static_argnums=(0, 3))
+def _lengths_by_key(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""], nodes: int):
+    return jax.vmap(lambda omega: _lengths(dimension, omega, log_length, nodes))(keys)
+
+
+@jax.jit
+def _excess_of_moments(task: LinearRegression, lengths, participation, gaps, log_length):
+    (radius, weight), (participation_gap, error_gap) = lengths, gaps
+    dimension, power, length = task.dimension, task.task_scale**2, jnp.exp(log_length)
+    rest = power * (dimension - 1) + task.noise_std**2
+    noise = 0.5 * length * jnp.sum((power * error_gap + rest * participation_gap) * radius**2 * weight, axis=1)
+    shrinkage = length * jnp.sum(participation * radius**2 * weight, axis=1)
+    curvature = power * (dimension - 2 * shrinkage / length) + noise / length
+    gain = power * (dimension - shrinkage / length) / curvature
+    return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature
