@@ -105,11 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [every[given.day % len(every)]] if given.day is not None else given.notebooks or every
     if unknown := sorted(set(names) - set(every)):
         parser.error(f"there is no notebook {', '.join(unknown)}")
-    copies = {rounding: Project(compute(project, names, rounding, given.cores)) for rounding in given.roundings}
-    builds = {
-        rounding: {name: RunSpec(name, isolated=True).check(copy).build(copy) for name in names}
-        for rounding, copy in copies.items()
-    }
+    runs = {name: RunSpec(name, isolated=True).check(project) for name in names}
+    builds = {}
+    for rounding in given.roundings:
+        copy = Project(compute(project, names, rounding, given.cores))
+        builds[rounding] = {name: run.build(copy) for name, run in runs.items()}
     count = 0
     for old, new in combinations(builds, 2):
         for name in names:
