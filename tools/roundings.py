@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from chapters import QUICK  # noqa: E402
 from companion.build.run_spec import RunSpec  # noqa: E402
-from companion.figures import store, tolerances  # noqa: E402
+from companion.figures import comparison, store  # noqa: E402
 from companion.project.paths import Build, Project  # noqa: E402
 from companion.runs.verify import Difference, Verification, claim_moved  # noqa: E402
 
@@ -74,7 +74,7 @@ def differences(old: Build, new: Build, name: str) -> Iterator[tuple[str, Differ
     for figure in store.names_in(new.figures / name):
         old_record, new_record = (store.read_record(build.figures / name, figure) for build in (old, new))
         tables = [build.tables / name / f"{figure}{store.DATA}" for build in (old, new)]
-        movement = tolerances.movement(tables[0], tables[1], new_record.columns)
+        movement = comparison.movement(tables[0], tables[1], new_record.columns)
         if movement.other_rows:
             yield figure, Difference(movement.other_rows, math.inf, "", "")
         compared = [

