@@ -73,7 +73,6 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
     def each(function: Callable) -> Callable:
         return lambda rows: [function(*row) for row in rows]
 
-    overlaps = single_location.Overlaps(1.0, 4.0, 1.0, 1.0)
     found = {
         "rate_exponent": (rate_exponent, lambda n: between(0.5, 4.0, n)),
         **{

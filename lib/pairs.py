@@ -285,7 +285,7 @@ def _compiled(integrals: Callable, size: tuple[int, int]) -> Callable:
 
 
 def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution = _DEFAULT):
-    """The two `integrals` over arrays that broadcast; known pairs one by one, many of one grid in a compiled program."""
+    """The two `integrals` over arrays that broadcast: known pairs one by one, many of one grid in one program."""
     if not is_concrete(a, b, log_length):
         return jnp.vectorize(_differentiable(integrals, resolution))(a, b, log_length)
     columns = np.broadcast_arrays(a, b, log_length)

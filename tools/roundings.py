@@ -11,7 +11,6 @@ Example:
 """
 
 import argparse
-import math
 import os
 import platform
 import shutil
@@ -28,8 +27,9 @@ sys.path.insert(0, str(ROOT))
 from chapters import QUICK  # noqa: E402
 from companion.build.run_spec import RunSpec  # noqa: E402
 from companion.figures import comparison, store  # noqa: E402
+from companion.figures.comparison import Difference  # noqa: E402
 from companion.project.paths import Build, Project  # noqa: E402
-from companion.runs.verify import Difference, Verification, claim_moved  # noqa: E402
+from companion.runs.verify import Verification  # noqa: E402
 
 # Part of a tolerance by which a column may move.
 ALLOWED = 0.1
@@ -74,16 +74,8 @@ def differences(old: Build, new: Build, name: str) -> Iterator[tuple[str, Differ
     for figure in store.names_in(new.figures / name):
         old_record, new_record = (store.read_record(build.figures / name, figure) for build in (old, new))
         tables = [build.tables / name / f"{figure}{store.DATA}" for build in (old, new)]
-        movement = comparison.movement(tables[0], tables[1], new_record.columns)
-        if movement.other_rows:
-            yield figure, Difference(movement.other_rows, math.inf, "", "")
-        compared = [
-            Difference(f"{column.name}, row {column.row}", column.by, str(column.old), str(column.new))
-            for column in movement.columns
-        ]
-        for claims in zip(old_record.claims, new_record.claims, strict=True):
-            compared += claim_moved(*claims, identical_tables=False)
-        yield from ((figure, difference) for difference in compared if difference.by > ALLOWED)
+        compared = comparison.compare(old_record, new_record, (tables[0], tables[1]))
+        yield from ((figure, difference) for difference in compared.all() if difference.by > ALLOWED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in names:
             for figure, difference in differences(builds[old][name], builds[new][name], name):
                 count += 1
-                values = f"{difference.by:.2g} tolerances, {difference.published} and {difference.recomputed}"
+                values = f"{difference.by:.2g} tolerances, {difference.old} and {difference.new}"
                 print(f"{old} and {new}: {name}/{figure}, {difference.what}: {values}")
     print(f"{count} numbers differ by more than {ALLOWED:g} of their tolerance.")
     return 1 if count else 0
