@@ -28,7 +28,7 @@ from companion.figures.style import WIDE, error_bars, ink, label, legend_line, l
 
 
 def numbers(separations: Separations, simulated: Simulated) -> Numbers:
-    """Return the ratios by number of tasks, with two claims: simulation agrees, and allocation has a cost."""
+    """Return the ratios by number of tasks, with the claims that simulation agrees and that allocation has a cost."""
     ratios, errors = simulated.ratios()
     frame = pd.DataFrame(
         {
@@ -49,7 +49,7 @@ def numbers(separations: Separations, simulated: Simulated) -> Numbers:
         "least_cost": Column("Lower bound of the error of one head for each task over the least error of I heads"),
         "largest_cost": Column("Upper bound of the same ratio"),
     }
-    return Numbers(Table(frame, columns), (_separation_claim(frame), _cost_claim(frame)))
+    return Numbers(Table(frame, columns), (_separation_claim(frame), *_cost_claims(frame)))
 
 
 def _separation_claim(frame: pd.DataFrame) -> Claim:
@@ -70,20 +70,23 @@ def _separation_claim(frame: pd.DataFrame) -> Claim:
     )
 
 
-def _cost_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that one head for each task is not the best arrangement of as many heads."""
-    most = frame.loc[frame["tasks"].idxmax()]
-    return Claim.at_least(
-        "worth-of-heads-cost",
-        f"With {most['tasks']:.0f} tasks and as many heads, one head for each task has more than the least error for "
-        "long prompts (measured: the lower bound of the ratio).",
-        most["least_cost"],
-        math.e * (most["tasks"] - 1) / most["tasks"],
-        because="the price of one head is above $e$, and $I$ heads reach the error of $I - 1$ linear heads",
-        source="derived here",
-        box="one-head-for-each-task",
-        alternative=Alternative("one head for each task is the best arrangement", 1.0),
-    )
+def _cost_claims(frame: pd.DataFrame) -> list[Claim]:
+    """Claim that one head for each task is not the best arrangement, for the most and for the fewest tasks."""
+    ends = {"": frame.loc[frame["tasks"].idxmax()], "-fewest": frame.loc[frame["tasks"].idxmin()]}
+    return [
+        Claim.at_least(
+            f"worth-of-heads-cost{name}",
+            f"With {row['tasks']:.0f} tasks and as many heads, one head for each task has more than the least error "
+            "for long prompts (measured: the lower bound of the ratio).",
+            row["least_cost"],
+            math.e * (row["tasks"] - 1) / row["tasks"],
+            because="the price of one head is above $e$, and $I$ heads reach the error of $I - 1$ linear heads",
+            source="derived here",
+            box="one-head-for-each-task",
+            alternative=Alternative("one head for each task is the best arrangement", 1.0),
+        )
+        for name, row in ends.items()
+    ]
 
 
 def draw(table: pd.DataFrame) -> Figure:

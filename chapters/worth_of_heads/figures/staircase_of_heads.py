@@ -64,7 +64,7 @@ def _staircase_claim(frame: pd.DataFrame) -> Claim:
         box="staircase",
         comparisons=len(frame),
         alternative=Alternative(
-            "$H$ softmax heads are worth $H$ linear heads", np.max(np.abs(frame["found"] / frame["bound"] - 1))
+            "$H$ softmax heads reach the error of $H$ linear heads", np.max(np.abs(frame["found"] / frame["bound"] - 1))
         ),
     )
 
