@@ -1,13 +1,7 @@
 """Running a notebook: its results are accepted completely or not at all, and two runs give the same bytes."""
 
 import json
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
@@ -62,50 +56,6 @@ def test_the_record_has_profile_steps_functions_and_sources(ran):
     ]
     functions = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
     assert functions == ["simulate_squared_errors", "numbers", "_claim", "draw"]
-
-
-@pytest.fixture(scope="module")
-def killed(pristine, ran, tmp_path_factory):
-    """A clone in which `companion run toy` was killed with its group at 3 random moments, and then completed."""
-    clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(3)
-    clone.faults = []
-    for _ in range(3):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "companion", "run", "toy"],
-            cwd=clone.root,
-            env=clone.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        time.sleep(moments.uniform(0.3, 0.9) * min(ran.seconds, 15))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        files = {path.relative_to(clone.project.published).as_posix() for path in clone.project.published.rglob("*")}
-        if files:
-            clone.faults += sorted(files ^ {"toy", *(f"toy/{name}" for name in SET)})
-            clone.faults += store.faults(clone.project.published / "toy", FIGURE)
-    clone.finished = clone.companion("run", "toy")
-    return clone
-
-
-def test_a_killed_run_leaves_no_partial_figure(killed):
-    """After each kill `figures/` is empty or contains complete figures."""
-    assert killed.faults == []
-
-
-def test_a_run_after_a_kill_completes_and_cleans_up(killed):
-    """It needs no unlocking and removes the staging folders of the killed runs."""
-    assert killed.finished.returncode == 0, killed.finished.stderr
-    assert list(killed.project.build("laptop").staging.iterdir()) == []
-
-
-def test_runs_in_two_clones_give_the_same_bytes(ran, killed):
-    """All four files of the figure and the unrounded numbers are compared."""
-    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
-        first = ran.tree(folder)
-        assert first
-        assert killed.tree(folder) == first
 
 
 @pytest.fixture(scope="module")

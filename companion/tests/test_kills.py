@@ -12,6 +12,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from companion.figures import store
+
 KILLS = int(os.environ.get("KILLS", "4"))
 
 
@@ -23,7 +25,7 @@ def killed(pristine, ran, tmp_path_factory):
     processes are. The stamps are removed before each build, so that there is something to build.
     """
     clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(5)
-    build = clone.project.build("laptop")
+    build, clone.faults = clone.project.build("laptop"), []
     for _ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, "-m", "companion", "build", "--target", "figures"],
@@ -39,13 +41,16 @@ def killed(pristine, ran, tmp_path_factory):
                 with suppress(psutil.NoSuchProcess):
                     process_to_kill.send_signal(signal.SIGKILL)
         process.wait()
+        published = clone.project.published / "toy"
+        clone.faults += [fault for figure in store.names_in(published) for fault in store.faults(published, figure)]
         shutil.rmtree(build.stamps, ignore_errors=True)
     clone.finished = clone.companion("build", "--target", "figures")
     return clone
 
 
 def test_the_next_build_succeeds(killed):
-    """It needs no unlocking, and it removes the staging folders of the killed builds."""
+    """No kill left a partial figure. The build needs no unlocking and removes their staging folders."""
+    assert killed.faults == []
     assert killed.finished.returncode == 0, killed.finished.stdout + killed.finished.stderr
     assert list(killed.project.build("laptop").staging.iterdir()) == []
 
