@@ -5,6 +5,7 @@ The book is `another_paper`: it is run once, verified once, and compared with ma
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,16 @@ def test_the_round_off_of_an_exact_zero_is_no_difference(now, differs):
         difference.what for difference in comparison.claim_moved(old, new, identical_tables=False) if difference.by > 1
     }
     assert parts == ({"claim an-excess: alternative"} if differs else set())
+
+
+@pytest.mark.parametrize(("measured", "differs"), [(8.2e-9, False), (2.1e-6, True)])
+def test_digits_far_below_a_bound_are_no_difference(measured, differs):
+    """A search ends 8e-9 from a formula where a thousandth is allowed: a thousandth of the bound still counts."""
+    bounded = Claim.at_most("a-search", "It ends near.", 1.3e-8, 1e-3, because="x", source="[ours]")
+    old = ClaimRecord.of(bounded)
+    new = ClaimRecord.of(replace(bounded, measured=measured))
+    moved = [difference.by > 1 for difference in comparison.claim_moved(old, new, identical_tables=True)]
+    assert any(moved) == differs
 
 
 def test_figures_without_a_notebook_are_detected(verified, figures, differences):

@@ -197,7 +197,9 @@ def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -
         error = 5 * new.std_error
     # a claim with zero tolerance still allows the round-off of an exact zero
     floor = min(1e-6, new.tolerance or 1e-12) if math.isfinite(new.tolerance) else 1e-6
-    allowed = max(floor, error)
+    # digits of a number far below the bound that judges it are those of round-off
+    below = min(1e-6, 1e-3 * abs(new.expected)) if new.relation == "≤" else 0.0
+    allowed = max(floor, below, error)
     old_alternative, new_alternative = (
         claim.alternative.measured if claim.alternative else None for claim in (old, new)
     )
