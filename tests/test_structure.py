@@ -70,7 +70,7 @@ def test_other_programs_can_show_every_picture():
         for own in re.findall(r' id="([^"]*)"', picture):
             assert owners.setdefault(own, figure) == figure
         assert not re.search(r'<style|[ \n](?:style|class|href)="', picture), figure
-        assert b"pHYs" in (PROJECT.published / name / f"{figure}.png").read_bytes()[:200], figure
+        assert b"pHYs" in (PROJECT.published / name / f"{figure}.png").read_bytes().partition(b"IDAT")[0], figure
     assert len(owners) > 10 * len(FIGURES)
 
 
