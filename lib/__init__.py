@@ -1,8 +1,8 @@
 """The science of the companion: attention on measures. Importing it changes no setting and creates no array.
 
-It exports the functions and types that users start from: measures, attention, finite prompts, concentration and heads.
-`lib.icl` and `lib.single_location` do the same for their folders. Import the rest from its module: `lib.flow`, which
-needs diffrax, `lib.statistics`, and the building blocks `lib.partition`, `lib.batching` and `lib.types`.
+It exports measures, attention, finite prompts, their mean errors, the integrals behind these, and helpers for many
+computations at once. `lib.icl` and `lib.single_location` do the same for their folders. Import the rest from its module: `lib.flow`, which needs diffrax, `lib.mixtures`, `lib.pairs`, `lib.random` and `lib.statistics`.
+What has a leading underscore may change at any time.
 """
 
 from lib.attention import Attention as Attention
@@ -11,13 +11,17 @@ from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
 from lib.attention import mean_square_weight as mean_square_weight
 from lib.attention import stream_attend as stream_attend
+from lib.batching import in_batches as in_batches
+from lib.batching import map_batched as map_batched
+from lib.batching import tabulate as tabulate
 from lib.concentration import ErrorCurve as ErrorCurve
 from lib.concentration import RadialTable as RadialTable
 from lib.concentration import Rate as Rate
 from lib.concentration import fit_rate as fit_rate
 from lib.concentration import isotropic_error as isotropic_error
+from lib.finite_prompt import LARGEST_LOG_LENGTH as LARGEST_LOG_LENGTH
+from lib.finite_prompt import LARGEST_TAU as LARGEST_TAU
 from lib.finite_prompt import QueryRay as QueryRay
-from lib.finite_prompt import ScoreStatistics as ScoreStatistics
 from lib.finite_prompt import mean_output as mean_output
 from lib.finite_prompt import measured_statistics as measured_statistics
 from lib.finite_prompt import output_error as output_error
@@ -39,3 +43,9 @@ from lib.measures import Uniform as Uniform
 from lib.measures import empirical as empirical
 from lib.measures import tilted_cov as tilted_cov
 from lib.measures import tilted_mean as tilted_mean
+from lib.partition import LARGEST_SQUARE_TAU as LARGEST_SQUARE_TAU
+from lib.partition import Resolution as Resolution
+from lib.partition import levels as levels
+from lib.partition import log_survival as log_survival
+from lib.partition import log_tilted as log_tilted
+from lib.partition import square_given_others as square_given_others

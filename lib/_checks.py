@@ -15,7 +15,7 @@ import numpy.typing as npt
 from jax.core import Tracer
 from jaxtyping import AbstractArray, Array, Bool, Float
 
-from lib.types import AnyArray
+from lib._types import AnyArray
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ import scipy.special
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, require_float64
-from lib.types import Scalars
+from lib._types import Scalars
 
 # Up to this many values NumPy computes a quadrature in less time than XLA compiles it.
 MOST_IN_NUMPY = 200

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib._namespace import few, in_numpy, jitted, known, namespace
+from lib._types import AnyArray, Scalar, Scalars
 from lib.attention import Attention, _tilt_of
 from lib.batching import in_batches
 from lib.measures import Gaussian
@@ -32,7 +33,6 @@ from lib.partition import (
     log_tilted_square,
     mean_log_sum,
 )
-from lib.types import AnyArray, Scalar, Scalars
 
 LARGEST_TAU = 30.0
 LARGEST_LOG_LENGTH = 330.0

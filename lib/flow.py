@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 
 from lib._checks import public, require_count, require_float64
-from lib.types import AnyArray
+from lib._types import AnyArray
 
 __all__ = ["Trajectory", "gradient_flow", "sgd", "train"]
 

@@ -23,9 +23,9 @@ from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public
 from lib._namespace import MOST_IN_NUMPY, constant, exact, known, log_softmax, logsumexp, namespace
+from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.partition import crossing
-from lib.types import AnyArray, Scalar, Scalars
 
 __all__ = [
     "PairStatistics",

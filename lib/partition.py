@@ -23,7 +23,7 @@ from jaxtyping import Array, Float
 
 from lib._checks import public, require_float64
 from lib._namespace import constant, namespace, sigmoid, softplus
-from lib.types import AnyArray, Scalar, Scalars
+from lib._types import AnyArray, Scalar, Scalars
 
 
 class Resolution(eqx.Module):

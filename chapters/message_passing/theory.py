@@ -9,12 +9,11 @@ from jaxtyping import Float
 
 from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, STARTS, Setting
 from lib.single_location import FixedPoint, fixed_point, state_evolution
-from lib.single_location.bayes_optimal import POINTS
 
 # Risks that differ by more belong to different ends; on the grid no difference is between 1e-6 and this value.
 DIFFERENT = 0.01
 # An end whose risk has a larger standard error is computed again on more quasi-random points: near a hard phase.
-LARGEST_ERROR, MORE_POINTS = 5e-4, 4 * POINTS
+LARGEST_ERROR, MORE_POINTS = 5e-4, 16_384
 # Sample ratios of the curves at the compared settings: those of the runs, and three between neighbours.
 CURVE = tuple(round(2 ** (step / 4), 3) for step in range(13))
 

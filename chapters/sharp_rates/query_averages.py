@@ -1,6 +1,7 @@
 """Exact errors averaged over queries, as sums over one grid of query sizes, and their predicted exponent."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from scipy.special import gammaln, ive
 
 from chapters.sharp_rates.parameters import READ_AT
 from lib.batching import tabulate
-from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, rate_exponent, score_statistics
+from lib.finite_prompt import LARGEST_TAU, rate_exponent, score_statistics
 
 # Node spacing in τ. The narrowest integrand has width 0.37, so the error of the trapezoidal rule is e^-40.
 SPACING = 0.25
@@ -59,7 +60,7 @@ class ErrorTable:
         return -change / error
 
 
-def statistics_along(tau_squared, rate, log_length) -> tuple[ScoreStatistics, ScoreStatistics]:
+def statistics_along(tau_squared, rate, log_length) -> tuple[Any, Any]:
     """Return P and Q and their slopes in ln L along a path on which τ² changes by `rate` per unit of ln L."""
     return tabulate(_statistics_along, tau_squared, rate, log_length)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +10,6 @@ from jaxtyping import Float
 from lib.single_location import (
     LocationTask,
     Max,
-    Moments,
     Spiked,
     bayes_integrals,
     best_elementwise_risk,
@@ -47,6 +47,6 @@ def best_sigmoid(model: str, tasks: LocationTask) -> Float[np.ndarray, "*stack"]
     return np.asarray(best_elementwise_risk(tasks) if known else best_risk(tasks, sigmoid))
 
 
-def best_scale(moments: Moments) -> Float[np.ndarray, "*stack"]:
+def best_scale(moments: Any) -> Float[np.ndarray, "*stack"]:
     """Return the risk with v along v* and of the best length."""
     return np.asarray(optimal_risk(moments.hidden, moments.power))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,6 @@ from chapters.softmax_variations.models import GENERIC_LENGTH, GENERIC_SNR, MODE
 from lib.single_location import (
     LocationTask,
     Overlaps,
-    ScoreMixture,
     attention_moments,
     compiled_lowest_risk,
     erf,
@@ -70,12 +70,12 @@ def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"
     return np.asarray(optimal_risk(mean.hidden, mean.power))
 
 
-def score_marginals(task: LocationTask) -> ScoreMixture:
+def score_marginals(task: LocationTask) -> Any:
     """Return the distributions of the relevant score along k* and of another score."""
     return task.marginals(jnp.ones(()), jnp.ones(()))
 
 
-def pooled(marginals: Sequence[ScoreMixture]) -> ScoreMixture:
+def pooled(marginals: Sequence[Any]) -> Any:
     """Return the score distribution, averaged over tokens, of prompts that follow any of `marginals` equally often."""
     rest = [marginal.length - 1.0 for marginal in marginals]
     return replace(

@@ -1,13 +1,13 @@
-"""In-context learning: risks, heads, tasks and training.
+"""In-context learning: the task, its risks, heads, and training.
 
-It exports the functions and types that users start from. Nodes of quadratures and random words, on which they are
-built, stay in their modules.
+This file exports the public types and functions of the folder.
 """
 
 from lib.icl.averages import PairAverage as PairAverage
 from lib.icl.averages import QueryAverage as QueryAverage
 from lib.icl.batches import batch_loss as batch_loss
 from lib.icl.batches import linear_summary as linear_summary
+from lib.icl.batches import normal_pairs as normal_pairs
 from lib.icl.batches import softmax_summary as softmax_summary
 from lib.icl.blocks import Blocks as Blocks
 from lib.icl.blocks import best_blocks as best_blocks

@@ -13,12 +13,12 @@ import scipy.optimize
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public, require_float64
+from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
 from lib.icl.linear_regression import LinearRegression, _ErrorTerms
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
-from lib.types import AnyArray, Scalar
 
 
 class Blocks(eqx.Module):

@@ -15,11 +15,11 @@ from jaxtyping import Array, Bool, Float, Real
 
 from lib._checks import as_float, is_concrete, public, require_float64
 from lib._namespace import exact
+from lib._types import Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
 from lib.icl.linear_regression import LinearRegression
 from lib.pairs import LARGEST_LOG_LENGTH, LARGEST_TILT, opposite_gaps, pair_statistics
-from lib.types import Scalar, Scalars
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
 _RADII, _RADIUS_DROP = 40, 34.0

@@ -26,12 +26,12 @@ from lib._checks import (
     require_float64,
     require_positive,
 )
+from lib._types import Numeric, Scalar
 from lib.attention import Attention
 from lib.finite_prompt import ScoreStatistics
 from lib.icl.averages import PairAverage
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
-from lib.types import Numeric, Scalar
 
 
 class _RegressionPrompts(NamedTuple):

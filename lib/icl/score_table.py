@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
+from lib._types import Scalar
 from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, score_statistics
-from lib.types import Scalar
 
 _NODES = 16  # Chebyshev nodes a panel
 # Panels [0, ½], … [1½, 2], [2, 3], … [29, 30] in τ: the two functions vary fastest, for their size, near zero.

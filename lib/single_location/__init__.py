@@ -19,7 +19,6 @@ from lib.single_location.activations import softmax as softmax
 from lib.single_location.activations import softplus as softplus
 from lib.single_location.bayes_optimal import INFORMED as INFORMED
 from lib.single_location.bayes_optimal import UNINFORMED as UNINFORMED
-from lib.single_location.bayes_optimal import Evolution as Evolution
 from lib.single_location.bayes_optimal import FixedPoint as FixedPoint
 from lib.single_location.bayes_optimal import bayes_optimal_risk as bayes_optimal_risk
 from lib.single_location.bayes_optimal import fixed_point as fixed_point
@@ -42,7 +41,6 @@ from lib.single_location.few_tokens import Prompts as Prompts
 from lib.single_location.few_tokens import ScoreLattice as ScoreLattice
 from lib.single_location.few_tokens import best_key_slope as best_key_slope
 from lib.single_location.few_tokens import mixed_risk as mixed_risk
-from lib.single_location.moments import Moments as Moments
 from lib.single_location.overlaps import Head as Head
 from lib.single_location.overlaps import Overlaps as Overlaps
 from lib.single_location.population import attention_moments as attention_moments
@@ -55,7 +53,6 @@ from lib.single_location.population import best_risk as best_risk
 from lib.single_location.population import single_token_posterior as single_token_posterior
 from lib.single_location.replica import Replica as Replica
 from lib.single_location.replica import replica as replica
-from lib.single_location.score_mixture import ScoreMixture as ScoreMixture
 from lib.single_location.tasks import LocationTask as LocationTask
 from lib.single_location.tasks import Max as Max
 from lib.single_location.tasks import Spiked as Spiked

@@ -16,9 +16,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public
-from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
-from lib.single_location._search import minimise_scalar
-from lib.single_location.moments import (
+from lib.single_location._moments import (
     Moments,
     argmax_moments,
     elementwise_moments,
@@ -26,8 +24,10 @@ from lib.single_location.moments import (
     normalised_moments,
     sum_above,
 )
-from lib.single_location.posterior import FINE_RESOLUTION
-from lib.single_location.score_mixture import ScoreMixture
+from lib.single_location._posterior import FINE_RESOLUTION
+from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
+from lib.single_location._score_mixture import ScoreMixture
+from lib.single_location._search import minimise_scalar
 from lib.single_location.tasks import LocationTask
 
 # Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.

@@ -17,26 +17,26 @@ from jax.nn import logsumexp, softmax
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
-from lib.single_location import posterior
+from lib.single_location import _posterior
 from lib.single_location._argmax import log_argmax_probability, squared_evidence_gradients
 from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, _require_setting, _static_length
 
-POINTS, REPLICATES = 4096, 4
+_POINTS, _REPLICATES = 4096, 4
 # Smallest signal strength: at 0 a square root has no finite slope.
-SMALLEST_SIGNAL = 1e-300
+_SMALLEST_SIGNAL = 1e-300
 # Sets of points of `fixed_point`, whose scatter is its standard error: itself uncertain by 40 % with four sets, and by
 # 18 % with sixteen.
-SETS = 16
+_SETS = 16
 # The evolution ends where no overlap changes by more than this, or after so many passes.
-CHANGE_TOLERANCE, LARGEST_STEPS = 1e-8, 3000
+_CHANGE_TOLERANCE, _LARGEST_STEPS = 1e-8, 3000
 # Where a pass changes both overlaps by less, Newton's method replaces plain passes.
-NEWTON_THRESHOLD = 1e-3
+_NEWTON_THRESHOLD = 1e-3
 # Overlaps of a start without knowledge, and of a start very near the truth.
 UNINFORMED, INFORMED = 1e-3, 0.999
 
 
-class Evolution(eqx.Module):
+class _Evolution(eqx.Module):
     """Overlaps of posterior means with k* and v* and the excess risk of the predictor that uses them, pass by pass.
 
     Where only the end was computed, each is a single number.
@@ -67,13 +67,13 @@ class FixedPoint(eqx.Module):
         differences is the error with which two ends are compared.
     """
 
-    end: Evolution
+    end: _Evolution
     free_entropy: Float[Array, ""]
     std_error: Float[Array, ""]
     free_entropies: Float[Array, " sets"]
 
 
-class PromptAverage(eqx.Module):
+class _PromptAverage(eqx.Module):
     """Averages over prompts that the evolution needs, on fixed standard normals.
 
     Attributes:
@@ -133,7 +133,7 @@ class PromptAverage(eqx.Module):
         return (means[:, 0] + jnp.sqrt(variance) * self.noise)[:, None] - means, variance
 
 
-class SpikedPromptAverage(PromptAverage):
+class _SpikedPromptAverage(_PromptAverage):
     """Averages for the spiked task [D26].
 
     Attributes:
@@ -147,17 +147,17 @@ class SpikedPromptAverage(PromptAverage):
         """Return the gain; by the Nishimori identity that of k* is the mean posterior weight of the hidden token."""
         q_k, q_v = overlaps
         residuals, variance = self.residuals(q_v)
-        posterior = softmax(self.estimated_scores(q_k) - 0.5 * residuals**2 / variance, axis=1)
-        hidden_weight = jnp.mean(posterior[:, 0])
-        squared_residual = jnp.mean(jnp.sum((posterior * residuals) ** 2, axis=1)) / variance**2
+        _posterior = softmax(self.estimated_scores(q_k) - 0.5 * residuals**2 / variance, axis=1)
+        hidden_weight = jnp.mean(_posterior[:, 0])
+        squared_residual = jnp.mean(jnp.sum((_posterior * residuals) ** 2, axis=1)) / variance**2
         return self.alpha * jnp.stack([self.strength**2 * hidden_weight, squared_residual])
 
     @public
     def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
         """Return `1 - q_v (1 - E_Bayes(ν q_k))` by the quadrature of the Bayes risk."""
         q_k, q_v = overlaps
-        signal = jnp.maximum(self.strength**2 * q_k, SMALLEST_SIGNAL)
-        bayes = posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), signal)
+        signal = jnp.maximum(self.strength**2 * q_k, _SMALLEST_SIGNAL)
+        bayes = _posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), signal)
         return 1.0 - q_v + q_v * bayes
 
     @public
@@ -175,7 +175,7 @@ class SpikedPromptAverage(PromptAverage):
         return self.strength * (jnp.sqrt(q_k) * self.scores).at[:, 0].add(self.strength * q_k)
 
 
-class MaxPromptAverage(PromptAverage):
+class _MaxPromptAverage(_PromptAverage):
     """Averages for the max task at ν = ∞, derived here, see book/finite_samples.
 
     The hidden token may be the first, by symmetry; a prompt then counts L times the probability that it is.
@@ -252,7 +252,7 @@ def state_evolution(
     alpha: float | Float[Array, ""],
     start_overlap: float | Float[Array, ""],
     iterations: int,
-) -> Evolution:
+) -> _Evolution:
     """Return the first passes of the evolution of $(q_k, q_v)$ from equal overlaps, the start itself not included.
 
     Iteration t of undamped `message_passing` has these overlaps in the limit D → ∞ (heuristic, as all of message
@@ -275,7 +275,7 @@ def state_evolution(
     Source: derived here. Transformations: none of `task`, whose length must be concrete.
     """
     count = require_count("state_evolution", "iterations", iterations, "each is one pass of the evolution.")
-    require_start_overlap("state_evolution", start_overlap)
+    _require_start_overlap("state_evolution", start_overlap)
     return _passes(_spiked_prompt_average("state_evolution", task, noise_std, alpha), as_float(start_overlap), count)
 
 
@@ -286,7 +286,7 @@ def fixed_point(
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
     start_overlap: float | Float[Array, ""],
-    points: int = POINTS,
+    points: int = _POINTS,
 ) -> FixedPoint:
     """Return the end of the evolution from overlaps `start_overlap`: from `UNINFORMED` or from `INFORMED`.
 
@@ -311,11 +311,11 @@ def fixed_point(
 
     Source: [D26]; the free entropy is derived here. Transformations: none of `task`, whose length must be concrete.
     """
-    require_start_overlap("fixed_point", start_overlap)
-    average = _spiked_prompt_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
+    _require_start_overlap("fixed_point", start_overlap)
+    average = _spiked_prompt_average("fixed_point", task, noise_std, alpha, points=points, sets=_SETS)
     overlaps = _end_by_newton(average, as_float(start_overlap))
-    end = Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
-    entropies = _entropies(average, overlaps).reshape(SETS, points).mean(axis=1)
+    end = _Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
+    entropies = _entropies(average, overlaps).reshape(_SETS, points).mean(axis=1)
     return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
 
 
@@ -347,11 +347,11 @@ def free_entropy(
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
+    return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=_SETS), overlaps))
 
 
 @public
-def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -> None:
+def _require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -> None:
     """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1.
 
     Args:
@@ -368,7 +368,7 @@ def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -
         )
 
 
-def require_spiked(owner: str, task: LocationTask) -> None:
+def _require_spiked(owner: str, task: LocationTask) -> None:
     """Raise `ValueError` for tasks whose hidden token has another posterior than a softmax of scores and residuals.
 
     Args:
@@ -386,17 +386,17 @@ def require_spiked(owner: str, task: LocationTask) -> None:
 
 
 def _spiked_prompt_average(
-    owner: str, task: LocationTask, noise_std, alpha, *, points: int = POINTS, sets: int = REPLICATES
-) -> SpikedPromptAverage:
-    require_spiked(owner, task)
+    owner: str, task: LocationTask, noise_std, alpha, *, points: int = _POINTS, sets: int = _REPLICATES
+) -> _SpikedPromptAverage:
+    _require_spiked(owner, task)
     average = _prompt_average(owner, task, noise_std, alpha, points=points, sets=sets)
-    assert isinstance(average, SpikedPromptAverage)
+    assert isinstance(average, _SpikedPromptAverage)
     return average
 
 
 def _prompt_average(
-    owner: str, task: LocationTask, noise_std, alpha, *, points: int = POINTS, sets: int = REPLICATES
-) -> PromptAverage:
+    owner: str, task: LocationTask, noise_std, alpha, *, points: int = _POINTS, sets: int = _REPLICATES
+) -> _PromptAverage:
     require_float64(owner, task.snr)
     if task.ambient and not np.isinf(task.snr):
         raise ValueError(
@@ -408,25 +408,25 @@ def _prompt_average(
     scores, values = np.split(normals[:, :-1], 2, axis=1)
     drawn = map(jnp.asarray, (scores, values, normals[:, -1]))
     if task.ambient:
-        return MaxPromptAverage(as_float(noise_std), as_float(alpha), *drawn)
-    return SpikedPromptAverage(as_float(noise_std), as_float(alpha), *drawn, strength=jnp.sqrt(task.snr))
+        return _MaxPromptAverage(as_float(noise_std), as_float(alpha), *drawn)
+    return _SpikedPromptAverage(as_float(noise_std), as_float(alpha), *drawn, strength=jnp.sqrt(task.snr))
 
 
-def _step(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
+def _step(average: _PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
     """One pass: with what prompts teach at these overlaps, the overlaps are these."""
     precision = average.precision_gain(overlaps)
     return precision / (1.0 + precision)
 
 
 @eqx.filter_jit
-def _end_of_passes(average: PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
+def _end_of_passes(average: _PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
     def step(carry):
         overlaps, _, steps = carry
         new = _step(average, overlaps)
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):
-        return (carry[1] > CHANGE_TOLERANCE) & (carry[2] < LARGEST_STEPS)
+        return (carry[1] > _CHANGE_TOLERANCE) & (carry[2] < _LARGEST_STEPS)
 
     overlaps, *_ = jax.lax.while_loop(
         unsettled, step, (jnp.stack([start_overlap, start_overlap]), jnp.asarray(jnp.inf), jnp.asarray(0))
@@ -435,7 +435,7 @@ def _end_of_passes(average: PromptAverage, start_overlap: Float[Array, ""]) -> F
 
 
 @eqx.filter_jit
-def _end_by_newton(average: PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
+def _end_by_newton(average: _PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
     """Return the end that the evolution reaches from overlaps `start_overlap`.
 
     The last, slow passes are replaced by steps of Newton's method. These are taken only where the slope of a pass is
@@ -454,27 +454,27 @@ def _end_by_newton(average: PromptAverage, start_overlap: Float[Array, ""]) -> F
 
     def step(carry):
         overlaps, change, steps = carry
-        new = jax.lax.cond(change < NEWTON_THRESHOLD, newton, plain, overlaps)
+        new = jax.lax.cond(change < _NEWTON_THRESHOLD, newton, plain, overlaps)
         new = jnp.maximum(
             new, jnp.finfo(new.dtype).tiny
         )  # without a signal prompts add no precision, and √0 has no slope
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):
-        return (carry[1] > CHANGE_TOLERANCE) & (carry[2] < LARGEST_STEPS)
+        return (carry[1] > _CHANGE_TOLERANCE) & (carry[2] < _LARGEST_STEPS)
 
     begin = (jnp.stack([start_overlap, start_overlap]), jnp.asarray(jnp.inf), jnp.asarray(0))
     overlaps, *_ = jax.lax.while_loop(unsettled, step, begin)
     return overlaps
 
 
-def _slope(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, "2 2"]:
+def _slope(average: _PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, "2 2"]:
     """Derivatives of one pass with respect to the overlaps before it."""
     return jax.jacfwd(lambda at: _step(average, at))(overlaps)
 
 
 @eqx.filter_jit
-def _std_error(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _std_error(average: _PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
     """Return the standard error of the risk at an end, from what each set of points changes to first order.
 
     A set that moves the overlaps of one pass by δ moves the end by `(I - slope)⁻¹ δ`.
@@ -484,28 +484,28 @@ def _std_error(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Ar
         of_one_set = replace(average, scores=scores, values=values, noise=noise)
         return _step(of_one_set, overlaps), of_one_set.risk(overlaps)
 
-    sets = (leaf.reshape(SETS, -1, *leaf.shape[1:]) for leaf in (average.scores, average.values, average.noise))
+    sets = (leaf.reshape(_SETS, -1, *leaf.shape[1:]) for leaf in (average.scores, average.values, average.noise))
     passes, risks = jax.vmap(of_set)(*sets)
     shifts = jnp.linalg.solve(jnp.eye(2) - _slope(average, overlaps), (passes - overlaps).T)
-    return jnp.std(risks + jax.grad(average.risk)(overlaps) @ shifts, ddof=1) / SETS**0.5
+    return jnp.std(risks + jax.grad(average.risk)(overlaps) @ shifts, ddof=1) / _SETS**0.5
 
 
 @eqx.filter_jit
-def _passes(average: PromptAverage, start_overlap: Float[Array, ""], count: int) -> Evolution:
+def _passes(average: _PromptAverage, start_overlap: Float[Array, ""], count: int) -> _Evolution:
     def step(overlaps, _):
         new = _step(average, overlaps)
-        return new, Evolution(new[0], new[1], _risk(average, new))
+        return new, _Evolution(new[0], new[1], _risk(average, new))
 
     return jax.lax.scan(step, jnp.stack([start_overlap, start_overlap]), None, length=count)[1]
 
 
 @eqx.filter_jit
-def _risk(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _risk(average: _PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
     return average.risk(overlaps)
 
 
 @eqx.filter_jit
-def _entropies(average: SpikedPromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
+def _entropies(average: _SpikedPromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
     """Return what every point contributes to the free entropy, which is their mean."""
     q_k, q_v = overlaps
     residuals, variance = average.residuals(q_v)

@@ -12,14 +12,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public, require_count, require_float64
-from lib.single_location import posterior
+from lib.single_location import _posterior
+from lib.single_location._moments import Moments
 from lib.single_location.activations import Activation, _compiled_moments, _Sigmoid
-from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
 from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Spiked
 
 # The relative rounding of a sum of exponentials whose exponents, up to 1500 in size, are known to 1e-16.
-BAYES_ROUNDING = 5e-13
+_BAYES_ROUNDING = 5e-13
 
 
 @public
@@ -40,7 +40,7 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`.
+    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location._posterior`.
     Transformations: jit, vmap, grad.
     """
     require_float64("bayes_risk", task.length)
@@ -247,17 +247,17 @@ def _elementwise(task):
 
 @jax.jit
 def _bayes(task):
-    return task.bayes_risk_at(posterior.FINE_RESOLUTION)
+    return task.bayes_risk_at(_posterior.FINE_RESOLUTION)
 
 
 @jax.jit
 def _bayes_error(task):
     risk, *others = (
         task.bayes_risk_at(each)
-        for each in (posterior.FINE_RESOLUTION, posterior.FINER_RESOLUTION, posterior.WIDER_RESOLUTION)
+        for each in (_posterior.FINE_RESOLUTION, _posterior.FINER_RESOLUTION, _posterior.WIDER_RESOLUTION)
     )
     change = jnp.max(jnp.abs(jnp.stack(others) - risk))
-    return jnp.where(risk == 0, 0.0, 2 * change / jnp.where(risk == 0, 1.0, risk) + BAYES_ROUNDING)
+    return jnp.where(risk == 0, 0.0, 2 * change / jnp.where(risk == 0, 1.0, risk) + _BAYES_ROUNDING)
 
 
 @jax.jit

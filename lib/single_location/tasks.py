@@ -18,10 +18,10 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
 from lib.partition import Resolution
-from lib.single_location import posterior
-from lib.single_location.moments import Moments
+from lib.single_location import _posterior
+from lib.single_location._moments import Moments
+from lib.single_location._score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 from lib.single_location.overlaps import Overlaps
-from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # Longest prompt whose tokens are stored one by one.
 _LONGEST = 500
@@ -188,13 +188,13 @@ class Spiked(LocationTask):
     @public
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`."""
-        by_squares = posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
-        return self.bayes_risk_at(posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
+        by_squares = _posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
+        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
 
     @public
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
         """Return `1 - E p_ε` with the given nodes."""
-        return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
+        return jnp.where(self._resolved(), _posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
 
     def _resolved(self):
         return (self.snr <= _LARGEST_SPIKE) & (self.length <= _LONGEST_BAYES)
@@ -269,14 +269,14 @@ class Max(LocationTask):
     @public
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
-        by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, _LARGEST_SNR))
-        return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
+        by_squares = _posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, _LARGEST_SNR))
+        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
     @public
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
         """Return `1 - E Σ p²` by pairs with the given nodes."""
         return self._where_resolved(
-            posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, _LARGEST_SNR), resolution)
+            _posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, _LARGEST_SNR), resolution)
         )
 
     def _where_resolved(self, risk):

@@ -20,7 +20,9 @@ from lib.single_location import (
     Prompts,
     ScoreLattice,
     Spiked,
+    _posterior,
     _prox,
+    _score_mixture,
     attention_risk,
     bayes_integrals,
     bayes_optimal,
@@ -41,14 +43,12 @@ from lib.single_location import (
     linear,
     mixed_risk,
     optimal_risk,
-    posterior,
     replica,
-    score_mixture,
     softmax,
     state_evolution,
     stochastic_trainer,
 )
-from lib.single_location.moments import sum_above
+from lib.single_location._moments import sum_above
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
 OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
@@ -164,13 +164,13 @@ FOLDER = {
     ),
     "population.best_risk": lambda: (lambda snr: best_risk(Spiked(5.0, snr), linear), 2.0),
     "population.best_elementwise_risk": lambda: (lambda snr: best_elementwise_risk(Spiked(5.0, snr)), 2.0),
-    "posterior.spiked_bayes_risk": lambda: (lambda x: posterior.spiked_bayes_risk(*x), (5.0, 2.0)),
+    "posterior.spiked_bayes_risk": lambda: (lambda x: _posterior.spiked_bayes_risk(*x), (5.0, 2.0)),
     "posterior.spiked_bayes_risk_by_squares": lambda: (
-        lambda x: posterior.spiked_bayes_risk_by_squares(*x),
+        lambda x: _posterior.spiked_bayes_risk_by_squares(*x),
         (5.0, 2.0),
     ),
-    "posterior.max_bayes_risk": lambda: (lambda x: posterior.max_bayes_risk(*x), (5.0, 2.0)),
-    "posterior.max_bayes_risk_by_squares": lambda: (lambda x: posterior.max_bayes_risk_by_squares(*x), (5.0, 2.0)),
+    "posterior.max_bayes_risk": lambda: (lambda x: _posterior.max_bayes_risk(*x), (5.0, 2.0)),
+    "posterior.max_bayes_risk_by_squares": lambda: (lambda x: _posterior.max_bayes_risk_by_squares(*x), (5.0, 2.0)),
     "replica.replica": lambda: (
         lambda length: replica(Spiked(length, 4.0), linear, **NOISE, ridge=(0.5, 0.5), points=64, replicates=2),
         3.0,
@@ -178,7 +178,7 @@ FOLDER = {
     "score_mixture.ScoreMixture.resolves": lambda: (lambda x: marginals(2.0).resolves(x), 3.0),
     "score_mixture.ScoreMixture.weights_above": lambda: (lambda x: marginals(2.0).weights_above(x), 0.0),
     "score_mixture.half_line_weights": lambda: (
-        lambda x: score_mixture.half_line_weights(x.astype(int)),
+        lambda x: _score_mixture.half_line_weights(x.astype(int)),
         np.arange(-3.0, 12.0),
     ),
     "tasks.LocationTask.signal_scores": lambda: (
@@ -187,7 +187,7 @@ FOLDER = {
     ),
     "tasks.LocationTask.bayes_integrals": lambda: (lambda snr: Spiked(5.0, snr).bayes_integrals(), 2.0),
     "tasks.LocationTask.bayes_risk_at": lambda: (
-        lambda snr: Spiked(5.0, snr).bayes_risk_at(posterior.FINE_RESOLUTION),
+        lambda snr: Spiked(5.0, snr).bayes_risk_at(_posterior.FINE_RESOLUTION),
         2.0,
     ),
     "tasks.LocationTask.risk": lambda: (

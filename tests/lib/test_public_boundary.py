@@ -1,5 +1,7 @@
 """Public functions take lists, refuse complex numbers, accept empty arrays, and work with strict settings of JAX."""
 
+import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -20,7 +22,7 @@ from lib._checks import as_float, public
 from lib.attention import Attention, attend, linear_attend
 from lib.batching import in_batches, map_batched, tabulate
 from lib.finite_prompt import QueryRay, mean_output, measured_statistics, participation, rate_exponent, score_statistics
-from lib.measures import Empirical, Gaussian, Laplace, _covariance_root, empirical, tilted_cov, tilted_mean
+from lib.measures import Empirical, Gaussian, Laplace, empirical, tilted_cov, tilted_mean
 from lib.partition import log_survival
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +54,6 @@ CASES = {
     "tilted_cov": (lambda x: tilted_cov(gaussian(), x), QUERY),
     "log_mgf": (lambda x: gaussian().log_mgf(x), QUERY),
     "log_mgf of Laplace tokens": (lambda x: Laplace([0.3, 0.2]).log_mgf(x), QUERY),
-    "covariance_root": (_covariance_root, COV),
     "from_kqv": (lambda x: Attention.from_kqv(x, TOKENS, TOKENS).bilinear, TOKENS),
     "mean_output": (lambda x: mean_output(head(), gaussian(), x, 3.0), QUERY),
     "participation": (lambda x: participation(x, 3.0), [0.5, 1.0]),
@@ -164,3 +165,44 @@ def test_the_example_of_the_readme_raises_no_warning():
         check=False,
     )
     assert finished.returncode == 0, finished.stderr
+
+
+def _unexported() -> list[str]:
+    """Names without an underscore, of modules without one, that neither a package exports nor `__all__` lists."""
+    found = []
+    for path in sorted((ROOT / "lib").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if any(part.startswith("_") for part in parts):
+            continue
+        module = importlib.import_module(".".join(parts))
+        package = importlib.import_module(".".join(parts[:-1]))
+        offered = set(getattr(module, "__all__", ())) | set(vars(package))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            names += [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+            found += [f"{module.__name__}.{name}" for name in names if not name.startswith("_") and name not in offered]
+    return found
+
+
+def test_every_name_without_underscore_is_exported():
+    assert _unexported() == []
+
+
+def test_what_a_module_offers_exists():
+    for name in ("flow", "mixtures", "pairs", "random", "statistics"):
+        module = importlib.import_module(f"lib.{name}")
+        assert module.__all__
+        assert set(module.__all__) <= set(vars(module))
+
+
+def test_chapters_import_no_private_name():
+    private = [
+        f"{path.relative_to(ROOT)}: {node.module}.{alias.name}"
+        for path in sorted((ROOT / "chapters").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lib"
+        for alias in node.names
+        if any(part.startswith("_") for part in (*(node.module or "").split("."), alias.name))
+    ]
+    assert private == []

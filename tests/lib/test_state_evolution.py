@@ -117,7 +117,7 @@ def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
     """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
     setting = {"noise_std": 0.03, "alpha": alpha}
     end = fixed_point(Spiked(10, 2.0), **setting, start_overlap=known, points=1024).end
-    sets = bayes_optimal.SETS
+    sets = bayes_optimal._SETS
     average = bayes_optimal._spiked_prompt_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
     np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._end_of_passes(average, jnp.asarray(known)), atol=3e-6)
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from lib._checks import public
 from lib.partition import crossing
-from lib.single_location.score_mixture import ScoreMixture, half_line_weights
+from lib.single_location._score_mixture import ScoreMixture, half_line_weights
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
 Y_NODES, LOG_DROP, MASS_TOLERANCE = 224, 40.0, 1e-8
