@@ -104,9 +104,7 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
             for verb, call in (
                 (
                     "attention_risk",
-                    lambda x, name=name: single_location.attention_risk(
-                        x, getattr(single_location, name), head_overlaps
-                    ),
+                    lambda x, name=name: single_location.attention_risk(x, getattr(single_location, name), overlaps),
                 ),
                 ("best_risk", lambda x, name=name: single_location.best_risk(x, getattr(single_location, name))),
             )

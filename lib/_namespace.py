@@ -6,7 +6,8 @@ the arguments are known and few, and arrays of JAX where they are traced, or so 
 
 import functools
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +20,11 @@ from jaxtyping import Array, Float
 from lib._checks import as_float, is_concrete, require_float64
 from lib._types import Scalars
 
-# Up to this many values NumPy computes a quadrature in less time than XLA compiles it.
+# NumPy computes about this many values of a quadrature in the time in which XLA compiles it. The first values of a
+# process are NumPy's and the next ones XLA's, so that neither a single call nor many small ones take twice the least
+# possible time; the two agree up to rounding.
 MOST_IN_NUMPY = 200
+_computed: Counter = Counter()
 
 
 def namespace(*values: Any) -> ModuleType:
@@ -28,11 +32,19 @@ def namespace(*values: Any) -> ModuleType:
     return jnp if any(isinstance(value, jax.Array) for value in values) else np
 
 
-def few(*values: Any, most: int = MOST_IN_NUMPY) -> bool:
-    """Return whether the values are known now, and broadcast to at least one and at most `most` of them."""
+def few(owner: Hashable, *values: Any) -> bool:
+    """Return whether the values are known, and few enough for NumPy together with those before of the same `owner`."""
     if not is_concrete(*values):
         return False
-    return 0 < math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))) <= most
+    return are_few(owner, math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))))
+
+
+def are_few(owner: Hashable, count: int) -> bool:
+    """Return whether `count` more values of `owner` are few enough for NumPy; if so, they are counted."""
+    if count == 0 or _computed[owner] + count > MOST_IN_NUMPY:
+        return False
+    _computed[owner] += count
+    return True
 
 
 def known(value: Any) -> Any:

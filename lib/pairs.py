@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public
-from lib._namespace import MOST_IN_NUMPY, constant, exact, known, log_softmax, logsumexp, namespace
+from lib._namespace import are_few, constant, exact, known, log_softmax, logsumexp, namespace
 from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.partition import crossing
@@ -285,7 +285,7 @@ def _compiled(integrals: Callable, size: tuple[int, int]) -> Callable:
 
 
 def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution = _DEFAULT):
-    """The two `integrals` over arrays that broadcast: known pairs one by one, many of one grid in one program."""
+    """The two `integrals` over arrays that broadcast: known pairs one by one, many of one grid compiled."""
     if not is_concrete(a, b, log_length):
         return jnp.vectorize(_differentiable(integrals, resolution))(a, b, log_length)
     columns = np.broadcast_arrays(a, b, log_length)
@@ -295,7 +295,7 @@ def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution
         grids = np.array([grid for grid, _ in placed], int)
         for grid in set(grids.tolist()) - {-1}:
             size, places = resolution.sizes()[grid], np.flatnonzero(grids == grid)
-            compiled = places.size > MOST_IN_NUMPY or grid not in _SMALL_GRIDS
+            compiled = grid not in _SMALL_GRIDS or not are_few((integrals, size), places.size)
             function = _compiled(integrals, size) if compiled else partial(integrals, size=size)
             for place in places:
                 values[:, place] = function(*placed[place][1])

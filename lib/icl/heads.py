@@ -5,17 +5,15 @@ tilt `a_h = ω_h r`. A risk is an average over r of the two functions of a pair 
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Real
+from jaxtyping import Array, Float, Real
 
 from lib._checks import as_float, is_concrete, public, require_float64
-from lib._namespace import exact
-from lib._types import Scalar, Scalars
+from lib._namespace import constant, exact, jitted, known, log_softmax, namespace
+from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
 from lib.icl.linear_regression import LinearRegression
@@ -63,17 +61,17 @@ def heads_risk(
 
     Source: derived here. Transformations: jit, vmap, grad (first derivatives).
     """
-    dimension, omega, log_length = _isotropic("heads_risk", task, omega, log_length)
-    mu = as_float(mu)
+    task, omega, log_length = _isotropic("heads_risk", task, omega, log_length)
+    mu = known(as_float(mu))
     if mu.shape != omega.shape:
         raise ValueError(
             "`heads_risk(omega, mu)` needs one key and one value per head, because a head has both. "
             f"Got shapes {omega.shape} and {mu.shape}."
         )
-    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
+    noise, shrinkage = _head_moments(task, omega, log_length)
     missing = 1 - mu @ omega
-    bias = task.task_scale**2 * (missing**2 * dimension + 2 * missing * mu @ shrinkage)
-    return 0.5 * (task.noise_std**2 + bias + mu @ noise @ mu)
+    bias = task.task_scale**2 * (missing**2 * task.dimension + 2 * missing * mu @ shrinkage)
+    return jnp.asarray(0.5 * (task.noise_std**2 + bias + mu @ noise @ mu))
 
 
 @public
@@ -101,8 +99,8 @@ def best_values(
 
     Source: derived here. Transformations: jit, vmap, grad (first derivatives).
     """
-    dimension, omega, log_length = _isotropic("best_values", task, omega, log_length)
-    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
+    task, omega, log_length = _isotropic("best_values", task, omega, log_length)
+    noise, shrinkage = _head_moments(task, omega, log_length)
     return _solve_for_values(task, omega, log_length, noise, shrinkage)
 
 
@@ -128,31 +126,36 @@ def best_centred_values(
 
     Source: derived here. Transformations: jit, vmap, grad (first derivatives).
     """
-    dimension, omega, log_length = _isotropic("best_centred_values", task, omega, log_length)
-    noise, shrinkage = _head_moments(task, dimension, omega, log_length)
-    return _solve_for_values(task, omega, log_length, noise - _power(task) * jnp.exp(-log_length), shrinkage)
+    task, omega, log_length = _isotropic("best_centred_values", task, omega, log_length)
+    noise, shrinkage = _head_moments(task, omega, log_length)
+    average = _power(task) * namespace(log_length).exp(-log_length)
+    return _solve_for_values(task, omega, log_length, noise - average, shrinkage)
 
 
 def _solve_for_values(task, omega, log_length, noise, shrinkage):
     """The values that minimise the risk with these moments of the heads, and the risk."""
+    xp = namespace(task.task_scale, task.noise_std, omega, log_length, noise, shrinkage)
     heads = omega.shape[0]
-    power, length = task.task_scale**2, jnp.exp(log_length)
+    power, length = task.task_scale**2, xp.exp(log_length)
     untouched = power * task.dimension  # the excess of the output 0
     # stationarity in μ and in δ = 1 - μ·ω with a multiplier for the latter: the multiplier is the excess 2R - s²
-    unit = 1 / (1 / length + jax.lax.stop_gradient(jnp.linalg.norm(omega)))
-    column = jnp.concatenate([-omega, -jnp.ones(1) / length]) * unit
-    matrix = jnp.block([[length * noise, power * length * shrinkage[:, None]], [power * shrinkage, untouched]])
-    matrix = jnp.block([[matrix, column[:, None]], [omega, jnp.ones(2).at[1].set(0.0)]])
-    target = jnp.zeros(heads + 2).at[-1].set(1.0)
-    finite = jnp.all(jnp.isfinite(matrix))
-    frozen = jax.lax.stop_gradient(jnp.where(finite, matrix, jnp.eye(heads + 2)))
-    inverse = jnp.linalg.pinv(frozen, rtol=1e-11)
+    (norm,) = constant(xp.linalg.norm(omega))
+    unit = 1 / (1 / length + norm)
+    column = xp.concatenate([-omega, -xp.ones(1) / length]) * unit
+    bottom = xp.concatenate([omega, xp.asarray([1.0, 0.0])])
+    moments = xp.concatenate([length * noise, power * length * shrinkage[:, None]], axis=1)
+    stationary = xp.concatenate([moments, xp.concatenate([power * shrinkage, xp.reshape(untouched, (1,))])[None]])
+    matrix = xp.concatenate([xp.concatenate([stationary, column[:, None]], axis=1), bottom[None]])
+    target = xp.concatenate([xp.zeros(heads + 1), xp.ones(1)])
+    finite = xp.all(xp.isfinite(matrix))
+    (frozen,) = constant(xp.where(finite, matrix, xp.eye(heads + 2)))
+    inverse = xp.linalg.pinv(frozen, rtol=1e-11)
     solution = inverse @ target
     solution = solution + inverse @ (target - matrix @ solution)
     alone = log_length > 0  # a single token has the same answer at all keys
-    mu = jnp.where(alone, solution[:heads], 0 * solution[:heads])
-    excess = jnp.where(alone, solution[-1] * unit / length, untouched)
-    return mu, jnp.where(finite, 0.5 * (task.noise_std**2 + excess), jnp.nan)
+    mu = xp.where(alone, solution[:heads], 0 * solution[:heads])
+    excess = xp.where(alone, solution[-1] * unit / length, untouched)
+    return jnp.asarray(mu), jnp.asarray(xp.where(finite, 0.5 * (task.noise_std**2 + excess), xp.nan))
 
 
 @public
@@ -174,11 +177,11 @@ def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[
 
     Source: derived here; η is that of [He25]. Transformations: jit, vmap, grad.
     """
-    dimension, log_length = _identity("debiased_descent", task), exact("debiased_descent", log_length)[0]
-    inverse = jnp.exp(-log_length)
+    task, log_length = _identity("debiased_descent", task), exact("debiased_descent", log_length)[0]
+    dimension, inverse = task.dimension, namespace(log_length).exp(-log_length)
     step = 1 / (1 + (dimension + _noise_ratio(task)) * inverse)
     excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + _noise_ratio(task)) * step
-    return step, 0.5 * (task.noise_std**2 + excess)
+    return jnp.asarray(step), jnp.asarray(0.5 * (task.noise_std**2 + excess))
 
 
 @public
@@ -199,8 +202,8 @@ def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Ar
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    dimension, product = _identity("long_prompt_covariance", task), exact("long_prompt_covariance", product)[0]
-    finite = product < 0.5
+    task, product = _identity("long_prompt_covariance", task), exact("long_prompt_covariance", product)[0]
+    dimension, finite = task.dimension, product < 0.5
     left = 1 - 2 * jnp.where(finite, product, 0.0)
     law = left ** (-dimension / 2) * (_power(task) + task.task_scale**2 * dimension * product / left)
     return jnp.where(finite, law, jnp.inf)
@@ -229,7 +232,8 @@ def long_prompt_coefficient(
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    dimension, (omega, mu) = _identity("long_prompt_coefficient", task), exact("long_prompt_coefficient", omega, mu)
+    task, (omega, mu) = _identity("long_prompt_coefficient", task), exact("long_prompt_coefficient", omega, mu)
+    dimension = task.dimension
     variance = mu @ long_prompt_covariance(task, jnp.outer(omega, omega)) @ mu
     left = 1 - 2 * jnp.where(omega**2 < 0.5, omega**2, 0.0)
     bias = (1 - mu @ omega) * jnp.sum(mu * omega * left ** (-dimension / 2 - 1))
@@ -283,8 +287,8 @@ def several_tasks_law(
     return 0.5 * bias, jnp.where(jnp.all(finite), 0.5 * variance, jnp.inf)
 
 
-def _identity(owner: str, task: LinearRegression) -> int:
-    """The dimension of `task`, whose covariances must be the identity."""
+def _identity(owner: str, task: LinearRegression) -> LinearRegression:
+    """`task`, whose covariances must be the identity, with arrays of NumPy where they are not traced."""
     require_float64(f"lib.icl.{owner}", task.cov)
     for name in ("cov", "query_cov"):
         matrix = getattr(task, name)
@@ -294,17 +298,17 @@ def _identity(owner: str, task: LinearRegression) -> int:
                 f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
                 f"the same scores. Got {np.asarray(matrix)}."
             )
-    return task.dimension
+    return jax.tree.map(known, task)
 
 
 def _isotropic(owner: str, task: LinearRegression, omega, log_length):
-    dimension = _identity(owner, task)
+    task = _identity(owner, task)
     omega, log_length = exact(f"lib.icl.{owner}", omega, log_length)
     if omega.ndim != 1 or not omega.size:
         raise ValueError(
             f"`{owner}(omega=...)` needs shape (H,) with H ≥ 1, one key per head. Got shape {omega.shape}."
         )
-    return dimension, omega, log_length
+    return task, omega, log_length
 
 
 def _power(task: LinearRegression) -> Float[Array, ""]:
@@ -316,37 +320,41 @@ def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
     return (task.noise_std / task.task_scale) ** 2
 
 
-@partial(jax.jit, static_argnums=(0, 3))
-def _lengths(dimension: int, steepest: Float[Array, ""], log_length: Float[Array, ""], nodes: int):
+@jitted(static=(0, 3))
+def _lengths(dimension: int, steepest: Scalar, log_length: Scalar, nodes: int):
     """Nodes and weights for the length of a standard normal query, out to where `e^{steepest² r²}/L` stops to matter.
 
     A risk grows like that until a token freezes all others, and by then the normal has fallen by the prompt's length.
     """
+    xp = namespace(steepest, log_length)
     unit, width = np.polynomial.legendre.leggauss(nodes)
-    squared, log_length = jax.lax.stop_gradient((steepest**2, log_length))
-    slack = jnp.maximum(0.5 - squared, 1e-6)
-    reach = jnp.sqrt(jnp.minimum(2 * (_RADIUS_DROP + log_length), _RADIUS_DROP / slack))
+    squared, log_length = constant(steepest**2, log_length)
+    slack = xp.maximum(0.5 - squared, 1e-6)
+    reach = xp.sqrt(xp.minimum(2 * (_RADIUS_DROP + log_length), _RADIUS_DROP / slack))
     radius = (dimension**0.5 + reach) * (unit + 1) / 2
-    return radius, jax.nn.softmax(np.log(width) + (dimension - 1) * jnp.log(radius) - radius**2 / 2)
+    return radius, xp.exp(log_softmax(np.log(width) + (dimension - 1) * xp.log(radius) - radius**2 / 2))
 
 
-def _head_moments(task: LinearRegression, dimension: int, omega, log_length):
+def _head_moments(task: LinearRegression, omega, log_length):
     """N of `heads_risk`, shape (H, H), and `ω_h E r²P(ω_h r)`, shape (H,)."""
+    xp = namespace(omega, log_length, task.task_scale, task.noise_std)
     heads = omega.shape[0]
-    radius, weight = _lengths(dimension, jnp.max(jnp.abs(omega)), log_length, _RADII)
+    radius, weight = _lengths(task.dimension, xp.max(xp.abs(omega)), log_length, _RADII)
     tilts = omega[:, None] * radius
     power = task.task_scale**2
-    rest = power * (dimension - 1) + task.noise_std**2
-    single = score_statistics(tilts**2, log_length)
-    small = jnp.abs(tilts) <= LARGEST_TILT
-    diagonal = jnp.where(small, power * single.score_error + rest * single.participation, jnp.nan) @ weight
-    noise = jnp.diag(diagonal)
+    rest = power * (task.dimension - 1) + task.noise_std**2
+    single = jax.tree.map(known, score_statistics(tilts**2, log_length))
+    small = xp.abs(tilts) <= LARGEST_TILT
+    diagonal = xp.where(small, power * single.score_error + rest * single.participation, xp.nan) @ weight
+    noise = diagonal[:, None] * np.eye(heads)
     if heads > 1:
         first, second = np.triu_indices(heads, 1)
-        pairs = pair_statistics(tilts[first], tilts[second], log_length)
+        pairs = jax.tree.map(known, pair_statistics(tilts[first], tilts[second], log_length))
         mixed = (power * pairs.score_error + rest * pairs.participation) @ weight
-        noise = noise.at[first, second].set(mixed).at[second, first].set(mixed)
-    return noise, omega * (single.participation * radius**2 @ weight)
+        place = np.zeros((heads, heads), int)
+        place[first, second] = place[second, first] = np.arange(len(first))
+        noise = xp.where(np.eye(heads, dtype=bool), diagonal, mixed[place])
+    return noise, omega * ((single.participation * radius**2) @ weight)
 
 
 # --- the best opposite pair -------------------------------------------------------------------------------
@@ -377,21 +385,21 @@ def opposite_values(
 
     Source: derived here. Transformations: jit, vmap, grad (first derivatives).
     """
-    dimension = _identity("opposite_values", task)
-    omega, log_length = exact("lib.icl.opposite_values", omega, log_length)
+    task, (omega, log_length) = _identity("opposite_values", task), exact("lib.icl.opposite_values", omega, log_length)
+    xp = namespace(omega, log_length, task.task_scale, task.noise_std)
     inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
-    log_length = jnp.where(inside, log_length, 1.0)
-    keys = jnp.abs(omega)[None]
-    if dimension >= _MANY and is_concrete(omega) and keys[0] <= _SMALL_KEY:
-        lengths = _few_lengths(dimension, keys, log_length)
+    log_length = xp.where(inside, log_length, 1.0)
+    keys = xp.reshape(xp.abs(omega), (1,))
+    if task.dimension >= _MANY and is_concrete(omega) and keys[0] <= _SMALL_KEY:
+        lengths = _few_lengths(task.dimension, keys, log_length)
     else:
-        lengths = _lengths_by_key(dimension, keys, log_length, _RADII)
+        lengths = _lengths_by_key(task.dimension, keys, log_length, _RADII)
     gain, excess = (one[0] for one in _pair_excess(task, keys, log_length, lengths))
     alone = log_length == 0
-    value = jnp.where(alone, 0.0, gain / (2 * omega))
+    value = xp.where(alone, 0.0, gain / (2 * omega))
     power = task.task_scale**2 * task.dimension
-    risk = 0.5 * (task.noise_std**2 + jnp.where(alone, power, excess * jnp.exp(-log_length)))
-    return jnp.where(inside, value, jnp.nan), jnp.where(inside, risk, jnp.nan)
+    risk = 0.5 * (task.noise_std**2 + xp.where(alone, power, excess * xp.exp(-log_length)))
+    return jnp.asarray(xp.where(inside, value, xp.nan)), jnp.asarray(xp.where(inside, risk, xp.nan))
 
 
 @public
@@ -416,91 +424,91 @@ def best_pair(
 
     Source: derived here. Transformations: jit, vmap; grad of the risk.
     """
-    dimension, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
-    known = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
-    searched = jax.tree.map(jax.lax.stop_gradient, (task, jnp.where(known, log_length, 1.0)))
-    omega = jax.lax.stop_gradient(_best_key(searched[0], dimension, searched[1]))
-    return jnp.where(known, omega, jnp.nan), *opposite_values(task, omega, log_length)
+    task, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
+    xp = namespace(log_length, task.task_scale, task.noise_std)
+    inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    leaves, structure = jax.tree.flatten((task, xp.where(inside, log_length, 1.0)))
+    (omega,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
+    return jnp.asarray(xp.where(inside, omega, xp.nan)), *opposite_values(task, omega, log_length)
 
 
-def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, ""]) -> Float[Array, ""]:
+def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:
     """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0.
 
     `L (2R - s²) = e - c ω² + ω⁴ h(ω²)`, where e is that of `debiased_descent`, c is
     `4τ_w² d(d + 2)(L - 1)/(L + d + ς)²`, and h is smooth, so that ω keeps its digits where the gain, of order 1/L³, is
     below rounding.
     """
-    power, ratio, inverse = task.task_scale**2, _noise_ratio(task), jnp.exp(-log_length)
+    xp = namespace(log_length, task.task_scale, task.noise_std)
+    dimension, power, ratio, inverse = task.dimension, task.task_scale**2, _noise_ratio(task), xp.exp(-log_length)
     leading = 12 * inverse / ((dimension + 4) * (dimension + 3 + ratio))
     stretch = 1 / (1 + (dimension + ratio) * inverse)
     start = power * dimension * (dimension + 1 + ratio) * stretch
     slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
     widest = 0.3 / (dimension + 4)
-    largest = 0.98 * LARGEST_TILT / jnp.max(_few_lengths(dimension, jnp.ones(1), log_length)[0])
+    largest = 0.98 * LARGEST_TILT / xp.max(_few_lengths(dimension, xp.ones(1), log_length)[0])
 
     def excess(keys):
         return _pair_excess(task, keys, log_length, _few_lengths(dimension, keys, log_length))[1]
 
     short = log_length <= _SHORT
-    scan = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _FIT)
-    best = jnp.nanargmin(_either(short, excess, jnp.zeros_like, jnp.exp(scan)))
-    low = jnp.where(short, scan[jnp.maximum(best - 1, 0)], 0.0)
-    high = jnp.where(short, scan[jnp.minimum(best + 1, _FIT - 1)], widest)
+    scan = xp.linspace(0.5 * xp.log(leading) - 1.0, xp.log(largest), _FIT)
+    if is_concrete(short):
+        scanned = excess(xp.exp(scan)) if short else xp.zeros_like(scan)
+    else:
+        scanned = jax.lax.cond(short, excess, xp.zeros_like, xp.exp(scan))
+    best = xp.nanargmin(scanned)
+    low = xp.where(short, scan[xp.maximum(best - 1, 0)], 0.0)
+    high = xp.where(short, scan[xp.minimum(best + 1, _FIT - 1)], widest)
     nodes = low + (high - low) * (_POINTS + 1) / 2
-    values = excess(jnp.where(short, jnp.exp(nodes), jnp.sqrt(jnp.abs(nodes))))
+    values = excess(xp.where(short, xp.exp(nodes), xp.sqrt(xp.abs(nodes))))
     near_zero = _minimum_near_zero(values - start, slope, leading, widest)
-    return jnp.where(short, jnp.exp(_minimum_between(low, high, values / start)), jnp.sqrt(near_zero))
+    return xp.where(short, xp.exp(_minimum_between(low, high, values / start)), xp.sqrt(xp.maximum(near_zero, 0.0)))
 
 
-@jax.jit
-def _minimum_between(low, high, values) -> Float[Array, ""]:
+@jitted()
+def _minimum_between(low, high, values) -> Scalar:
     """Return the place in [low, high] at which the polynomial through the values at the nodes is least."""
+    xp = namespace(low, high, values)
     fit = _TO_POWERS @ values
-    grid = np.linspace(-1, 1, 401)
-    place = jnp.asarray(grid)[jnp.argmin(jnp.polyval(fit, jnp.asarray(grid)))]
-    first = jnp.polyder(fit)
-    second = jnp.polyder(first)
+    grid = xp.linspace(-1, 1, 401)
+    place = grid[xp.argmin(xp.polyval(fit, grid))]
+    first = xp.polyder(fit)
+    second = xp.polyder(first)
     for _ in range(6):
-        move = jnp.polyval(first, place) / jnp.abs(jnp.polyval(second, place))
-        place = jnp.clip(place - move, -1.0, 1.0)
+        move = xp.polyval(first, place) / xp.abs(xp.polyval(second, place))
+        place = xp.clip(place - move, -1.0, 1.0)
     return low + (high - low) * (place + 1) / 2
 
 
-@jax.jit
-def _minimum_near_zero(values, slope, leading, widest) -> Float[Array, ""]:
+@jitted()
+def _minimum_near_zero(values, slope, leading, widest) -> Scalar:
     """Return the ω² at which `-slope ω² + ω⁴ h(ω²)` is least, given its values at the nodes in [0, widest]."""
+    xp = namespace(values, slope, leading)
     squares = widest * (_POINTS + 1) / 2
     rest = _TO_REST @ ((values + slope * squares) / squares**2)
-    change = jnp.polyder(rest) * 2 / widest
+    change = xp.polyder(rest) * 2 / widest
     squared = leading
     for _ in range(12):
         x = 2 * squared / widest - 1
-        squared = slope / (2 * jnp.polyval(rest, x) + squared * jnp.polyval(change, x))
+        squared = slope / (2 * xp.polyval(rest, x) + squared * xp.polyval(change, x))
     return squared
-
-
-def _either(condition: Bool[Array, ""], true: Callable, false: Callable, argument: Array) -> Array:
-    """`jax.lax.cond`, which would compile both branches also where the condition is known."""
-    if is_concrete(condition):
-        return (true if condition else false)(argument)
-    return jax.lax.cond(condition, true, false, argument)
 
 
 def _pair_excess(
     task: LinearRegression,
-    keys: Float[Array, " k"],
-    log_length: Float[Array, ""],
-    lengths: tuple[Float[Array, "k r"], Float[Array, "k r"]],
+    keys: Float[AnyArray, " k"],
+    log_length: Scalar,
+    lengths: tuple[Float[AnyArray, "k r"], Float[AnyArray, "k r"]],
 ):
     """The gain β of the best values and `L (2R - s²)`, at keys ω > 0; `lengths` of queries with their weights."""
-    tilts = jnp.maximum(keys[:, None] * lengths[0], 1e-7)
-    gaps = opposite_gaps(tilts, log_length)
-    participation = score_statistics(tilts**2, log_length).participation
+    tilts = namespace(keys, lengths[0]).maximum(keys[:, None] * lengths[0], 1e-7)
+    gaps = jax.tree.map(known, opposite_gaps(tilts, log_length))
+    participation = known(score_statistics(tilts**2, log_length).participation)
     return _excess_of_moments(task, lengths, participation, gaps, log_length)
 
 
-@partial(jax.jit, static_argnums=0)
-def _few_lengths(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
+def _few_lengths(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar):
     """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions.
 
     It needs the fewest nodes where keys are small. In few dimensions the best key of a short prompt is so large that
@@ -508,21 +516,24 @@ def _few_lengths(dimension: int, keys: Float[Array, " k"], log_length: Float[Arr
     """
     if dimension < _MANY:
         return _lengths_by_key(dimension, keys, log_length, 24)
-    return tuple(jnp.broadcast_to(jnp.asarray(x), (keys.size, 20)) for x in _few_radii(dimension, 20))
+    return tuple(np.broadcast_to(x, (keys.size, 20)) for x in _few_radii(dimension, 20))
 
 
-@partial(jax.jit, static_argnums=(0, 3))
-def _lengths_by_key(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""], nodes: int):
-    return jax.vmap(lambda omega: _lengths(dimension, omega, log_length, nodes))(keys)
+def _lengths_by_key(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar, nodes: int):
+    if namespace(keys, log_length) is np:
+        rows = [_lengths(dimension, key, log_length, nodes) for key in keys]
+        return tuple(np.stack(part) for part in zip(*rows, strict=True))
+    return jax.vmap(lambda omega: _lengths(dimension, omega, log_length, nodes))(jnp.asarray(keys))
 
 
-@jax.jit
+@jitted()
 def _excess_of_moments(task: LinearRegression, lengths, participation, gaps, log_length):
     (radius, weight), (participation_gap, error_gap) = lengths, gaps
-    dimension, power, length = task.dimension, task.task_scale**2, jnp.exp(log_length)
+    xp = namespace(log_length, participation, task.task_scale, task.noise_std)
+    dimension, power, length = task.dimension, task.task_scale**2, xp.exp(log_length)
     rest = power * (dimension - 1) + task.noise_std**2
-    noise = 0.5 * length * jnp.sum((power * error_gap + rest * participation_gap) * radius**2 * weight, axis=1)
-    shrinkage = length * jnp.sum(participation * radius**2 * weight, axis=1)
+    noise = 0.5 * length * xp.sum((power * error_gap + rest * participation_gap) * radius**2 * weight, axis=1)
+    shrinkage = length * xp.sum(participation * radius**2 * weight, axis=1)
     curvature = power * (dimension - 2 * shrinkage / length) + noise / length
     gain = power * (dimension - shrinkage / length) / curvature
     return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature
