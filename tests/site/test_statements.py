@@ -48,6 +48,17 @@ def test_every_statement_has_its_entry(browser: Browser, address: str, statement
     page.close()
 
 
+def test_the_page_lists_what_to_compare_with_the_full_texts(browser: Browser, address: str, statements: Statements):
+    """The list has one line per statement with something to compare, which links to its entry."""
+    page = browser.new_page()
+    page.goto(f"{address}/book/{PAGE}.html")
+    lines = page.evaluate(DESCRIBE, "#to-check-against-the-full-text tbody tr")
+    page.close()
+    compared = [row for row in statements.index.statements if row.compare]
+    assert [line["links"] for line in lines] == [[row.anchor] for row in compared]
+    assert all(str(row.compare)[:20] in line["content"] for row, line in zip(compared, lines, strict=True))
+
+
 def test_boxes_show_where_they_were_read(browser: Browser, address: str, statements: Statements):
     """Each box that cites a paper, and no other, has a line with a link to the index."""
     context = browser.new_context(java_script_enabled=False)  # the lines must be shown without scripts
