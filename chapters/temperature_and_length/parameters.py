@@ -9,7 +9,7 @@ from companion.project.parameters import each_once
 
 # With this many prompts per length the mean is nearly normal, and its standard error is reliable.
 FEWEST_PROMPTS = 200
-# Longest prompt for which the exact theory is guaranteed, as ln L.
+# Longest prompt for which the quadrature is tested, as ln L.
 LONGEST = 330.0
 
 

@@ -57,7 +57,7 @@ class Averages:
 
 
 def solve_averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
-    """Return mean and typical participation from c = 0.1 to 1.2, or to the largest τ of the guaranteed domain."""
+    """Return mean and typical participation from c = 0.1 to 1.2, or to the largest τ of the tested domain."""
     averages = []
     for log_length in log_lengths:
         largest = np.sqrt(2 * log_length)

@@ -48,7 +48,7 @@ def spreads(reference: int, ratio: float, log_lengths: Float[np.ndarray, " n"]) 
 
 
 def solve_normal_curves(reference: int, ratio: float, points: int) -> Curves:
-    """Return the curves of normal scores over the lengths and spreads for which the exact theory is guaranteed."""
+    """Return the curves of normal scores over the lengths and spreads for which the quadrature is tested."""
     curves, (start, log_reference) = {}, (ratio * np.sqrt(2 * np.log(reference)), np.log(reference))
     for name, power in POWERS.items():
         end = min(LONGEST, log_reference * (LARGEST_TAU / start) ** (1 / power)) if power else LONGEST

@@ -3,7 +3,7 @@ r"""With normal scores, an unscaled head averages, $\ln L$ freezes it, and $\sqr
 The vertical axis is the number of tokens that share the weight, as a power of the length: $\ln(1/P)/\ln L$, where the
 participation $P$ is the mean of $\sum p^2$ over prompts. It is 1 if all tokens share the weight, and 0 if one token has
 it all. The curves are exact. Dashes at the right edge are limits for $L\to\infty$, by a heuristic. Left: normal scores,
-up to the largest scores for which the theory is guaranteed. Right: scores of the same standard deviation that are
+up to the largest scores for which the quadrature is tested. Right: scores of the same standard deviation that are
 uniform on an interval. The table also has a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$, and
 simulated prompts. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
@@ -193,7 +193,7 @@ def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
         source="derived here",
         box="bounded-scores",
         alternative=Alternative(
-            "normal scores of the same standard deviation, at the longest prompt of the guaranteed domain",
+            "normal scores of the same standard deviation, at the longest prompt of the tested domain",
             float(abs(end.mean[-1] * np.exp(log_length) / (last / np.tanh(last)) - 1)),
         ),
     )
