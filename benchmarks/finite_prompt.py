@@ -18,7 +18,7 @@ from lib.finite_prompt import (
     sample_output,
 )
 from lib.measures import Gaussian, empirical
-from lib.partition import DEFAULT_RESOLUTION, Resolution
+from lib.partition import _DEFAULT_RESOLUTION, Resolution
 
 THREADS = (2,)
 SEED = 0
@@ -49,7 +49,7 @@ def exact_contests(tau: float) -> Iterator[Contest]:
         squares = collapsed_errors(jnp.asarray(query))
         relative = float(jnp.var(squares) / jnp.mean(squares) ** 2)
         at = jnp.asarray(tau**2), jnp.log(jnp.asarray(float(LENGTH)))
-        np.testing.assert_allclose(_integrals(*at, COARSE), _integrals(*at, DEFAULT_RESOLUTION), rtol=ACCURACIES[0])
+        np.testing.assert_allclose(_integrals(*at, COARSE), _integrals(*at, _DEFAULT_RESOLUTION), rtol=ACCURACIES[0])
         params, law = isotropic()
     exact = eqx.filter_jit(output_error)
     ways = {

@@ -2,8 +2,8 @@
 
 It exports measures, attention, finite prompts, their mean errors, the integrals behind these, and helpers for many
 computations at once. `lib.icl` and `lib.single_location` do the same for their folders. Import the rest from its
-module: `lib.flow`, which needs diffrax, `lib.mixtures`, `lib.pairs`, `lib.random` and `lib.statistics`.
-What has a leading underscore may change at any time.
+module: `lib.flow`, which needs diffrax, `lib.mixtures`, `lib.pairs`, `lib.random` and `lib.statistics`. What has a
+leading underscore may change at any time.
 """
 
 from lib.attention import Attention as Attention

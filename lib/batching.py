@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
-from lib._checks import require_real
+from lib._checks import public, require_real
 
 # How many numbers one batch of `map_batched` holds by default: such a batch fits a cache.
 _NUMBERS_AT_ONCE = 2**16
@@ -20,6 +20,7 @@ _NUMBERS_AT_ONCE = 2**16
 _ROWS_PER_CALL = 64
 
 
+@public
 def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: int = _NUMBERS_AT_ONCE) -> Any:
     """Return `function` of every row of a pytree, in batches of about `numbers_at_once` numbers.
 
@@ -45,6 +46,7 @@ def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: in
     return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(function, padded, batch_size=batch))
 
 
+@public
 def in_batches(program: Callable, *columns: np.ndarray, batch: int = _ROWS_PER_CALL) -> Any:
     """Return `program` of all rows, called on `batch` rows at a time.
 
@@ -69,6 +71,7 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = _ROWS_PER_C
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n], *parts)
 
 
+@public
 def tabulate(function: Callable, *arguments: float | Num[Array, "..."] | Num[np.ndarray, "..."]) -> Any:
     """Return a vectorised `function` of the broadcast arguments, jitted and called on a fixed number of rows at a time.
 

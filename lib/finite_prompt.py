@@ -25,30 +25,25 @@ from lib.attention import Attention, _tilt_of
 from lib.batching import in_batches
 from lib.measures import Gaussian
 from lib.partition import (
-    DEFAULT_RESOLUTION,
+    _DEFAULT_RESOLUTION,
     Resolution,
+    _log_tilted_square,
+    _mean_log_sum,
     levels,
     log_survival,
     log_tilted,
-    log_tilted_square,
-    mean_log_sum,
 )
 
 LARGEST_TAU = 30.0
 LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of some 1e5 added positive terms whose exponents, a few hundred, are known to 1e-16.
-ROUNDING = 2e-13
+_ROUNDING = 2e-13
 # Below this τ² the two functions are continued along their tangent at zero, so that they have a derivative there.
-SMALLEST_TAU_SQUARED = 1e-7
+_SMALLEST_TAU_SQUARED = 1e-7
 
 
-class ScoreStatistics(eqx.Module):
-    """The two numbers that decide the error of a finite Gaussian prompt.
-
-    Attributes:
-      participation: P = E Σ p², any shape.
-      score_error: Q = E (ĝ - τ)², of the same shape.
-    """
+class _ScoreStatistics(eqx.Module):
+    """The two numbers that decide the error of a finite Gaussian prompt."""
 
     participation: Float[Array, "..."]
     score_error: Float[Array, "..."]
@@ -129,7 +124,7 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
 
 
 @public
-def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatistics:
+def score_statistics(tau_squared: Scalars, log_length: Scalars) -> _ScoreStatistics:
     """Return the participation P and the score error Q as functions of τ², in which both are smooth.
 
     Both are even in τ, and have a finite derivative at τ² = 0. The first 200 known pairs of a process are evaluated by
@@ -153,16 +148,16 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
     require_float64("lib.finite_prompt", tau_squared)
     require_float64("lib.finite_prompt", log_length)
     if few("statistics", tau_squared, log_length):
-        return ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
+        return _ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
     if is_concrete(tau_squared, log_length):
         return _tabulated(*np.broadcast_arrays(tau_squared, log_length))
-    return ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
+    return _ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
 
 
-def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> ScoreStatistics:
+def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> _ScoreStatistics:
     """Evaluate a few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
     columns = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
-    return ScoreStatistics(*(jnp.asarray(column.reshape(tau_squared.shape)) for column in columns))
+    return _ScoreStatistics(*(jnp.asarray(column.reshape(tau_squared.shape)) for column in columns))
 
 
 @public
@@ -417,11 +412,11 @@ _vectorised = jax.jit(jnp.vectorize(_statistics))
 
 def _typical_one(tau_squared, log_length):
     xp = namespace(tau_squared, log_length)
-    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
     scales = xp.sqrt(inside) * xp.asarray([2.0, 1.0])
     # one program for both sums: what it compiles is large
     over = jax.lax.map if xp is jnp else map
-    twice, once = over(lambda tau: mean_log_sum(tau, log_length), scales)
+    twice, once = over(lambda tau: _mean_log_sum(tau, log_length), scales)
     # the slope of E ln Σp² at τ² = 0
     log_typical = twice - 2 * once - (inside - tau_squared) * -xp.expm1(-log_length)
     return xp.where(_guaranteed(tau_squared, log_length), xp.exp(log_typical), xp.nan)
@@ -446,24 +441,24 @@ def _values_and_slopes(tau_squared, log_length):
 def _continued(tau_squared, log_length):
     """Continue the integrals to τ² = 0 by their slopes there, (L - 1)/L² for P and (2L - 1)/L² for Q."""
     xp = namespace(tau_squared, log_length)
-    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
     short_of = tau_squared - inside
     inverse = xp.exp(-log_length)
     slopes = (inverse - inverse**2, 2 * inverse - inverse**2)
-    values = zip(_integrals(inside, log_length, DEFAULT_RESOLUTION), slopes, strict=True)
+    values = zip(_integrals(inside, log_length, _DEFAULT_RESOLUTION), slopes, strict=True)
     guaranteed = _guaranteed(tau_squared, log_length)
     return tuple(xp.where(guaranteed, value + short_of * slope, xp.nan) for value, slope in values)
 
 
 def _resolution_error(tau_squared, log_length):
     xp = namespace(tau_squared, log_length)
-    inside = xp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
-    default = DEFAULT_RESOLUTION
+    inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
+    default = _DEFAULT_RESOLUTION
     finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
     farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
     results = [xp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
     change = xp.max(xp.abs(xp.stack(results[1:]) / results[0] - 1))
-    return xp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, xp.nan)
+    return xp.where(_guaranteed(tau_squared, log_length), 2 * change + _ROUNDING, xp.nan)
 
 
 _resolution_error_mapped = jax.custom_batching.sequential_vmap(_resolution_error)
@@ -476,17 +471,13 @@ def _guaranteed(tau_squared, log_length):
 
 @jitted(static=(2,))
 def _integrals(tau_squared, log_length, resolution):
-    """`P = L ∫ b φ^{L-1} dy` and `Q = L ∫ c φ^{L-1} dy + L(L-1) τ² ∫ b² φ^{L-2} dy`, every term positive.
-
-    `b = E[e^{2u} exp(-e^u)]`, `c = E[(g - τ)² e^{2u} exp(-e^u)]`; the last integral is the squared mean of g - τ,
-    whose sign Stein's identity has removed.
-    """
+    """`P = L ∫ b φ^{L-1} dy` and `Q = L ∫ c φ^{L-1} dy + L(L-1) τ² ∫ b² φ^{L-2} dy`, every term positive."""
     xp = namespace(tau_squared, log_length)
     tau = xp.sqrt(tau_squared)
     y, spacing = levels(tau, log_length, resolution=resolution)
     log_phi = log_survival(y, tau, resolution=resolution)
     log_b = log_tilted(2, y, tau, resolution=resolution)
-    log_c = log_tilted_square(2, y, tau, resolution=resolution)
+    log_c = _log_tilted_square(2, y, tau, resolution=resolution)
     others = xp.expm1(log_length)
     diagonal = xp.exp(log_length + others * log_phi + log_b)
     squares = xp.exp(log_length + others * log_phi + log_c)

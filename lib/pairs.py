@@ -25,30 +25,23 @@ from lib._checks import is_concrete, public
 from lib._namespace import are_few, constant, exact, known, log_softmax, logsumexp, namespace
 from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
-from lib.partition import crossing
+from lib.partition import _crossing
 
 __all__ = [
-    "PairStatistics",
-    "opposite_gaps",
     "pair_participation",
     "pair_quadrature_error",
     "pair_score_error",
     "pair_statistics",
 ]
 
-LARGEST_TILT = 14.0
-LARGEST_LOG_LENGTH = 330.0
+_LARGEST_TILT = 14.0
+_LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of the sums of the two integrals.
-ROUNDING = 1e-12
+_ROUNDING = 1e-12
 
 
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts.
-
-    Attributes:
-      participation: C(a, b), of the shape of the arguments.
-      score_error: G̃(a, b), of the shape of the arguments.
-    """
+class _PairStatistics(NamedTuple):
+    """The two functions of a pair of tilts."""
 
     participation: Float[Array, "..."]
     score_error: Float[Array, "..."]
@@ -131,11 +124,11 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
         xp.abs(finer_participation / participation - 1),
         xp.abs(finer_error - error) / xp.sqrt(scale[0] * scale[1]),
     )
-    return jnp.asarray(2 * xp.maximum(*changes) + ROUNDING)
+    return jnp.asarray(2 * xp.maximum(*changes) + _ROUNDING)
 
 
 @public
-def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> PairStatistics:
+def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> _PairStatistics:
     """Return C(a, b) and G̃(a, b) from one quadrature.
 
     Args:
@@ -152,31 +145,15 @@ def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> PairStatisti
     Source: derived here. Transformations: jit, vmap, grad.
     """
     a, b, log_length = exact("lib.pairs.pair_statistics", a, b, log_length)
-    return PairStatistics(*map(jnp.asarray, _tabulated(_integrals, a, b, log_length)))
+    return _PairStatistics(*map(jnp.asarray, _tabulated(_integrals, a, b, log_length)))
 
 
 @public
-def opposite_gaps(tilt: Scalars, log_length: Scalars) -> PairStatistics:
-    """Return `(P(a) - C(a, -a))/a²` and `(Q(a) - G̃(a, -a))/a²` at a tilt a, without the differences.
-
-    They decide the errors of two heads of opposite keys and values, and are smooth in a² down to 0.
-
-    Args:
-      tilt: the tilt a, any shape, 0 < |a| ≤ 14.
-      log_length: natural logarithm of the prompt length, any shape, 0 ≤ log_length ≤ 330; the arrays broadcast.
-
-    Returns:
-      The two gaps, of the broadcast shape, with relative errors below 1e-10. NaN outside the domain. The cost
-      is that of `pair_participation`.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    tilt, log_length = exact("lib.pairs.opposite_gaps", tilt, log_length)
+def _opposite_gaps(tilt: Scalars, log_length: Scalars) -> _PairStatistics:
+    """Return `(P(a) - C(a, -a))/a²` and `(Q(a) - G̃(a, -a))/a²` at a tilt a, without the differences."""
+    tilt, log_length = exact("lib.pairs._opposite_gaps", tilt, log_length)
     tilt = namespace(tilt).abs(tilt)
-    return PairStatistics(*map(jnp.asarray, _tabulated(_gap_integrals, tilt, -tilt, log_length)))
+    return _PairStatistics(*map(jnp.asarray, _tabulated(_gap_integrals, tilt, -tilt, log_length)))
 
 
 # --- the quadrature ---------------------------------------------------------------------------------------
@@ -217,10 +194,7 @@ class _Window(NamedTuple):
 
 
 def _window(a, b, log_length, resolution) -> _Window:
-    """From the left the token's factor cuts, which falls like e^s; from the right the other tokens, φ^{L-1}.
-
-    The depth allows for C itself, whose logarithm is above `-log_length - typical`.
-    """
+    """From the left the token's factor cuts, which falls like e^s; from the right the other tokens, φ^{L-1}."""
     a, b, log_length = constant(a, b, log_length)
     xp = namespace(a, b, log_length)
     tilts = xp.abs(xp.stack([a, b]))
@@ -240,7 +214,7 @@ def _window(a, b, log_length, resolution) -> _Window:
         log_phi = logsumexp(log_weight - size, axis=-1)
         return others * xp.where(lost < 0.5, xp.log1p(-xp.minimum(lost, 0.5)), log_phi) > -depth
 
-    top = crossing(alive, bottom, 12 * tilts + 6, halvings=_HALVINGS)
+    top = _crossing(alive, bottom, 12 * tilts + 6, halvings=_HALVINGS)
     places = xp.stack([a, b, a + b, 2 * a, 2 * b, xp.zeros_like(a)])
     edge = largest_score + resolution.reach
     low = xp.maximum(xp.min(places) - resolution.reach, -edge)
@@ -250,8 +224,8 @@ def _window(a, b, log_length, resolution) -> _Window:
 
 def _guaranteed(a, b, log_length):
     xp = namespace(a, b, log_length)
-    small = xp.maximum(xp.abs(a), xp.abs(b)) <= LARGEST_TILT
-    return small & (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    small = xp.maximum(xp.abs(a), xp.abs(b)) <= _LARGEST_TILT
+    return small & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
 
 
 def _placed(a, b, log_length, resolution: _Resolution):
@@ -316,10 +290,7 @@ def _times(left: Float[AnyArray, "n m"], right: Float[AnyArray, "k m"]) -> Float
 
 
 class _Factors(NamedTuple):
-    """One head's factors on a grid of levels s (rows) and scores g (columns), u = e^s, A = e^{ag}.
-
-    `lost` is `1 - e^{-uA}`, `kept` is `e^{-uA}`, and `(uA)^i e^{-uA} e^{-g²/4}` is `e^{is + scale_i} powers_i`.
-    """
+    """One head's factors on a grid of levels s (rows) and scores g (columns), u = e^s, A = e^{ag}."""
 
     lost: Float[AnyArray, "n m"]
     kept: Float[AnyArray, "n m"]
@@ -347,10 +318,7 @@ def _log_phi(lost: Scalars) -> Scalars:
 
 
 def _integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
-    """`C = L ∬ M_11 φ^{L-1}` and `G̃ = L ∬ E[(g-a)(g-b) uA vB e^{-uA-vB}] φ^{L-1} + L(L-1) ∬ F_a F_b φ^{L-2}`.
-
-    `F_a = a M_20 + b M_11` is `-E[(g-a) uA e^{-uA-vB}]` by Stein's identity, and `F_b = b M_02 + a M_11` its mirror.
-    """
+    """`C = L ∬ M_11 φ^{L-1}` and `G̃ = L ∬ E[(g-a)(g-b) uA vB e^{-uA-vB}] φ^{L-1} + L(L-1) ∬ F_a F_b φ^{L-2}`."""
     xp = namespace(a, b, log_length, *window.g)
     (s, s_step), (t, t_step) = (_trapezoid(ends, size[0]) for ends in (window.s, window.t))
     g, g_step = _trapezoid(window.g, size[1])
@@ -390,11 +358,7 @@ def _values_and_slopes(integrals: Callable, a, b, log_length, window: _Window, *
 
 @lru_cache
 def _differentiable(integrals: Callable, resolution: _Resolution) -> Callable:
-    """Return the two `integrals` as a function of traced (a, b, log_length) with derivatives, one pair at a time.
-
-    Sequential also under `vmap`, so that the size of the grid depends on the pair. The derivatives are plain numbers,
-    computed with the values inside a branch of `_with_nodes`: reverse mode keeps six numbers per pair.
-    """
+    """Return the two `integrals` as a function of traced (a, b, log_length) with derivatives, one pair at a time."""
 
     @jax.custom_batching.sequential_vmap
     def values_and_slopes(a, b, log_length):
@@ -417,11 +381,7 @@ def _differentiable(integrals: Callable, resolution: _Resolution) -> Callable:
 
 
 def _gap_integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
-    """`(P(a) - C(a, -a))/a²` and `(Q(a) - G̃(a, -a))/a²` for b = -a < 0, without the differences.
-
-    With each factor split into its even part e and its odd part o in g, `M_ij(a, a) = ⟨e_i e_j⟩ + ⟨o_i o_j⟩` and
-    `M_ij(a, -a) = ⟨e_i e_j⟩ - ⟨o_i o_j⟩`, so that the differences are products of odd parts.
-    """
+    """`(P(a) - C(a, -a))/a²` and `(Q(a) - G̃(a, -a))/a²` for b = -a < 0, without the differences."""
     del b
     xp = namespace(a, log_length, *window.g)
     s, step = _trapezoid(window.s, size[0])

@@ -42,15 +42,15 @@ class Resolution(eqx.Module):
     drop: float = eqx.field(static=True, default=42.0)  # natural logarithms the y-integrand falls before it is cut
 
 
-DEFAULT_RESOLUTION = Resolution()
+_DEFAULT_RESOLUTION = Resolution()
 # Halvings that find where the nodes end: at most a twentieth of a logarithm off.
-HALVINGS = 16
+_HALVINGS = 16
 # The largest τ of `mean_log_sum` and of `square_given_others`, and the longest prompt of the former.
-LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
+_LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
 
 
 @public
-def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
+def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
     """Return `log φ(y) = log E exp(-e^{y+τg})`, g ~ N(0, 1).
 
     Where φ is nearer to 1 than to 0, 1 - φ is integrated, since `φ^{L-1}` depends on it alone.
@@ -74,7 +74,7 @@ def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RE
 
 
 @public
-def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
+def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
     """Return `log E[e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1): the part of one token in a ratio.
 
     Args:
@@ -92,20 +92,8 @@ def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = 
 
 
 @public
-def log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalars:
-    """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1).
-
-    Args:
-      power: the exponent, an integer ≥ 1.
-      y: the levels, any shape, y ≤ 9τ.
-      tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
-      resolution: the nodes in g.
-
-    Returns:
-      The logarithm, of the same shape. Accuracy as `log_survival`.
-
-    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
-    """
+def _log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
+    """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1)."""
     return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
 
 
@@ -115,7 +103,7 @@ def levels(
     log_length: Scalar,
     *,
     shift: Scalar = 0.0,
-    resolution: Resolution = DEFAULT_RESOLUTION,
+    resolution: Resolution = _DEFAULT_RESOLUTION,
 ) -> tuple[Float[AnyArray, " n"], Scalar]:
     """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
 
@@ -155,58 +143,28 @@ def levels(
 
     # one search for two places: what it compiles is large
     fallen = -xp.asarray([drop, 1.0])
-    top, turn = crossing(lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=HALVINGS)
+    top, turn = _crossing(lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=_HALVINGS)
     top = xp.minimum(top, reach * tau + 6.0 - shift)
     turn = xp.minimum(xp.minimum(turn, top), -shift)
     threshold = log_token(turn) - drop
-    bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=HALVINGS)
+    bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=_HALVINGS)
     return xp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
 @public
-def mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = DEFAULT_RESOLUTION) -> Scalar:
-    """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals.
-
-    `E log S = -γ - L ∫ y E[e^u exp(-e^u)] φ^{L-1} dy`: the integrand without its y is the density of `log(X/S)` for an
-    exponential X of mean 1, independent of S, and E log X = -γ, Euler's constant.
-
-    Args:
-      tau: standard deviation of the scores, shape (), 0 < τ ≤ 60.
-      log_length: natural logarithm of the number of terms, shape (), 0 ≤ log_length ≤ 330.
-      resolution: the nodes.
-
-    Returns:
-      The mean, shape (), with an error below the larger of 1e-10 and 1e-12 times the mean. NaN outside the domain.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here, see book/temperature_and_length. Transformations: jit, vmap, grad.
-    """
+def _mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalar:
+    """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals."""
     y, spacing = levels(tau, log_length, resolution=resolution)
     xp = namespace(y)
     log_others = xp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
     density = xp.exp(log_length + log_tilted(1, y, tau, resolution=resolution) + log_others)
-    known = (tau > 0) & (tau <= LARGEST_SUM_TAU) & (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    known = (tau > 0) & (tau <= _LARGEST_SUM_TAU) & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     return xp.where(known, -xp.euler_gamma - spacing * xp.sum(y * density), xp.nan)
 
 
 @public
-def crossing(holds: Callable, low: Scalars, high: Scalars, *, halvings: int) -> Scalars:
-    """Return where `holds`, true at `low` and false beyond some point, turns false; by bisection of each entry.
-
-    Args:
-      holds: a vectorised predicate, from arrays of shape (*n), or (k, *n) if they are NumPy's, to Booleans of the same
-        shape.
-      low: points where it is true, shape (*n).
-      high: points where it is false, shape (*n).
-      halvings: number of bisections; the error is `(high - low)/2^(halvings + 1)`.
-
-    Returns:
-      The points, shape (*n).
-
-    Transformations: jit, vmap, grad. The gradient is that of the final bracket, and not that of the crossing.
-    """
+def _crossing(holds: Callable, low: Scalars, high: Scalars, *, halvings: int) -> Scalars:
+    """Return where `holds`, true at `low` and false beyond some point, turns false; by bisection of each entry."""
 
     if namespace(low, high) is np:
         return _crossing_in_numpy(holds, low, high, halvings)
@@ -253,11 +211,7 @@ def _log_expectation(
     *,
     weight: Callable | None = None,
 ) -> Scalars:
-    """Return `log E[weight(g) f(y + τg)]` for log-concave f, about `e^{power·u}` far left and with its edge at 0.
-
-    The nodes depend on two places: the peak of the integrand in g, and the edge, where u = 0 and f changes within a
-    length 1/τ. Around the edge the spacing is `step/τ`, elsewhere `step`.
-    """
+    """Return `log E[weight(g) f(y + τg)]` for log-concave f, about `e^{power·u}` far left and with its edge at 0."""
     xp = namespace(y, tau)
     peak = power * tau - _lambert_w(y + power * tau**2, tau) / tau
     edge = xp.clip(-y / tau, peak, peak + resolution.reach)
@@ -274,11 +228,7 @@ def _log_expectation(
 
 
 def _offsets(tau: Scalar, resolution: Resolution) -> tuple[Float[AnyArray, " m"], Float[AnyArray, " m"]]:
-    """Return distances from the edge, and the logarithms of their spacing.
-
-    The map is `t ↦ κt + (1 - κ)(softplus(t - T) - softplus(-t - T))`. Near the edge its slope is κ = min(1, 1/τ), far
-    from it 1; T leaves a fine zone of about five lengths 1/τ.
-    """
+    """Return distances from the edge, and the logarithms of their spacing."""
     xp = namespace(tau)
     fine = 1.0 / xp.maximum(tau, 1.0)
     zone = 5.0 - xp.log(fine)

@@ -17,7 +17,7 @@ from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
 from lib.icl.linear_regression import LinearRegression
-from lib.pairs import LARGEST_LOG_LENGTH, LARGEST_TILT, opposite_gaps, pair_statistics
+from lib.pairs import _LARGEST_LOG_LENGTH, _LARGEST_TILT, _opposite_gaps, pair_statistics
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
 _RADII, _RADIUS_DROP = 40, 34.0
@@ -322,10 +322,7 @@ def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
 
 @jitted(static=(0, 3))
 def _lengths(dimension: int, steepest: Scalar, log_length: Scalar, nodes: int):
-    """Nodes and weights for the length of a standard normal query, out to where `e^{steepest² r²}/L` stops to matter.
-
-    A risk grows like that until a token freezes all others, and by then the normal has fallen by the prompt's length.
-    """
+    """Return nodes and weights for the length of a standard normal query, while `e^{steepest² r²}/L` matters."""
     xp = namespace(steepest, log_length)
     unit, width = np.polynomial.legendre.leggauss(nodes)
     squared, log_length = constant(steepest**2, log_length)
@@ -344,7 +341,7 @@ def _head_moments(task: LinearRegression, omega, log_length):
     power = task.task_scale**2
     rest = power * (task.dimension - 1) + task.noise_std**2
     single = jax.tree.map(known, score_statistics(tilts**2, log_length))
-    small = xp.abs(tilts) <= LARGEST_TILT
+    small = xp.abs(tilts) <= _LARGEST_TILT
     diagonal = xp.where(small, power * single.score_error + rest * single.participation, xp.nan) @ weight
     noise = diagonal[:, None] * np.eye(heads)
     if heads > 1:
@@ -387,7 +384,7 @@ def opposite_values(
     """
     task, (omega, log_length) = _identity("opposite_values", task), exact("lib.icl.opposite_values", omega, log_length)
     xp = namespace(omega, log_length, task.task_scale, task.noise_std)
-    inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     log_length = xp.where(inside, log_length, 1.0)
     keys = xp.reshape(xp.abs(omega), (1,))
     if task.dimension >= _MANY and is_concrete(omega) and keys[0] <= _SMALL_KEY:
@@ -426,19 +423,14 @@ def best_pair(
     """
     task, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
     xp = namespace(log_length, task.task_scale, task.noise_std)
-    inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     leaves, structure = jax.tree.flatten((task, xp.where(inside, log_length, 1.0)))
     (omega,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
     return jnp.asarray(xp.where(inside, omega, xp.nan)), *opposite_values(task, omega, log_length)
 
 
 def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:
-    """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0.
-
-    `L (2R - s²) = e - c ω² + ω⁴ h(ω²)`, where e is that of `debiased_descent`, c is
-    `4τ_w² d(d + 2)(L - 1)/(L + d + ς)²`, and h is smooth, so that ω keeps its digits where the gain, of order 1/L³, is
-    below rounding.
-    """
+    """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0."""
     xp = namespace(log_length, task.task_scale, task.noise_std)
     dimension, power, ratio, inverse = task.dimension, task.task_scale**2, _noise_ratio(task), xp.exp(-log_length)
     leading = 12 * inverse / ((dimension + 4) * (dimension + 3 + ratio))
@@ -446,7 +438,7 @@ def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:
     start = power * dimension * (dimension + 1 + ratio) * stretch
     slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
     widest = 0.3 / (dimension + 4)
-    largest = 0.98 * LARGEST_TILT / xp.max(_few_lengths(dimension, xp.ones(1), log_length)[0])
+    largest = 0.98 * _LARGEST_TILT / xp.max(_few_lengths(dimension, xp.ones(1), log_length)[0])
 
     def excess(keys):
         return _pair_excess(task, keys, log_length, _few_lengths(dimension, keys, log_length))[1]
@@ -503,17 +495,13 @@ def _pair_excess(
 ):
     """The gain β of the best values and `L (2R - s²)`, at keys ω > 0; `lengths` of queries with their weights."""
     tilts = namespace(keys, lengths[0]).maximum(keys[:, None] * lengths[0], 1e-7)
-    gaps = jax.tree.map(known, opposite_gaps(tilts, log_length))
+    gaps = jax.tree.map(known, _opposite_gaps(tilts, log_length))
     participation = known(score_statistics(tilts**2, log_length).participation)
     return _excess_of_moments(task, lengths, participation, gaps, log_length)
 
 
 def _few_lengths(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar):
-    """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions.
-
-    It needs the fewest nodes where keys are small. In few dimensions the best key of a short prompt is so large that
-    the average is not close to a polynomial.
-    """
+    """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions."""
     if dimension < _MANY:
         return _lengths_by_key(dimension, keys, log_length, 24)
     return tuple(np.broadcast_to(x, (keys.size, 20)) for x in _few_radii(dimension, 20))

@@ -28,7 +28,7 @@ from lib._checks import (
 )
 from lib._types import Numeric, Scalar
 from lib.attention import Attention
-from lib.finite_prompt import ScoreStatistics
+from lib.finite_prompt import _ScoreStatistics
 from lib.icl.averages import PairAverage
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
@@ -51,12 +51,12 @@ class _ErrorTerms(eqx.Module):
     value: Float[Array, ""]
 
     @public
-    def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
+    def square_error(self, scores: _ScoreStatistics) -> Float[Array, ""]:
         """Return `E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`."""
         return self.infinite + self.finite(scores)
 
     @public
-    def finite(self, scores: ScoreStatistics) -> Float[Array, ""]:
+    def finite(self, scores: _ScoreStatistics) -> Float[Array, ""]:
         """Return `square_error - infinite`, the contribution of the finite length, of either sign."""
         p, q = scores.participation, scores.score_error
         return 2 * p * self.shrink + (q - p) * self.along + p * self.value

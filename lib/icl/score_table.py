@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
 from lib._types import Scalar
-from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, score_statistics
+from lib.finite_prompt import LARGEST_TAU, _ScoreStatistics, score_statistics
 
 _NODES = 16  # Chebyshev nodes a panel
 # Panels [0, ½], … [1½, 2], [2, 3], … [29, 30] in τ: the two functions vary fastest, for their size, near zero.
@@ -55,7 +55,7 @@ class ScoreTable(eqx.Module):
         self.log_score_error = jnp.log(exact.score_error) @ _TRANSFORM.T
 
     @public
-    def statistics(self, tau_squared: Scalar) -> ScoreStatistics:
+    def statistics(self, tau_squared: Scalar) -> _ScoreStatistics:
         """Return participation P and score error Q at τ².
 
         Args:
@@ -77,7 +77,7 @@ class ScoreTable(eqx.Module):
         # frozen: E ĝ = τ(1 - P) and E ĝ² stay what they are at the largest τ; inside, `tau` is that and nothing changes
         tau = jnp.sqrt(jnp.maximum(tau_squared, LARGEST_TAU**2))
         frozen_share = LARGEST_TAU / tau
-        return ScoreStatistics(
+        return _ScoreStatistics(
             1 - frozen_share + frozen_share * p,
             q + (tau - LARGEST_TAU) * (tau + LARGEST_TAU - 2 * LARGEST_TAU * (1 - p)),
         )

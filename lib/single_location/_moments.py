@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from lib._checks import public
-from lib.partition import crossing
+from lib.partition import _crossing
 from lib.single_location._score_mixture import ScoreMixture, half_line_weights
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
@@ -237,8 +237,8 @@ def _window(
         of_others = jnp.minimum(others @ complement, LARGEST_PROBABILITY)
         return hidden @ complement + other_tokens * of_others, log_token + other_tokens * jnp.log1p(-of_others)
 
-    middle = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
+    middle = _crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
     floor = expected(middle)[1] - LOG_DROP
-    bottom = crossing(lambda y: expected(y)[1] < floor, middle - span, middle, halvings=HALVINGS)
-    top = crossing(lambda y: expected(y)[1] > floor, middle, middle + span, halvings=HALVINGS)
+    bottom = _crossing(lambda y: expected(y)[1] < floor, middle - span, middle, halvings=HALVINGS)
+    top = _crossing(lambda y: expected(y)[1] > floor, middle, middle + span, halvings=HALVINGS)
     return jnp.linspace(bottom, top, Y_NODES)

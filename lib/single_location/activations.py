@@ -169,7 +169,16 @@ class _Normalised(Activation):
 
     @abc.abstractmethod
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
-        """Return `log κ`, element by element."""
+        """Return `log κ`, element by element.
+
+        Args:
+          chi: scores of any shape.
+
+        Returns:
+          The logarithms, of that shape.
+
+        Transformations: jit, vmap, grad.
+        """
 
     @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
@@ -305,12 +314,28 @@ class _Elementwise(Activation):
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
-        """Return the distributions of single scores."""
+        """Return the distributions of single scores.
+
+        Args:
+          task: a single task.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The marginal distributions.
+        """
         return task.marginals(m_k, q_k)
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:
-        """Return the moments by averages over one token."""
+        """Return the moments by averages over one token.
+
+        Args:
+          mixture: the distribution that `score_mixture` returns.
+
+        Returns:
+          The moments, NaN where the grid does not resolve them.
+        """
         return nan_unless(mixture.resolves(1.0), elementwise_moments(mixture, self.weights(mixture.scores)))
 
 
@@ -367,7 +392,16 @@ class _Biased(_Elementwise):
 
     @abc.abstractmethod
     def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
-        """Return the weight of a score that contains the bias."""
+        """Return the weight of a score that contains the bias.
+
+        Args:
+          chi: scores plus bias, of any shape.
+
+        Returns:
+          The weights, of that shape.
+
+        Transformations: jit, vmap, grad.
+        """
 
     @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
@@ -380,7 +414,16 @@ class _SmoothStep(_Biased):
 
     @abc.abstractmethod
     def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
-        """Return a bias below any that could be best."""
+        """Return a bias below any that could be best.
+
+        Args:
+          mixture: the distribution of the scores.
+
+        Returns:
+          The bias, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
     @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:

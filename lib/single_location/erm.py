@@ -55,7 +55,7 @@ class ErmResult(eqx.Module):
 
     risk: Float[Array, ""]
     overlaps: Overlaps
-    _train_loss: Float[Array, ""]
+    train_loss: Float[Array, ""]
     objective: Float[Array, ""]
     flatness: Float[Array, ""]
     steps: Int[Array, ""]

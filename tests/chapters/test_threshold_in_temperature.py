@@ -7,7 +7,7 @@ from scipy import integrate, optimize, special, stats
 
 from chapters.threshold_in_temperature import below_threshold, phases, published_size, widths
 from lib.finite_prompt import participation
-from lib.partition import mean_log_sum
+from lib.partition import _mean_log_sum
 
 NAME = "threshold_in_temperature"
 
@@ -72,7 +72,7 @@ def test_the_weight_is_a_normal_distribution_function(temperature, x):
     variance, log_length = 0.7, 250.0
     freezing = np.sqrt(2 * log_length)
     tau, middle = freezing / temperature, phases.limit_amplitude(temperature) * freezing
-    free_energy = float(mean_log_sum(jnp.asarray(tau), jnp.asarray(log_length))) / tau
+    free_energy = float(_mean_log_sum(jnp.asarray(tau), jnp.asarray(log_length))) / tau
     # to leading order the largest of L normal scores
     largest = freezing - (np.log(log_length) + np.log(4 * np.pi)) / (2 * freezing)
     assert largest < free_energy + 0.1 < middle + 0.11

@@ -99,7 +99,7 @@ def risk(name, *fixed, average=None):
 
 
 def statistics():
-    return finite_prompt.ScoreStatistics(*map(jnp.asarray, (0.2, 0.4)))
+    return finite_prompt._ScoreStatistics(*map(jnp.asarray, (0.2, 0.4)))
 
 
 EXAMPLES = {
@@ -123,13 +123,7 @@ EXAMPLES = {
     # partition
     "lib.partition.log_survival": lambda: (lambda x: partition.log_survival(*x), (LEVELS, TAU)),
     "lib.partition.log_tilted": lambda: (lambda x: partition.log_tilted(2, *x), (LEVELS, TAU)),
-    "lib.partition.log_tilted_square": lambda: (lambda x: partition.log_tilted_square(2, *x), (LEVELS, TAU)),
     "lib.partition.levels": lambda: (lambda x: partition.levels(*x, resolution=RESOLUTION), (TAU, LOG_LENGTH)),
-    "lib.partition.mean_log_sum": lambda: (lambda x: partition.mean_log_sum(*x), (TAU, LOG_LENGTH)),
-    "lib.partition.crossing": lambda: (
-        lambda x: partition.crossing(lambda y: y < x[2], *x[:2], halvings=5),
-        (-1.0, 2.0, 0.3),
-    ),
     "lib.partition.square_given_others": lambda: (lambda x: partition.square_given_others(*x), (TAU, LOG_LENGTH)),
     # finite prompts
     "lib.finite_prompt.participation": lambda: (lambda x: finite_prompt.participation(*x), (TAU, LOG_LENGTH)),

@@ -15,17 +15,14 @@ from chapters.single_location_training.sphere_descent import (
 )
 from lib.single_location import (
     Head,
-    Max,
     Overlaps,
     Prompts,
     ScoreLattice,
     Spiked,
     _posterior,
     _prox,
-    _score_mixture,
     attention_risk,
     bayes_integrals,
-    bayes_optimal,
     bayes_optimal_risk,
     bayes_risk,
     bayes_risk_error,
@@ -48,7 +45,6 @@ from lib.single_location import (
     state_evolution,
     stochastic_trainer,
 )
-from lib.single_location._moments import sum_above
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
 OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
@@ -92,16 +88,6 @@ def channel(label):
     )
 
 
-def average(model, snr, method):
-    """A maker for a method of the averages over prompts, at given overlaps."""
-
-    def make():
-        prompts = bayes_optimal._prompt_average("example", model(3, snr), 0.3, 2.0, points=64, sets=1)
-        return partial(method, prompts), np.asarray([0.4, 0.5])
-
-    return make
-
-
 def few(snr):
     lattice = ScoreLattice(2, step=0.4)
     return Prompts.from_log_ratio(lattice, jnp.sqrt(snr) * lattice.scores - 0.5 * snr)
@@ -118,19 +104,6 @@ FOLDER = {
     "activations.Activation.prox": lambda: (lambda y: linear.prox(channel(y), jnp.zeros((1, 3))), 0.8),
     "activations.compiled_lowest_risk": lambda: (lambda snr: compiled_lowest_risk(linear, marginals(snr)), 2.0),
     "activations.optimal_risk": lambda: (lambda x: optimal_risk(*x), (0.5, 0.7)),
-    "bayes_optimal.PromptAverage.precision_gain": average(
-        Spiked, 4.0, lambda prompts, overlaps: prompts.precision_gain(overlaps)
-    ),
-    "bayes_optimal.PromptAverage.risk": average(Spiked, 4.0, lambda prompts, overlaps: prompts.risk(overlaps)),
-    "bayes_optimal.PromptAverage.residuals": average(
-        Spiked, 4.0, lambda prompts, overlaps: prompts.residuals(overlaps[1])
-    ),
-    "bayes_optimal.SpikedPromptAverage.estimated_scores": average(
-        Spiked, 4.0, lambda prompts, overlaps: prompts.estimated_scores(overlaps[0])
-    ),
-    "bayes_optimal.MaxPromptAverage.argmax_probabilities": average(
-        Max, np.inf, lambda prompts, overlaps: prompts.argmax_probabilities(overlaps[0])
-    ),
     "bayes_optimal.bayes_optimal_risk": lambda: (
         lambda length: bayes_optimal_risk(Spiked(length, 4.0), **NOISE),
         3.0,
@@ -154,7 +127,6 @@ FOLDER = {
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
     "few_tokens.mixed_risk": lambda: (lambda slope: mixed_risk(softmax, slope, [few(1.0), few(3.0)]), 1.3),
-    "moments.sum_above": lambda: (sum_above, np.sin(np.arange(40.0))[None]),
     "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),
     "population.bayes_integrals": lambda: (lambda snr: bayes_integrals(Spiked(5.0, snr)), 2.0),
     "population.bayes_risk_error": lambda: (lambda snr: bayes_risk_error(Spiked(5.0, snr)), 2.0),
@@ -164,22 +136,9 @@ FOLDER = {
     ),
     "population.best_risk": lambda: (lambda snr: best_risk(Spiked(5.0, snr), linear), 2.0),
     "population.best_elementwise_risk": lambda: (lambda snr: best_elementwise_risk(Spiked(5.0, snr)), 2.0),
-    "posterior.spiked_bayes_risk": lambda: (lambda x: _posterior.spiked_bayes_risk(*x), (5.0, 2.0)),
-    "posterior.spiked_bayes_risk_by_squares": lambda: (
-        lambda x: _posterior.spiked_bayes_risk_by_squares(*x),
-        (5.0, 2.0),
-    ),
-    "posterior.max_bayes_risk": lambda: (lambda x: _posterior.max_bayes_risk(*x), (5.0, 2.0)),
-    "posterior.max_bayes_risk_by_squares": lambda: (lambda x: _posterior.max_bayes_risk_by_squares(*x), (5.0, 2.0)),
     "replica.replica": lambda: (
         lambda length: replica(Spiked(length, 4.0), linear, **NOISE, ridge=(0.5, 0.5), points=64, replicates=2),
         3.0,
-    ),
-    "score_mixture.ScoreMixture.resolves": lambda: (lambda x: marginals(2.0).resolves(x), 3.0),
-    "score_mixture.ScoreMixture.weights_above": lambda: (lambda x: marginals(2.0).weights_above(x), 0.0),
-    "score_mixture.half_line_weights": lambda: (
-        lambda x: _score_mixture.half_line_weights(x.astype(int)),
-        np.arange(-3.0, 12.0),
     ),
     "tasks.LocationTask.signal_scores": lambda: (
         lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),

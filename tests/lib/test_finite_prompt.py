@@ -29,7 +29,7 @@ from lib.finite_prompt import (
     typical_participation,
 )
 from lib.measures import Gaussian, empirical
-from lib.partition import DEFAULT_RESOLUTION, Resolution, levels, log_survival, log_tilted, log_tilted_square
+from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_square, levels, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -86,7 +86,7 @@ def integrals(resolution):
         y, spacing = levels(tau, log_length, resolution=resolution)
         log_phi = log_survival(y, tau, resolution=resolution)
         weight, square = (log_tilted(power, y, tau, resolution=resolution) for power in (1, 2))
-        distance = log_tilted_square(2, y, tau, resolution=resolution)
+        distance = _log_tilted_square(2, y, tau, resolution=resolution)
         others = jnp.expm1(log_length)
 
         def over_tokens(log_token):
@@ -102,7 +102,7 @@ def integrals(resolution):
     return in_batches(lambda *places: jax.lax.map(one, places))
 
 
-default_integrals = integrals(DEFAULT_RESOLUTION)
+default_integrals = integrals(_DEFAULT_RESOLUTION)
 fine_integrals = integrals(Resolution(levels=500, step=0.12, reach=11.5, drop=64.0))
 
 _rng = np.random.default_rng(4)
@@ -360,13 +360,13 @@ def test_derivatives_are_finite_differences():
 def test_reported_error_is_twice_what_a_finer_step_changes(monkeypatch):
     """Where steps are so coarse that it is not rounding: the true error, against the usual steps, is half of it."""
     places = [(2.0, 20.0), (5.0, 60.0)]
-    true = [np.asarray(finite_prompt._integrals(tau**2, log_length, DEFAULT_RESOLUTION)) for tau, log_length in places]
-    coarse = Resolution(levels=DEFAULT_RESOLUTION.levels // 6)
-    monkeypatch.setattr(finite_prompt, "DEFAULT_RESOLUTION", coarse)
+    true = [np.asarray(finite_prompt._integrals(tau**2, log_length, _DEFAULT_RESOLUTION)) for tau, log_length in places]
+    coarse = Resolution(levels=_DEFAULT_RESOLUTION.levels // 6)
+    monkeypatch.setattr(finite_prompt, "_DEFAULT_RESOLUTION", coarse)
     for (tau, log_length), exact in zip(places, true, strict=True):
         rough = np.asarray(finite_prompt._integrals(tau**2, log_length, coarse))
         missed = np.abs(rough / exact - 1).max()
-        assert missed > 100 * finite_prompt.ROUNDING
+        assert missed > 100 * finite_prompt._ROUNDING
         assert 1.5 < quadrature_error(tau, log_length) / missed < 2.5
 
 

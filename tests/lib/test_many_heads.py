@@ -171,10 +171,10 @@ def test_pairs_of_equal_tilts_are_those_of_one_head():
 def test_a_grid_holds_every_pair_of_the_domain():
     """A pair without a grid is NaN. Windows are widest for opposite tilts at ten tokens, and for L near e^50."""
     rng = np.random.default_rng(24)
-    largest = pairs_module.LARGEST_TILT
+    largest = pairs_module._LARGEST_TILT
     a = np.concatenate([rng.uniform(0, largest, 400), np.full(400, largest)])
     b = np.concatenate([rng.uniform(-largest, largest, 400), rng.uniform(-largest, -0.9 * largest, 400)])
-    log_length = rng.choice([1.0, 0.02, 0.2], 800) * rng.uniform(0, pairs_module.LARGEST_LOG_LENGTH, 800)
+    log_length = rng.choice([1.0, 0.02, 0.2], 800) * rng.uniform(0, pairs_module._LARGEST_LOG_LENGTH, 800)
     for resolution in (pairs_module._DEFAULT, pairs_module._FINER):
         windows = jax.jit(jax.vmap(lambda a, b, x, r=resolution: pairs_module._window(a, b, x, r)))
         spans = [np.asarray(high - low) for low, high in windows(a, b, log_length)]

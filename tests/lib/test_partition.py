@@ -12,14 +12,14 @@ from scipy import integrate, special, stats
 
 from lib.finite_prompt import participation
 from lib.partition import (
-    DEFAULT_RESOLUTION,
+    _DEFAULT_RESOLUTION,
     Resolution,
-    crossing,
+    _crossing,
+    _log_tilted_square,
+    _mean_log_sum,
     levels,
     log_survival,
     log_tilted,
-    log_tilted_square,
-    mean_log_sum,
     square_given_others,
 )
 
@@ -44,7 +44,7 @@ def ours(y, tau):
     """In the order of NAMES, at one level."""
     one = y[None]
     tilted = [log_tilted(power, one, tau) for power in (1, 2, 3)]
-    return jnp.concatenate([log_survival(one, tau), *tilted, log_tilted_square(2, one, tau)])
+    return jnp.concatenate([log_survival(one, tau), *tilted, _log_tilted_square(2, one, tau)])
 
 
 def theirs(y, tau):
@@ -127,7 +127,7 @@ def token_ahead(*places, resolution):
     return jax.vmap(at)(*places)
 
 
-def special_weight(*places, resolution=DEFAULT_RESOLUTION):
+def special_weight(*places, resolution=_DEFAULT_RESOLUTION):
     """What softmax gives, in mean, to a token ahead of the others by s."""
     _, spacing, logs = token_ahead(*places, resolution=resolution)
     return spacing * np.exp(logs).sum(axis=1)
@@ -176,11 +176,11 @@ def test_finer_steps_and_farther_ends_change_nothing():
 def test_nodes_cover_the_integrand_and_no_desert():
     """At both ends it is below rounding, and nearly all nodes lie where it is not."""
     shift = np.append(np.zeros(PLACES // 2), _rng.uniform(0, 20, PLACES // 2))
-    y, _, logs = token_ahead(SCORES, np.log(LENGTHS), shift, resolution=DEFAULT_RESOLUTION)
+    y, _, logs = token_ahead(SCORES, np.log(LENGTHS), shift, resolution=_DEFAULT_RESOLUTION)
     fallen = logs.max(axis=1)[:, None] - logs
     assert (np.diff(y) > 0).all()
     assert (np.exp(-fallen[:, [0, -1]]) < np.finfo(float).eps).all()
-    assert ((fallen < DEFAULT_RESOLUTION.drop).sum(axis=1) > 0.8 * DEFAULT_RESOLUTION.levels).all()
+    assert ((fallen < _DEFAULT_RESOLUTION.drop).sum(axis=1) > 0.8 * _DEFAULT_RESOLUTION.levels).all()
 
 
 def test_nodes_are_constants_to_derivatives():
@@ -199,9 +199,9 @@ def test_a_crossing_is_found_to_as_many_halvings_as_asked(halvings):
     """Between brackets of any sign, under vmap; where it holds throughout, at the upper end."""
     low, high = jnp.asarray(-5.0), jnp.asarray(1e3)
     ends = jnp.asarray([-3.0, 0.1, 700.0])
-    found = jax.vmap(lambda end: crossing(lambda y: y < end, low, high, halvings=halvings))(ends)
+    found = jax.vmap(lambda end: _crossing(lambda y: y < end, low, high, halvings=halvings))(ends)
     assert np.max(np.abs(found - ends)) <= 1005 / 2**halvings
-    assert high - crossing(lambda y: y < 2e3, low, high, halvings=halvings) <= 1005 / 2**halvings
+    assert high - _crossing(lambda y: y < 2e3, low, high, halvings=halvings) <= 1005 / 2**halvings
 
 
 def test_levels_say_how_to_get_the_precision_they_need():
@@ -215,7 +215,7 @@ def of_sum(tau, log_length):
     return compiled_mean_log_sum(jnp.asarray(float(tau)), jnp.asarray(float(log_length)))
 
 
-compiled_mean_log_sum = jax.jit(mean_log_sum)
+compiled_mean_log_sum = jax.jit(_mean_log_sum)
 
 
 def test_the_logarithm_of_one_exponential_has_mean_zero():

@@ -10,7 +10,7 @@ from lib import single_location as sl
 from lib.concentration import RadialTable, isotropic_error
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
-from lib.partition import mean_log_sum, square_given_others
+from lib.partition import _mean_log_sum, square_given_others
 from lib.single_location._argmax import log_argmax_probability
 from lib.single_location.activations import Erf, _Relu, _Sigmoid
 from lib.single_location.bayes_optimal import bayes_optimal_risk
@@ -19,7 +19,7 @@ from lib.single_location.population import bayes_integrals, bayes_risk_error
 pytestmark = pytest.mark.usefixtures("float64")
 
 # compiled as one program each
-mean_log, risk_of_blocks = jax.jit(mean_log_sum), jax.jit(block_risk)
+mean_log, risk_of_blocks = jax.jit(_mean_log_sum), jax.jit(block_risk)
 
 # (model, L, ν): the Bayes risk to 16 digits, by `python tests/lib/references/bayes_risk.py` (minutes to an hour).
 BAYES = {

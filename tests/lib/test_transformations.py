@@ -57,7 +57,7 @@ def listed_in(doc: str) -> set[str] | None:
 
 
 def _documented() -> dict[str, set[str]]:
-    """By the full name of a function or method the transformations that its docstring lists."""
+    """By the full name of a public function or method the transformations that its docstring lists."""
     documented = {}
     for path in sorted((ROOT / "lib").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -68,8 +68,9 @@ def _documented() -> dict[str, set[str]]:
             for function, owner in nodes:
                 if isinstance(function, ast.FunctionDef):
                     listed = listed_in(inspect.cleandoc(ast.get_docstring(function) or ""))
-                    if listed is not None:
-                        documented[f"{module}.{owner}{function.name}"] = listed
+                    full = f"{module}.{owner}{function.name}"
+                    if listed is not None and not any(re.match("_(?!_)", part) for part in full.split(".")):
+                        documented[full] = listed
     return documented
 
 

@@ -13,7 +13,7 @@ from lib.finite_prompt import score_statistics
 from lib.icl import LinearRegression, heads_risk
 from lib.icl.heads import _isotropic, _lengths, _power
 from lib.pairs import _DEFAULT, _HALVINGS, _log_phi, _trapezoid, _window
-from lib.partition import crossing
+from lib.partition import _crossing
 
 _KERNEL_SIZE, _KERNEL_RADII = (170, 701), 24
 _MATRIX_SIZE = (150, 281, 121)  # levels, common scores, remaining scores
@@ -87,7 +87,7 @@ def kernel_pair(log_kernel: Callable, a, b, log_length) -> KernelPair:
         return others * _log_phi(lost) > -40.0 - log_length
 
     bottom = -log_length - jax.nn.logsumexp(log_factors + jnp.log(normal), axis=1) - 33.0
-    top = crossing(alive, bottom, jnp.full(2, 60.0), halvings=_HALVINGS)
+    top = _crossing(alive, bottom, jnp.full(2, 60.0), halvings=_HALVINGS)
     ends = jax.lax.stop_gradient((bottom, top))
 
     def factors(k):
