@@ -59,42 +59,41 @@ def test_what_changed_is_named(ran_clone, edit, verb, why):
     assert planned(ran_clone) == {}
 
 
-def test_all_that_changed_is_named(ran_clone):
-    """New data and a new context are named; long values are left out."""
-    ran_clone.write("clone/toy/data/long.csv", "x\n1\n")
-    ran_clone.replace("pyproject.toml", "# context = ", "context = ")
-    ran_clone.write("clone/__init__.py", "def prepare(): ...\n")
-    ran_clone.replace(NOTEBOOK, "lengths = [10,", "lengths = [5, 6, 7, 8, 9, 10,")
-    ((step, why),) = planned(ran_clone).items()
-    assert step == ("run", "toy")
-    assert set(why) == {"parameter lengths", "data: long.csv", "the context of the computation"}
+def much(clone):
+    clone.write("clone/toy/data/long.csv", "x\n1\n")
+    clone.replace("pyproject.toml", "# context = ", "context = ")
+    clone.write("clone/__init__.py", "def prepare(): ...\n")
+    clone.replace(NOTEBOOK, "lengths = [10,", "lengths = [5, 6, 7, 8, 9, 10,")
 
 
-def test_altered_results_are_named(ran_clone):
-    """They are the reason although no source was edited."""
-    (ran_clone.project.build("laptop").tables / "toy/toy_error.csv").unlink()
-    why = ["_build/laptop/tables/toy/toy_error.csv was altered or removed"]
-    assert planned(ran_clone) == {("run", "toy"): why}
+def older_version(clone):
+    """It may not have stored the last sources."""
+    shutil.rmtree(clone.project.build("laptop").made_of)
+    clone.replace(NOTEBOOK, "repeats = 500", "repeats = 501")
 
 
-def test_an_altered_published_figure_is_put_back(ran_clone):
-    """A build does so without a kernel."""
-    (ran_clone.project.published / "toy/toy_error.png").write_bytes(b"another")
-    why = ["toy_error differs from what was built"]
-    assert planned(ran_clone) == {("put back", "figures/toy"): why}
+TABLE = "_build/laptop/tables/toy/toy_error.csv"
+# A change, the only step of the next build, and its reasons; long values are left out.
+CHANGES = {
+    "much": (much, ("run", "toy"), ["parameter lengths", "the context of the computation", "data: long.csv"]),
+    "results": (lambda clone: (clone.root / TABLE).unlink(), ("run", "toy"), [f"{TABLE} was altered or removed"]),
+    "published": (
+        lambda clone: (clone.project.published / "toy/toy_error.png").write_bytes(b"another"),
+        *(("put back", "figures/toy"), ["toy_error differs from what was built"]),
+    ),
+    "older version": (older_version, ("run", "toy"), ["its sources changed"]),
+    "killed": (
+        lambda clone: cache_keys.forget(clone.project.build("laptop"), Target("toy")),
+        *(("run", "toy"), ["its last results are gone"]),
+    ),
+}
 
 
-def test_the_reason_is_general_if_the_last_sources_are_unknown(ran_clone):
-    """An older version may not have stored them."""
-    shutil.rmtree(ran_clone.project.build("laptop").made_of)
-    ran_clone.replace(NOTEBOOK, "repeats = 500", "repeats = 501")
-    assert planned(ran_clone) == {("run", "toy"): ["its sources changed"]}
-
-
-def test_discarded_results_are_computed_again(ran_clone):
-    """A run that was killed while it replaced results leaves no stamp."""
-    cache_keys.forget(ran_clone.project.build("laptop"), Target("toy"))
-    assert planned(ran_clone) == {("run", "toy"): ["its last results are gone"]}
+@pytest.mark.parametrize(("change", "step", "why"), CHANGES.values(), ids=CHANGES)
+def test_all_that_changed_is_a_reason(ran_clone, change, step, why):
+    change(ran_clone)
+    ((planned_step, reasons),) = planned(ran_clone).items()
+    assert (planned_step, sorted(reasons)) == (step, sorted(why))
 
 
 def test_the_site_is_rebuilt_for_pages_and_figures(ran_clone):

@@ -52,44 +52,31 @@ def files(book):
     )
 
 
-HEART = {"lib/heart.py", "lib/deep/vein.py", "lib/shallow.py"}
-# The imports of a figure module, other sources, and the files that it depends on.
-IMPORTS = {
-    # every import of `beat` leads to its module and the imports of that, but not to `lung` or to `__init__`
-    "re-export": ("from lib import beat", {}, HEART),
-    "module": ("import lib.heart", {}, HEART),
-    "name of a module": ("from lib.heart import beat", {}, HEART),
-    "relative": ("from lib.deep import vein", {}, {"lib/deep/vein.py", "lib/shallow.py"}),
-    "an init that defines something": (
-        "from lib.deep.lonely import x",
-        {},
-        {"lib/deep/lonely.py", "lib/deep/__init__.py"},
-    ),
-    "inside a function": (
-        "import lib.late",
-        {"lib/__init__.py": "from lib.lung import breathe as renamed\n"},
-        {"lib/late.py", "lib/lung.py"},
-    ),
-    "renamed": ("from lib import b", {"lib/__init__.py": "from lib.lung import a as b\n"}, {"lib/lung.py"}),
-    "a circle": (
-        "import lib.a",
-        {"lib/a.py": "from lib.b import x\n", "lib/b.py": "from lib.a import y\n"},
-        {"lib/a.py", "lib/b.py"},
-    ),
-    # their versions are pinned by the lock file
-    "installed packages": ("import numpy\nfrom scipy.stats import norm", {}, set()),
-    # the modules of companion that process numbers or pictures are added separately
-    "companion": (
-        "import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink",
-        {},
-        {"lib/lung.py"},
-    ),
-}
+@pytest.mark.parametrize("source", ["from lib import beat\n", "import lib.heart\n", "from lib.heart import beat\n"])
+def test_reexport_leads_only_to_the_defining_module(files, source):
+    """Every import of `beat` leads to its module and the imports of that, but not to `lung` or to `__init__`."""
+    assert files(source) == {"lib/heart.py", "lib/deep/vein.py", "lib/shallow.py"}
 
 
-@pytest.mark.parametrize(("source", "others", "expected"), IMPORTS.values(), ids=IMPORTS)
-def test_imports_are_followed_to_the_sources_of_the_book(files, source, others, expected):
-    assert files(f"{source}\n", **others) == expected
+def test_relative_imports_are_followed(files):
+    """`from ..shallow import skin` inside lib/deep is lib/shallow.py."""
+    assert files("from lib.deep import vein\n") == {"lib/deep/vein.py", "lib/shallow.py"}
+
+
+def test_name_defined_in_an_init_leads_to_it(files):
+    """An `__init__` that defines something, besides re-exports, counts as source."""
+    assert files("from lib.deep.lonely import x\n") == {"lib/deep/lonely.py", "lib/deep/__init__.py"}
+
+
+def test_imports_inside_functions_are_followed(files):
+    """An import inside a function body counts as well."""
+    init = "from lib.lung import breathe as renamed\n"
+    assert files("import lib.late\n", **{"lib/__init__.py": init}) == {"lib/late.py", "lib/lung.py"}
+
+
+def test_renamed_reexport_is_found(files):
+    """`from lib.lung import a as b` in an `__init__` makes `b` lead to `lung`."""
+    assert files("from lib import b\n", **{"lib/__init__.py": "from lib.lung import a as b\n"}) == {"lib/lung.py"}
 
 
 @pytest.mark.parametrize("source", ["import lib\n", "from lib import organs as o\n", "import lib.organs\n"])
@@ -97,6 +84,24 @@ def test_package_imported_as_a_whole_leads_to_all_its_imports(files, source):
     """Any attribute of the package may be used, so all of its imports count."""
     whole = {"lib/organs/__init__.py": "from lib.lung import x as x\nfrom lib.heart import beat as beat\n"}
     assert {"lib/lung.py", "lib/heart.py", "lib/deep/vein.py"} <= files(source, **whole)
+
+
+def test_imports_in_a_circle_end(files):
+    """Two modules that import each other are both listed, once."""
+    circle = {"lib/a.py": "from lib.b import x\n", "lib/b.py": "from lib.a import y\n"}
+    assert files("import lib.a\n", **circle) == {"lib/a.py", "lib/b.py"}
+
+
+def test_installed_packages_are_not_followed(files):
+    """Their versions are pinned by the lock file."""
+    assert files("import numpy\nfrom scipy.stats import norm\n") == set()
+
+
+def test_companion_modules_are_no_sources_of_a_figure(files):
+    """Imports do not lead to them; the modules that process numbers or pictures are added separately."""
+    assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink\n") == {
+        "lib/lung.py"
+    }
 
 
 def test_file_with_a_syntax_error_is_named(files):
