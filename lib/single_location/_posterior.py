@@ -14,14 +14,12 @@ identically distributed scores: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1
 scores of no token in these integrals are in the far tail of their distribution. In the max model τ = ν.
 """
 
+import math
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
-from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
-
 from lib._checks import public
+from lib._namespace import constant, logsumexp, namespace
+from lib._types import Scalar
 from lib.partition import Resolution, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
@@ -35,9 +33,7 @@ SMALLEST_SPREAD = 1e-6
 
 
 @public
-def spiked_bayes_risk(
-    length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
-) -> Float[Array, ""]:
+def spiked_bayes_risk(length: Scalar, snr: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
     """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model.
 
     Args:
@@ -55,14 +51,12 @@ def spiked_bayes_risk(
         log_token = log_tilted(1, y, tau, resolution=resolution)
         return 2.0 * log_token - y + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    log_integral = _log_integral(log_integrand, length, jnp.sqrt(snr), snr, resolution)
-    return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
+    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr, resolution)
+    return (length - 1.0) * namespace(log_integral).exp(log_integral - 0.5 * snr)
 
 
 @public
-def spiked_bayes_risk_by_squares(
-    length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
-) -> Float[Array, ""]:
+def spiked_bayes_risk_by_squares(length: Scalar, snr: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
     """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` of the spiked model.
 
     The integrand differs from that of `spiked_bayes_risk` by the derivative of the latter.
@@ -81,18 +75,17 @@ def spiked_bayes_risk_by_squares(
     def log_integrand(y, tau, resolution):
         log_token, log_square = (log_tilted(power, y, tau, resolution=resolution) for power in (1, 2))
         log_others = log_survival(y, tau, resolution=resolution)
-        with_hidden = jnp.log(2.0) + log_square + log_others
-        without = jnp.log(jnp.maximum(length - 2.0, 0.0)) + 2.0 * log_token
-        return log_token - y + jnp.logaddexp(with_hidden, without) + (length - 3.0) * log_others
+        xp = namespace(log_others)
+        with_hidden = math.log(2.0) + log_square + log_others
+        without = xp.log(xp.maximum(length - 2.0, 0.0)) + 2.0 * log_token
+        return log_token - y + xp.logaddexp(with_hidden, without) + (length - 3.0) * log_others
 
-    log_integral = _log_integral(log_integrand, length, jnp.sqrt(snr), snr, resolution)
-    return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
+    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr, resolution)
+    return (length - 1.0) * namespace(log_integral).exp(log_integral - 0.5 * snr)
 
 
 @public
-def max_bayes_risk(
-    length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
-) -> Float[Array, ""]:
+def max_bayes_risk(length: Scalar, tau: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
     """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model.
 
     Args:
@@ -110,11 +103,12 @@ def max_bayes_risk(
         log_token = log_tilted(1, y, tau, resolution=resolution)
         return 2.0 * log_token + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    return length * (length - 1.0) * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, resolution))
+    log_integral = _log_integral(log_integrand, length, tau, 0.0, resolution)
+    return length * (length - 1.0) * namespace(log_integral).exp(log_integral)
 
 
 @public
-def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
+def max_bayes_risk_by_squares(length: Scalar, tau: Scalar) -> Scalar:
     """Return `1 - L ∫ b φ^{L-1} dy` of the max model, the same risk as a difference.
 
     Args:
@@ -131,20 +125,22 @@ def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -
         log_square = log_tilted(2, y, tau, resolution=resolution)
         return log_square + (length - 1.0) * log_survival(y, tau, resolution=resolution)
 
-    return 1.0 - length * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, FINE_RESOLUTION))
+    log_integral = _log_integral(log_integrand, length, tau, 0.0, FINE_RESOLUTION)
+    return 1.0 - length * namespace(log_integral).exp(log_integral)
 
 
-def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolution) -> Float[Array, ""]:
+def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolution) -> Scalar:
     """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket."""
-    tau = jnp.maximum(tau, SMALLEST_SPREAD)
+    xp = namespace(length, tau, snr)
+    tau = xp.maximum(tau, SMALLEST_SPREAD)
     low, high = (
-        -jnp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0,
+        -xp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0,
         DEVIATIONS_RIGHT * tau + 4.0,
     )
-    coarse = jax.lax.stop_gradient(jnp.linspace(low, high, SCAN_RESOLUTION.levels))
-    height = jax.lax.stop_gradient(log_integrand(coarse, tau, SCAN_RESOLUTION))
-    in_bracket = height > jnp.max(height) - resolution.drop
-    first, last = jnp.argmax(in_bracket), SCAN_RESOLUTION.levels - 1 - jnp.argmax(in_bracket[::-1])
-    bracket = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.levels - 1)]
-    y = jnp.linspace(bracket[0], bracket[1], resolution.levels)
-    return logsumexp(log_integrand(y, tau, resolution)) + jnp.log(y[1] - y[0])
+    (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.levels))
+    (height,) = constant(log_integrand(coarse, tau, SCAN_RESOLUTION))
+    in_bracket = height > xp.max(height) - resolution.drop
+    first, last = xp.argmax(in_bracket), SCAN_RESOLUTION.levels - 1 - xp.argmax(in_bracket[::-1])
+    bracket = coarse[xp.clip(xp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.levels - 1)]
+    y = xp.linspace(bracket[0], bracket[1], resolution.levels)
+    return logsumexp(log_integrand(y, tau, resolution)) + xp.log(y[1] - y[0])

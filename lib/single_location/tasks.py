@@ -17,6 +17,8 @@ from jax.nn import softmax
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
+from lib._namespace import namespace
+from lib._types import Scalar
 from lib.partition import Resolution
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
@@ -95,7 +97,7 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
         """Return the Bayes risk of one task by two different integrals; NaN outside their domain.
 
         Returns:
@@ -105,7 +107,7 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
         """Return the first of the two integrals with the given nodes.
 
         Args:
@@ -186,15 +188,17 @@ class Spiked(LocationTask):
         return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
 
     @public
-    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
         """Return `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`."""
         by_squares = _posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
-        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
+        xp = namespace(by_squares)
+        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), xp.where(self._resolved(), by_squares, np.nan)
 
     @public
-    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
         """Return `1 - E p_ε` with the given nodes."""
-        return jnp.where(self._resolved(), _posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
+        risk = _posterior.spiked_bayes_risk(self.length, self.snr, resolution)
+        return namespace(risk).where(self._resolved(), risk, np.nan)
 
     def _resolved(self):
         return (self.snr <= _LARGEST_SPIKE) & (self.length <= _LONGEST_BAYES)
@@ -267,22 +271,25 @@ class Max(LocationTask):
         return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
 
     @public
-    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
         """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
-        by_squares = _posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, _LARGEST_SNR))
+        by_squares = _posterior.max_bayes_risk_by_squares(
+            self.length, namespace(self.snr).minimum(self.snr, _LARGEST_SNR)
+        )
         return self.bayes_risk_at(_posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
     @public
-    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
         """Return `1 - E Σ p²` by pairs with the given nodes."""
         return self._where_resolved(
-            _posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, _LARGEST_SNR), resolution)
+            _posterior.max_bayes_risk(self.length, namespace(self.snr).minimum(self.snr, _LARGEST_SNR), resolution)
         )
 
     def _where_resolved(self, risk):
-        certain = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
-        risk = jnp.where(self.snr <= _LARGEST_SNR, risk, certain)
-        return jnp.where(self.length <= _LONGEST_BAYES, risk, jnp.nan)
+        xp = namespace(self.snr, self.length)
+        certain = xp.where(xp.isinf(self.snr), 0.0, np.nan)
+        risk = xp.where(self.snr <= _LARGEST_SNR, risk, certain)
+        return xp.where(self.length <= _LONGEST_BAYES, risk, np.nan)
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
         """Raise if a concrete cross overlap is not zero: values then depend on the scores that choose ε."""
