@@ -11,6 +11,7 @@ from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_E
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
 from chapters.second_minima.descents import Descents, Paths
 from chapters.second_minima.landscape import (
+    copies,
     distance,
     head_at,
     least_curvature,
@@ -87,6 +88,8 @@ def find_heads_of(activation: str, law: str) -> StationaryHeads:
         "minimum_beyond": settle(activation, wrong + 0.1 * right, law=law),
     }
     task = task_of(law)
+    # rounding decides where along the flat direction of linear attention a search ends, and curvatures depend on it
+    points = {name: copies(activation, point)[0] for name, point in points.items()}
     places = {
         name: StationaryHead(point, float(_square(activation, task, head_at(point)))) for name, point in points.items()
     }

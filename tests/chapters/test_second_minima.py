@@ -261,6 +261,13 @@ def test_no_search_found_a_lower_pass(ways):
         assert found["slope"].max() < 1e-6
 
 
+def test_stationary_heads_of_linear_attention_have_equal_norms(linear_places):
+    """Otherwise rounding would decide their curvatures, by where along (cU, v/c) a search ends."""
+    for place in linear_places.named.values():
+        head = head_at(place.point)
+        np.testing.assert_allclose(np.linalg.norm(head.bilinear), np.linalg.norm(head.value), rtol=1e-12)
+
+
 def test_both_sides_of_the_swapped_head_are_copies_of_each_other(linear_places, linear_hessian):
     """This head is its own copy and its soft direction is not, so that heads on one side have copies on the other."""
     swapped = linear_places.swapped.point

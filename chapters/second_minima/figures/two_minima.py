@@ -50,6 +50,10 @@ LEVEL_LINES = {
 ASTRAY = (SWAPPED, SECOND)
 DIFFERENCES = "far above the error of the differences, which is about the square of their step"
 
+# Steps of a run amplify rounding: SSE4.2 and AVX-512 differ by 3.4e-4 in one row, a tenth of the tolerance. The true
+# digits are three.
+ROUNDING_OF_A_RUN = 4e-3
+
 
 def numbers(
     descents: Descents, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float], long: LongRuns
@@ -88,7 +92,9 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
         "start": Column("Number of the random start"),
         "tracked": Column(f"Number of the random start of a tracked run of {PUBLISHED_STEPS:,} steps"),
         "time": Column("Training time: steps times step size"),
-        "risk": Column(f"Exact mean square at this time, on prompts of {SECOND_LENGTH} tokens", absolute=1e-3),
+        "risk": Column(
+            f"Exact mean square at this time, on prompts of {SECOND_LENGTH} tokens", absolute=ROUNDING_OF_A_RUN
+        ),
         "end": Column("Stationary head at which the start ends, by mean square and by distance of heads", "name"),
         "optimum": Column("Least mean square"),
         "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
