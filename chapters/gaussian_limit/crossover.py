@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from lib.batching import tabulate
 from lib.finite_prompt import participation
-from lib.partition import crossing, mean_log_sum
+from lib.partition import mean_log_sum
 
 # Prompt lengths and slopes for which the query size is computed.
 LENGTHS = (10**3, 10**4, 10**5, 10**6)
@@ -58,9 +58,14 @@ def solve_crossover() -> Crossover:
     unit = np.sqrt(2 * log_lengths)
 
     def ratios(slope: Callable) -> list[float]:
-        ends = np.zeros(slopes.size), np.full(slopes.size, FARTHEST)
-        return np.asarray(crossing(lambda a: slope(a * unit) > slopes, *ends, halvings=HALVINGS)).tolist()
+        low, high = np.zeros(slopes.size), np.full(slopes.size, FARTHEST)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            above = np.asarray(slope(middle * unit)) > slopes
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return (0.5 * (low + high)).tolist()
 
+    @jax.jit
     def by_log_sum(taus: Float[Array, " n"]) -> Float[Array, " n"]:
         return jax.lax.map(lambda pair: jax.grad(mean_log_sum)(*pair), (taus, log_lengths)) / taus
 
