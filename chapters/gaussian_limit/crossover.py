@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float
 
 from lib.batching import tabulate
 from lib.finite_prompt import participation
-from lib.partition import mean_log_sum
 
 # Prompt lengths and slopes for which the query size is computed.
 LENGTHS = (10**3, 10**4, 10**5, 10**6)
@@ -19,6 +16,11 @@ FOLLOWS = 0.6
 DECADES = (3, 4, 5, 6, 12, 24, 48, 96)
 # The slope of every prompt with at least `LENGTHS[0]` tokens is below 0.4 at twice √(2 ln L).
 FARTHEST, HALVINGS = 2.0, 24
+# Nodes of normal scores, their weights, and the distance of the nodes of Laplace's integral: the trapezoidal rule errs
+# by less than 1e-9 there.
+SCORES = np.arange(-9.0, 9.0, 0.04)
+WEIGHTS = 0.04 * np.exp(-0.5 * SCORES**2) / np.sqrt(2 * np.pi)
+STEP = 0.3
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,16 @@ class Crossover:
     asymptotic: float
 
 
+def _slope_by_log_sum(tau: float, log_length: float) -> float:
+    """Return `(1/τ) d/dτ E log Σ exp(τg)` with the derivative of `log S = ∫ (e^-t - e^-tS) dt/t`, t = e^y."""
+    y = np.arange(-9 * tau - 30, 6.0, STEP)[:, None]
+    exponent = y + tau * SCORES
+    hit = np.exp(np.minimum(exponent, 6.5))
+    log_survival = np.log1p(np.expm1(-hit) @ WEIGHTS)
+    rate = np.exp(exponent - hit) @ (WEIGHTS * SCORES)
+    return float(STEP * np.sum(np.exp(log_length + np.expm1(log_length) * log_survival) * rate) / tau)
+
+
 def solve_crossover() -> Crossover:
     """Return the query sizes at which the mean output has each of `SLOPES`, for each of `LENGTHS`."""
     lengths, slopes = (grid.ravel() for grid in np.meshgrid(LENGTHS, SLOPES, indexing="ij"))
@@ -65,11 +77,10 @@ def solve_crossover() -> Crossover:
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         return (0.5 * (low + high)).tolist()
 
-    @jax.jit
-    def by_log_sum(taus: Float[Array, " n"]) -> Float[Array, " n"]:
-        return jax.lax.map(lambda pair: jax.grad(mean_log_sum)(*pair), (taus, log_lengths)) / taus
-
-    columns = ratios(lambda taus: 1 - participation(taus, log_lengths)), ratios(by_log_sum)
+    columns = (
+        ratios(lambda taus: 1 - participation(taus, log_lengths)),
+        ratios(lambda taus: list(map(_slope_by_log_sum, taus, log_lengths))),
+    )
     longer = np.asarray(DECADES) * np.log(10.0)
     taus = FOLLOWS * np.sqrt(2 * longer)
     return Crossover(
