@@ -25,7 +25,7 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from companion.analysis.dependencies import Library
+from companion.analysis.dependencies import MACHINE, Library
 from companion.authoring.tasks import FOLDER
 from companion.build import fork_server
 from companion.cli import app, scaffold, terminal
@@ -180,7 +180,9 @@ def _isolated_imports(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
 
 
 def forget_modules(folder: Path) -> None:
-    """Remove the modules that were imported from below `folder`."""
+    """Remove the modules that were imported from below `folder`, unless it is the checkout of this package."""
+    if MACHINE.is_relative_to(folder):
+        return
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)  # a test may have put None or an object in the place of a module
         if isinstance(file, str) and Path(file).is_relative_to(folder):
