@@ -214,7 +214,7 @@ def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
     matrix = np.asarray(cov)
     transposed = np.swapaxes(matrix, -1, -2)
     eigenvalues = np.linalg.eigvalsh(0.5 * (matrix.astype(np.float64) + transposed))
-    tolerance = matrix.shape[-1] * np.finfo(matrix.dtype).eps * np.abs(eigenvalues).max(axis=-1)
+    tolerance = matrix.shape[-1] * jnp.finfo(matrix.dtype).eps * np.abs(eigenvalues).max(axis=-1)
     asymmetry = np.abs(matrix - transposed).max(axis=(-1, -2))
     if (asymmetry > tolerance).any():
         raise ValueError(

@@ -118,8 +118,10 @@ class Gaussian(Measure):
 @public
 def _covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`."""
-    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
-    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
+    # the decomposition exists in single and double precision only
+    wide = cov.astype(jnp.promote_types(cov.dtype, jnp.float32))
+    eigenvalues, eigenvectors = jnp.linalg.eigh(wide)
+    return (eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))).astype(cov.dtype)
 
 
 @public

@@ -34,7 +34,7 @@ from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd
 from lib.icl import Blocks, batch_loss, fast_normal
-from lib.icl.linear_regression import LinearRegression
+from lib.icl.regression import LinearRegression
 
 TABLE = "cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128

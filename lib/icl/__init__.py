@@ -24,7 +24,7 @@ from lib.icl.heads import long_prompt_coefficient as long_prompt_coefficient
 from lib.icl.heads import long_prompt_covariance as long_prompt_covariance
 from lib.icl.heads import opposite_values as opposite_values
 from lib.icl.heads import several_tasks_law as several_tasks_law
-from lib.icl.linear_regression import LinearRegression as LinearRegression
+from lib.icl.regression import LinearRegression as LinearRegression
 from lib.icl.score_table import ScoreTable as ScoreTable
 from lib.icl.training import collapsed as collapsed
 from lib.icl.training import fast_normal as fast_normal

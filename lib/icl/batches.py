@@ -19,7 +19,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray, UInt
 
 from lib._checks import public, require_count
 from lib.attention import Attention
-from lib.icl.linear_regression import LinearRegression
+from lib.icl.regression import LinearRegression
 from lib.icl.training import _box_muller
 from lib.measures import _constant_covariance_root
 

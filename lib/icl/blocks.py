@@ -16,7 +16,7 @@ from lib._checks import as_float, public, require_float64
 from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
-from lib.icl.linear_regression import LinearRegression, _ErrorTerms
+from lib.icl.regression import LinearRegression, _ErrorTerms
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
 

@@ -16,7 +16,7 @@ from lib._namespace import constant, exact, jitted, known, log_softmax, namespac
 from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
-from lib.icl.linear_regression import LinearRegression
+from lib.icl.regression import LinearRegression
 from lib.pairs import _LARGEST_LOG_LENGTH, _LARGEST_TILT, _opposite_gaps, pair_statistics
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from lib._checks import public, require_count
 from lib.attention import Attention
-from lib.icl.linear_regression import LinearRegression
+from lib.icl.regression import LinearRegression
 from lib.measures import _constant_covariance_root
 
 # A pooling: it maps scores and values of the tokens to the output ŷ.

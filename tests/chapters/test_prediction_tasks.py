@@ -23,7 +23,7 @@ from chapters.trajectory_stability.prediction_tasks import (
 )
 from lib.attention import Attention, fluctuation
 from lib.concentration import ErrorCurve, fit_rate
-from lib.icl.linear_regression import LinearRegression
+from lib.icl.regression import LinearRegression
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
 from lib.statistics import comparison_quantile, standard_error
 

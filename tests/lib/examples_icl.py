@@ -167,23 +167,23 @@ EXAMPLES = {
         lambda x: icl.best_gain(*x[:3], icl.QueryAverage.radial(2, radii=3), near=x[3]),
         (regression(), COV, scores(), 0.7),
     ),
-    "lib.icl.linear_regression.LinearRegression.infinite_risk": risk("infinite_risk"),
-    "lib.icl.linear_regression.LinearRegression.linear_head_risk": risk("linear_head_risk", LENGTH),
-    "lib.icl.linear_regression.LinearRegression.finite_risk": risk("finite_risk", LOG_LENGTH, average=few_pairs),
-    "lib.icl.linear_regression.LinearRegression.risk_gap": lambda: (
+    "lib.icl.regression.LinearRegression.infinite_risk": risk("infinite_risk"),
+    "lib.icl.regression.LinearRegression.linear_head_risk": risk("linear_head_risk", LENGTH),
+    "lib.icl.regression.LinearRegression.finite_risk": risk("finite_risk", LOG_LENGTH, average=few_pairs),
+    "lib.icl.regression.LinearRegression.risk_gap": lambda: (
         lambda x: x[0].risk_gap(x[1], x[2], few_pairs()),
         (regression(), regression_head(), scores()),
     ),
-    "lib.icl.linear_regression.LinearRegression.finite_risk_error": risk("finite_risk_error", LOG_LENGTH),
-    "lib.icl.linear_regression.LinearRegression.linear_attention_risk": lambda: (
+    "lib.icl.regression.LinearRegression.finite_risk_error": risk("finite_risk_error", LOG_LENGTH),
+    "lib.icl.regression.LinearRegression.linear_attention_risk": lambda: (
         lambda x: regression_of(x).linear_attention_risk(LENGTH),
         COV,
     ),
-    "lib.icl.linear_regression.LinearRegression.bayes_risk": lambda: (
+    "lib.icl.regression.LinearRegression.bayes_risk": lambda: (
         lambda x: regression_of(x).bayes_risk(4, key=KEY, n=3),
         COV,
     ),
-    "lib.icl.linear_regression.LinearRegression.draw": lambda: (lambda x: regression_of(x).draw(4, 3, key=KEY), COV),
+    "lib.icl.regression.LinearRegression.draw": lambda: (lambda x: regression_of(x).draw(4, 3, key=KEY), COV),
     # tasks
     "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
     "lib.icl.score_table.ScoreTable.at": lambda: (four_panels, LOG_LENGTH),

@@ -502,3 +502,31 @@ def test_log_mgfs_far_out_neither_overflow_nor_lose_the_mean(assert_exact):
     assert_exact(signs.log_mgf, [35e3 - 3 * np.log(2)])
     assert_exact(signs.mean, [scale * [1, -1, 1]])
     assert_exact(box.mean, [[0.5 - 1e-4, -2.0 + 1e-4, 1.0 - 1e-4]])
+
+
+@pytest.mark.parametrize(
+    "dtype", [jnp.float64, jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda dtype: dtype.__name__
+)
+def test_every_measure_computes_in_the_precision_of_its_parameters(dtype):
+    """With numbers that all four types represent exactly, so that a covariance stays symmetric."""
+    cov, mean = jnp.asarray([[1.0, 0.25], [0.25, 0.5]], dtype), jnp.asarray([0.5, -0.25], dtype)
+    halves = Gaussian(jnp.stack([mean, -mean]), jnp.stack([cov, cov]))
+    measures = (
+        Gaussian(mean, cov),
+        GaussianMixture(jnp.asarray([0.0, 0.5], dtype), halves),
+        Empirical(cov),
+        Rademacher(cov[0]),
+        Uniform(cov[0]),
+        Laplace(cov[0] / 2),
+        Pushforward(Rademacher(cov[0]), cov, mean),
+    )
+    for measure in measures:
+        tilt = jnp.asarray([0.25, 0.5], dtype)
+        results = (
+            measure.sample(3, key=jr.key(0)),
+            measure.log_mgf(tilt),
+            tilted_mean(measure, tilt),
+            tilted_cov(measure, tilt),
+        )
+        assert {leaf.dtype for leaf in results} == {jnp.dtype(dtype)}, type(measure)
+        assert all(bool(jnp.isfinite(leaf).all()) for leaf in results), type(measure)
