@@ -275,7 +275,7 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
     add_to_front_page(book, "See {doc}`nowhere`.")
     add_to_front_page(book, "Measured: {claim}`toy-rat`.")
     add_to_front_page(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
-    add_statements(book, STATEMENTS.replace("Lemma 1", "Lemma 3").replace("Theorem 2", "Theorem 4"))
+    add_statements(book, STATEMENTS.replace(", boxes: [slow]", "").replace("Theorem 2", "Theorem 4"))
     for _ in range(2):
         finished = companion(book, "site")
         assert finished.returncode == 2
