@@ -60,13 +60,11 @@ def message_passing(
     """Return the beliefs after each of `iterations` rounds over all prompts.
 
     Undamped, overlaps follow `state_evolution`; where the key stays poor, some damping (0.3) is needed to converge.
-    One
-    step is not textbook: hidden tokens are shifted along k*, so the textbook divides the update of the value by too
-    small
-    a precision there, and under a strong spike the value diverges. Along the key, `α ν E Σ p_l [p_l (y - ω_v)/T]²`
-    times
-    `stiffness` is added to the precision. It is of the order of the missing precision, not equal to it (box
-    `pull-along-the-spike`). Fixed points and the evolution of `q_k`, `q_v` do not depend on it (derived here).
+    One step is not textbook: hidden tokens are shifted along k*, so the textbook divides the update of the value by
+    too small a precision there, and under a strong spike the value diverges. Along the key,
+    `α ν E Σ p_l [p_l (y - ω_v)/T]²` times `stiffness` is added to the precision. It is of the order of the missing
+    precision, not equal to it (box `pull-along-the-spike`). Fixed points and the evolution of `q_k`, `q_v` do not
+    depend on it (derived here).
 
     Args:
       task: the spiked task.
@@ -122,9 +120,8 @@ def simulate_message_passing(
 ) -> InferenceTrajectory:
     """Return the overlaps and risks of message passing on `round(alpha * dimension)` fresh prompts.
 
-    The prompts are those of `simulate_erm` with the same key. Memory: alpha·L·D² numbers. The risks of the iterations
-    are
-    computed one after another.
+    The prompts are those of `simulate_erm` with the same key. Memory: alpha·L·D² numbers. The risks of the
+    iterations are computed one after another.
 
     Args:
       task: the spiked task with L ≤ 500.
