@@ -105,7 +105,7 @@ def test_a_custom_run_shows_the_reason(clone):
     assert "– toy-rate: not claimed here: 1/L needs L² repeats." in finished.stdout
     (folder,) = clone.project.runs.iterdir()
     page = text_of(folder / "index.html")
-    assert SHOWN in page
+    assert SHOWN.replace("L2", "L²") in page
     assert "This figure has no claim" not in page
     assert "not claimed here: 1/L needs L² repeats" in (folder / "executed/toy.ipynb").read_text(encoding="utf-8")
 
