@@ -52,7 +52,7 @@ def known(value: Any) -> Any:
     return np.asarray(value) if is_concrete(value) else value
 
 
-def exact(owner: str, *values: Scalars) -> tuple[Scalars, ...]:
+def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
     """Return the values as arrays in double precision, those that are not traced as NumPy's."""
     arrays = tuple(known(as_float(value)) for value in values)
     for array in arrays:

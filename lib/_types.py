@@ -5,9 +5,9 @@ from jaxtyping import Array, Float, Num, Real
 
 # An array of JAX or of NumPy, for example `Float[AnyArray, "n d"]`.
 AnyArray = Array | np.ndarray
-# A real number: of Python or an array of shape ().
-Scalar = float | int | Float[AnyArray, ""]
+# A real number: of Python, of NumPy or an array of shape ().
+Scalar = float | int | np.number | Float[AnyArray, ""]
 # Real numbers of any shape.
-Scalars = float | int | Real[AnyArray, "..."]
+Scalars = float | int | np.number | Real[AnyArray, "..."]
 # An array of numbers of any kind and shape.
 Numeric = Num[AnyArray, "..."]

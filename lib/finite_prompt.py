@@ -18,8 +18,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, public, require_count, require_float64
-from lib._namespace import few, in_numpy, jitted, known, namespace
+from lib._checks import as_float, is_concrete, public, require_count
+from lib._namespace import exact, few, in_numpy, jitted, known, namespace
 from lib._types import AnyArray, Scalar, Scalars
 from lib.attention import Attention, _tilt_of
 from lib.batching import in_batches
@@ -111,9 +111,8 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
 
     Source: derived here, see book/temperature_and_length. Transformations: jit, vmap.
     """
-    tau_squared, log_length = known(as_float(tau)) ** 2, known(as_float(log_length))
-    require_float64("lib.finite_prompt.typical_participation", tau_squared)
-    require_float64("lib.finite_prompt.typical_participation", log_length)
+    tau, log_length = exact("lib.finite_prompt.typical_participation", tau, log_length)
+    tau_squared = tau**2
     if few("typical", tau_squared, log_length):
         return in_numpy(lambda *pair: (_typical_one(*pair),), tau_squared, log_length)[0]
     if is_concrete(tau_squared, log_length):
@@ -144,9 +143,7 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> _ScoreStatist
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    tau_squared, log_length = known(as_float(tau_squared)), known(as_float(log_length))
-    require_float64("lib.finite_prompt", tau_squared)
-    require_float64("lib.finite_prompt", log_length)
+    tau_squared, log_length = exact("lib.finite_prompt", tau_squared, log_length)
     if few("statistics", tau_squared, log_length):
         return _ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
     if is_concrete(tau_squared, log_length):
@@ -179,9 +176,7 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap.
     """
-    tau, log_length = known(as_float(tau)), known(as_float(log_length))
-    require_float64("lib.finite_prompt.quadrature_error", tau)
-    require_float64("lib.finite_prompt.quadrature_error", log_length)
+    tau, log_length = exact("lib.finite_prompt.quadrature_error", tau, log_length)
     if few("quadrature_error", tau, log_length):
         return in_numpy(lambda *pair: (_resolution_error(*pair),), tau**2, log_length)[0]
     return jnp.vectorize(_resolution_error_mapped)(tau**2, log_length)

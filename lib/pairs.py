@@ -265,7 +265,8 @@ def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution
     columns = np.broadcast_arrays(a, b, log_length)
     values = np.full((2, columns[0].size), np.nan)
     with np.errstate(all="ignore"):
-        placed = [_placed(*pair, resolution) for pair in zip(*(column.ravel() for column in columns), strict=True)]
+        rows = zip(*(column.ravel() for column in columns), strict=True)
+        placed = [_placed(one, other, length, resolution) for one, other, length in rows]
         grids = np.array([grid for grid, _ in placed], int)
         for grid in set(grids.tolist()) - {-1}:
             size, places = resolution.sizes()[grid], np.flatnonzero(grids == grid)

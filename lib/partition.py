@@ -14,6 +14,7 @@ see book/exact_finite_prompt.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -127,7 +128,7 @@ def levels(
     """
     xp = namespace(tau, log_length, shift)
     tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
-    require_float64("lib.partition.levels", tau)
+    require_float64("lib.partition.levels", xp.asarray(tau))
     others = xp.expm1(log_length)
     reach, drop = resolution.reach, resolution.drop
     lowest = -(log_length + tau**2 / 2 + xp.abs(shift) + 2 * drop + (reach + 5) * tau)
@@ -163,7 +164,7 @@ def _mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = _
 
 
 @public
-def _crossing(holds: Callable, low: Scalars, high: Scalars, *, halvings: int) -> Scalars:
+def _crossing(holds: Callable, low: Scalars, high: Scalars, *, halvings: int) -> Any:
     """Return where `holds`, true at `low` and false beyond some point, turns false; by bisection of each entry."""
 
     if namespace(low, high) is np:
@@ -222,7 +223,7 @@ def _log_expectation(
         placed = jax.lax.optimization_barrier(placed)
     edge, height, offset, log_spacing = constant(*placed)
     g = edge[..., None] + offset
-    log_terms = log_f(y[..., None] + tau * g) - 0.5 * g**2 - height[..., None] + log_spacing
+    log_terms = log_f(xp.expand_dims(y, -1) + tau * g) - 0.5 * g**2 - height[..., None] + log_spacing
     terms = xp.exp(log_terms) if weight is None else weight(g) * xp.exp(log_terms)
     return xp.log(xp.sum(terms, axis=-1)) + height - 0.5 * math.log(2 * math.pi)
 

@@ -234,7 +234,8 @@ def long_prompt_coefficient(
     """
     task, (omega, mu) = _identity("long_prompt_coefficient", task), exact("long_prompt_coefficient", omega, mu)
     dimension = task.dimension
-    variance = mu @ long_prompt_covariance(task, jnp.outer(omega, omega)) @ mu
+    keys = jnp.asarray(omega)
+    variance = mu @ long_prompt_covariance(task, jnp.outer(keys, keys)) @ mu
     left = 1 - 2 * jnp.where(omega**2 < 0.5, omega**2, 0.0)
     bias = (1 - mu @ omega) * jnp.sum(mu * omega * left ** (-dimension / 2 - 1))
     finite = jnp.all(omega**2 < 0.5)
@@ -504,13 +505,15 @@ def _few_lengths(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar
     """Lengths of queries and their weights, by the Gauss rule of the squared length in many dimensions."""
     if dimension < _MANY:
         return _lengths_by_key(dimension, keys, log_length, 24)
-    return tuple(np.broadcast_to(x, (keys.size, 20)) for x in _few_radii(dimension, 20))
+    radii, weights = _few_radii(dimension, 20)
+    return np.broadcast_to(radii, (keys.size, 20)), np.broadcast_to(weights, (keys.size, 20))
 
 
 def _lengths_by_key(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar, nodes: int):
     if namespace(keys, log_length) is np:
         rows = [_lengths(dimension, key, log_length, nodes) for key in keys]
-        return tuple(np.stack(part) for part in zip(*rows, strict=True))
+        radii, weights = zip(*rows, strict=True)
+        return np.stack(radii), np.stack(weights)
     return jax.vmap(lambda omega: _lengths(dimension, omega, log_length, nodes))(jnp.asarray(keys))
 
 

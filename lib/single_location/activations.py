@@ -225,7 +225,7 @@ class _Softmax(_Normalised):
     @public
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
-        return task.bayes_risk_at(FINE_RESOLUTION)
+        return jnp.asarray(task.bayes_risk_at(FINE_RESOLUTION))
 
 
 class Softplus(_Normalised):
