@@ -1,11 +1,11 @@
-r"""Runs of the published protocol rest at the predicted optimum, still fall, or are at the swapped solution.
+r"""Runs of the published protocol rest at the predicted optimum, still fall, or have heads with a swapped part.
 
 The upper panels show the exact mean square after 300,000 steps against the length of the prompt, on the left for the
 corrected covariances and on the right for those of the published code. The lines are the least mean squares of one
 softmax head and of linear attention. Full symbols are runs at rest, triangles that point down are runs that still fall,
-and open symbols are swapped heads, whose scores depend on labels and whose values are covariates. Green triangles that
-point up are ridge regression, which is the Bayes predictor. The lower panels show the fraction of starts that end
-swapped, at the lengths at which all starts are tracked. Some of the swapped runs still fall too.
+and open symbols are heads with a swapped part, which uses labels as scores and covariates as values. Green
+triangles that point up are ridge regression, which is the Bayes predictor. The lower panels show the fraction of starts
+that end swapped, at the lengths at which all starts are tracked. Some of the swapped runs still fall too.
 
 Alt: Two log-log charts of mean square against prompt length. Softmax is above linear attention, and linear attention is
 above ridge regression. Full symbols are on the lines, some triangles that point down are on or slightly above them,
@@ -33,8 +33,8 @@ from lib.statistics import comparison_quantile
 # Values in the published table.
 RIGHT, WRONG = "right way", "wrong way"  # prose: keep (values in a published table)
 RESTS, FALLS = "at rest", "still falling"
-# A head counts as swapped if its swapped fraction exceeds SHARE. A run counts as being at rest if its mean square fell
-# by less than SETTLED in the last part of its steps.
+# A run counts as swapped if the swapped fraction of its head exceeds SHARE, and as being at rest if its mean square
+# fell by less than SETTLED in the last part of its steps.
 SHARE, SETTLED = 0.05, CLOSE / 10
 NOISE = "noise of training leaves about one percent, and other solutions are much farther above the optimum"
 COUNT = "counts are exact"
@@ -50,7 +50,7 @@ def numbers(optima: Optima, bayes: Ridge, every: Tables) -> Numbers:
 
 
 def _ends(optima: Optima, every: Tables) -> pd.DataFrame:
-    """Return one row per run: its end, its optimum, whether it is at rest, and whether its head is swapped."""
+    """Return one row per run: its end, its optimum, whether it is at rest, and whether it is swapped."""
     ends = every["ends"]
     ends = ends[ends["length"].isin([length for _, _, length in optima])]
     heads = zip(ends["law"], ends["activation"], ends["length"], strict=True)
@@ -78,9 +78,9 @@ def _table(optima: Optima, bayes: Ridge, ends: pd.DataFrame) -> Table:
             f"Fall of the mean square in the last {1 - BEFORE:.0%} of the steps, relative to its end", absolute=1e-5
         ),
         "state": Column(f"Whether this fall is below {SETTLED:.1%}", "name"),
-        "way": Column(f"Solution at the end: {RIGHT!r} means aligned, {WRONG!r} means swapped", "name"),
+        "way": Column(f"Head at the end: {RIGHT!r} means aligned, {WRONG!r} means with a swapped part", "name"),
         "starts": Column("Number of tracked runs at this length"),
-        "wrong": Column("Fraction of these runs whose head is swapped"),
+        "wrong": Column("Fraction of these runs that end swapped"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -116,7 +116,7 @@ def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
 
 
 def _of(ends: pd.DataFrame, way: str, state: str) -> pd.DataFrame:
-    """Return the runs with this solution and in this state."""
+    """Return the runs with this kind of head and in this state."""
     return ends[(ends["way"] == way) & (ends["state"] == state)]
 
 
@@ -194,7 +194,7 @@ def _falling_claim(ends: pd.DataFrame) -> Claim:
 
 
 def _swapped_claim(ends: pd.DataFrame) -> Claim:
-    """Claim that all runs with a swapped head end above the optimum."""
+    """Claim that all runs whose heads have a swapped part end above the optimum."""
     swapped, settled = ends[ends["way"] == WRONG], _of(ends, RIGHT, RESTS)
 
     def above(runs: pd.DataFrame) -> int:
@@ -203,8 +203,8 @@ def _swapped_claim(ends: pd.DataFrame) -> Claim:
     return Claim(
         id="published-experiment-runs-swapped",
         statement=(
-            f"Of {len(ends)} tracked runs of the published protocol, all whose heads are swapped end more than "
-            f"{CLOSE:.0%} above the exact optimum (measured: the number of these runs)."
+            f"Of {len(ends)} tracked runs of the published protocol, all whose heads have a swapped part end more "
+            f"than {CLOSE:.0%} above the exact optimum (measured: the number of these runs)."
         ),
         source="measured here",
         measured=float(above(swapped)),
@@ -241,14 +241,14 @@ def _below_claim(ends: pd.DataFrame) -> Claim:
 
 
 def _above_claim(ends: pd.DataFrame) -> Claim:
-    """Claim that swapped heads end above the optimum by more than the noise of training."""
+    """Claim that heads with a swapped part end above the optimum by more than the noise of training."""
     ratios = ends["risk"] / ends["best"]
     wrong, settled = ends["way"] == WRONG, (ends["way"] == RIGHT) & (ends["state"] == RESTS)
     return Claim(
         id="published-experiment-wrong-way-above",
         statement=(
-            f"All {wrong.sum()} of {len(ends)} tracked runs of the published protocol whose heads are swapped end "
-            "above the optimum of their length (measured: the smallest ratio of mean squares)."
+            f"All {wrong.sum()} of {len(ends)} tracked runs of the published protocol whose heads have a swapped "
+            "part end above the optimum of their length (measured: the smallest ratio of mean squares)."
         ),
         source="measured here",
         measured=float(ratios[wrong].min()),
@@ -300,8 +300,8 @@ def draw(table: pd.DataFrame) -> Figure:
     look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
     entries = {"least of one head": legend_line("-", 1), "run at rest": Line2D([], [], **look)}
     entries["still falling"] = Line2D([], [], **look | {"marker": "v"})
-    entries["at the swapped solution"] = Line2D([], [], fillstyle="none", **look)
-    # space for the legend above all runs: a swapped head ends at about 1
+    entries["with a swapped part"] = Line2D([], [], fillstyle="none", **look)
+    # space for the legend above all runs: a swapped run ends at about 1
     panels[0, 0].set_ylim(top=2.3)
     panels[0, 1].legend(list(entries.values()), list(entries), loc="upper right", fontsize=10, borderpad=0)
     return figure

@@ -106,11 +106,12 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
 def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str], float]) -> Claim:
     """Claim that the second minimum has positive curvature; 0 is measured where none was found."""
     exception = ", up to the scaling of $U$ against $v$" if FLAT[activation] else ""
+    where = " at $‖U‖ = ‖v‖$" if FLAT[activation] else ""
     return Claim(
         id=f"published-experiment-second-minimum-{activation}",
         statement=(
             f"{activation.capitalize()} attention on {SECOND_LENGTH} tokens has a second minimum above the optimum, "
-            f"under the corrected covariances, and it is strict{exception} (measured: the least curvature)."
+            f"under the corrected covariances, and it is strict{exception} (measured: the least curvature{where})."
         ),
         source="measured here",
         measured=curvatures.get((activation, CORRECTED, SECOND), 0.0),

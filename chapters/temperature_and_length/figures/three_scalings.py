@@ -164,8 +164,8 @@ def _frozen_claim(normal: Curves, uniform: Curves) -> Claim:
         float(frozen(ratio)),
         within=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
         because="twice the relative distance of the largest of $L$ standard normals from $√(2 ln L)$",
-        source="heuristic",
-        box="three-scalings",
+        source="derived here",
+        box="frozen-participation",
         alternative=Alternative("uniform scores of the same standard deviation and scaling", float(np.exp(other))),
     )
 
