@@ -312,12 +312,12 @@ def _isotropic(owner: str, task: LinearRegression, omega, log_length):
     return task, omega, log_length
 
 
-def _power(task: LinearRegression) -> Float[Array, ""]:
+def _power(task: LinearRegression) -> Scalar:
     """The variance of a prompt's label."""
     return task.task_scale**2 * task.dimension + task.noise_std**2
 
 
-def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
+def _noise_ratio(task: LinearRegression) -> Scalar:
     return (task.noise_std / task.task_scale) ** 2
 
 

@@ -57,7 +57,7 @@ def test_all_notebooks_run_in_kernels():
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_hold_and_would_fail_for_their_alternative(name, figure):
     """Both verdicts are computed again from the recorded numbers; caption and alternative text have a useful length."""
-    record = store.read_record(PROJECT.figures / name, figure)
+    record = store.read_record(PROJECT.published / name, figure)
     for claim in record.claims:
         assert claim.accepts(claim.measured), claim
         assert not claim.accepts(claim.alternative.measured), claim
