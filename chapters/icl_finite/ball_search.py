@@ -62,7 +62,7 @@ def families() -> tuple[Family, Family]:
     starts = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
     plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), starts)
     starts = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
-    return plane, Family("all heads, d = 1", 1, PairAverage.line(48), starts)
+    return plane, Family("all heads, d = 1", 1, line_head, PairAverage.line(48), starts)
 
 
 def solve_largest_gaps(
