@@ -130,8 +130,8 @@ def kernel_best_values(task: LinearRegression, log_kernel: Callable, omega, log_
     Returns:
       (μ of shape (H,), risk of shape ()): half the mean square, label noise included.
     """
-    dimension, omega, log_length = _isotropic("kernel_best_values", task, omega, log_length)
-    heads = omega.shape[0]
+    task, omega, log_length = _isotropic("kernel_best_values", task, omega, log_length)
+    dimension, heads = task.dimension, omega.shape[0]
     radius, weight = _lengths(dimension, jnp.zeros(()), jnp.zeros(()), _KERNEL_RADII)
     first, second = np.triu_indices(heads)
     places = [
