@@ -28,7 +28,7 @@ class Partitions:
 
     @property
     def largest_term_alone(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Return query sizes beyond the median of the largest of L normals, and ln of its term, which is most of W."""
+        """Return query sizes beyond the median of the largest of L normals, and ln of its term, a large part of W."""
         largest = -ndtri(1 - 0.5 ** (1 / self.length))
         beyond = np.linspace(largest, max(self.taus[-1], largest), 20)
         return beyond, largest * beyond - np.log(self.length) - beyond**2 / 2

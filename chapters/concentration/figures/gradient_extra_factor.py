@@ -6,9 +6,9 @@ $\tau$ and tokens of scale 1, at the lengths of the left panel. The dashed curve
 prompts follow it up to larger queries. At each length the ratio has a maximum, which is higher for longer prompts;
 beyond it the ratio falls towards $1/u^2$, with $U=uI$. At the smallest query it is below 1.
 
-Alt: Two panels. Left, ratios rise with the logarithm of the length, for large scales in proportion to it. Right, on
-a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short prompts
-first, each with a flat maximum at its own height and a slow fall beyond it.
+Alt: Two panels. Left, ratios rise with the logarithm of the length, for the largest scale about in proportion to it.
+Right, on a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short
+prompts first, each with a flat maximum at its own height and a slow fall beyond it.
 """
 
 from collections.abc import Mapping

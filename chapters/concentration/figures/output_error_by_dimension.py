@@ -1,4 +1,4 @@
-r"""Every dimension reaches the same slope of the error; higher dimensions reach it at longer prompts.
+r"""Every dimension approaches the same slope of the error, higher dimensions at longer prompts.
 
 The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mean square of $T[\mu]$, for isotropic
 Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
@@ -8,7 +8,7 @@ the length at which the decay starts grows exponentially with it. The grey tick 
 {doc}`real_heads`.
 
 Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
-dimension, with points on the curves for short prompts. The curves fall in parallel at the end; curves of higher
+dimension, with points on the curves for short prompts. The curves are nearly parallel at the end; curves of higher
 dimensions are further to the right.
 """
 

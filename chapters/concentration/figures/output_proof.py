@@ -4,14 +4,14 @@ Two steps of the proof for Gaussian tokens. Left: the normalised partition funct
 $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, the sum of the weights over its mean, so that the mean of $W$
 is 1 at every query size $\tau$; with the median, the central half and nine tenths of the prompts. It concentrates only
 for small $\tau$, where many tokens contribute. If $\tau$ exceeds the size of the largest of $L$ normals (dotted), the
-largest term (dashed: its median) is most of $W$. Right: fraction of prompts and queries with a weight above
-$M=L^\kappa$, exact (lines) and simulated (points, two standard errors), for token scales $\sigma$; it falls like
-$L^{-c/\sigma^2}$. The table also has the error, for the smallest $\sigma$, the contribution of prompts with a weight
-above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution. The grey tick on the axis is the
-longest prompt of {doc}`real_heads`.
+largest term (dashed: its median) is a large part of $W$, at the longest queries most of it. Right: fraction of prompts
+and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors), for token
+scales $\sigma$; it falls like $L^{-c/\sigma^2}$. The table also has the error, for the smallest $\sigma$, the
+contribution of prompts with a weight above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this
+contribution. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
-grows, where it is marked "one token has most of it". Right, log-log: falling curves with points, the lowest falling
+grows, where it is marked "one token has a large part". Right, log-log: falling curves with points, the lowest falling
 fastest and the highest almost flat near one.
 """
 
@@ -78,7 +78,7 @@ def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain:
 
 
 def _partition_frames(partitions: Partitions) -> list[pd.DataFrame]:
-    """Return quantiles of ln W against τ, and the median of its largest term where it is most of W."""
+    """Return quantiles of ln W against τ, and the median of its largest term where it is a large part of W."""
     base, frames = {"panel": "partition", "tokens": partitions.length}, []
     for name, level in QUANTILES.items():
         value, std_error = partitions.quantile(level)
@@ -171,7 +171,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draw bands of the distribution, its median, and the largest term where it is most of W."""
+    """Draw bands of the distribution, its median, and the largest term where it is a large part of W."""
     by_name = {name: frame[frame["series"] == name] for name in (*QUANTILES, "alone")}
     taus, median, alone = by_name["median"]["x"], by_name["median"], by_name["alone"]
     for low, high, alpha in (("lowest", "highest", 0.18), ("low", "high", 0.3)):
@@ -187,7 +187,10 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
         ylabel=r"sum of the weights over its mean, $\ln W$",
     )
     axes.set_title(f"The sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
-    for x, words, side in ((0.04, "many tokens\nshare the sum", "left"), (0.97, "one token\nhas most of it", "right")):
+    for x, words, side in (
+        (0.04, "many tokens\nshare the sum", "left"),
+        (0.97, "one token\nhas a large part", "right"),
+    ):
         axes.text(x, 0.98, words, transform=axes.transAxes, ha=side, va="top", fontweight="bold")
     label(axes, alone["x"].min(), -4, "the largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")
     middle = Line2D([], [], color="C0", linewidth=2)

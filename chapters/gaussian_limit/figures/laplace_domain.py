@@ -121,7 +121,7 @@ def _middle_claim(errors: FarErrors) -> Claim:
             f"stable variable (measured: this growth, in units of $b$, between $ln L = {FAR[0]:g}$ and "
             f"{FAR[1]:g} on {FAR_PROMPTS:,} prompts each)."
         ),
-        source="derived here",
+        source="heuristic",
         box="laplace-regimes",
         measured=slope,
         expected=stable_median(),
