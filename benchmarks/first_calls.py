@@ -1,4 +1,4 @@
-"""What the first call of a function of `lib` costs, in a process of its own, and what the later ones do.
+"""Measure the CPU time of the first call of functions of `lib`, each in a new process, and of later calls.
 
     python -m benchmarks.first_calls                      # all functions, to `book/first_calls.csv`
     python -m benchmarks.first_calls participation best   # those whose names contain one of these words, to look at
@@ -25,7 +25,7 @@ LEAST_SECONDS, MOST_SECONDS = 0.3, 60.0
 
 
 def functions() -> dict[str, tuple[Callable, Callable]]:
-    """By name a function of the number n of values and, for arguments, what makes them."""
+    """Return by name the call that is measured, and a function that makes its arguments for n values."""
     import numpy as np
 
     from lib import icl, mixtures, pairs, single_location
@@ -73,7 +73,8 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
     def each(function: Callable) -> Callable:
         return lambda rows: [function(*row) for row in rows]
 
-    found = {
+    overlaps = single_location.Overlaps(1.0, 4.0, 1.0, 1.0)
+    return {
         "rate_exponent": (rate_exponent, lambda n: between(0.5, 4.0, n)),
         **{
             f.__name__: (lambda x, f=f: f(x, log_length), lambda n: between(1.0, 5.0, n))
@@ -100,7 +101,7 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
         **{
             f"{verb}, {task.__name__}, {name}": (call, make)
             for task, make in ((single_location.Spiked, spiked), (single_location.Max, largest))
-            for name in ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
+            for name in ("softmax", "linear", "sigmoid")
             for verb, call in (
                 (
                     "attention_risk",
@@ -121,11 +122,10 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
             lambda n: n,
         ),
     }
-    return found
 
 
-def measure(name: str) -> dict[str, float | str | None]:
-    """In this process, which must be new: seconds of the first call, programs, and seconds per later call."""
+def measure(name: str) -> dict[str, float | str]:
+    """Return the seconds of the first call in this new process, its compiled programs, and seconds per later call."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -137,20 +137,17 @@ def measure(name: str) -> dict[str, float | str | None]:
     )
     begun = time.process_time()
     jax.block_until_ready(function(prepared["one"]))
-    row: dict[str, float | str | None] = {"function": name, "first": time.process_time() - begun}
+    row: dict[str, float | str] = {"function": name, "first": time.process_time() - begun}
     row["programs"] = len(programs)
-    expected = 0.0
-    for column, count in COUNTS.items():
-        row[column] = seconds(function, prepared[column]) if expected < MOST_SECONDS else None
-        if row[column] is not None:
-            expected = float(row[column]) * 34 / count * count if count > 1 else float(row[column]) * 30
-        if name == "bayes_optimal_risk":
-            break
+    last = 0.0
+    for column in COUNTS if name != "bayes_optimal_risk" else ["one"]:
+        if 34 * last < MOST_SECONDS:  # the next column has at most 34 times as many values
+            row[column] = last = seconds(function, prepared[column])
     return row
 
 
 def seconds(function: Callable, argument) -> float:
-    """CPU seconds per call, after one that is not counted."""
+    """Return the CPU seconds per call, after one that is not counted."""
     import jax
 
     jax.block_until_ready(function(argument))
@@ -162,17 +159,17 @@ def seconds(function: Callable, argument) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for and print it; write the table if everything is."""
+    """Measure the named functions and print the results; without names, measure all and write the table."""
     parser = argparse.ArgumentParser("python -m benchmarks.first_calls", description="Cost of first and later calls.")
     parser.add_argument("words", nargs="*", help="words of the names of functions; all if there are none")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    if asked.worker:
-        print(json.dumps(measure(asked.worker)))
+    given = parser.parse_args(arguments)
+    if given.worker:
+        print(json.dumps(measure(given.worker)))
         return
     import pandas as pd
 
-    chosen = [name for name in functions() if not asked.words or any(word in name for word in asked.words)]
+    chosen = [name for name in functions() if not given.words or any(word in name for word in given.words)]
     rows = []
     for name in chosen:
         command = [sys.executable, "-m", "benchmarks.first_calls", "--worker", name]
@@ -183,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(
             {key: round(value, 4) if isinstance(value, float) else value for key, value in rows[-1].items()}, flush=True
         )
-    if not asked.words:
+    if not given.words:
         pd.DataFrame(rows, columns=COLUMNS).to_csv(TABLE, index=False, float_format="%.3g")
 
 
