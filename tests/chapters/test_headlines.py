@@ -162,10 +162,12 @@ def finite_prompts_follow_the_line_then_stop(table):
 def descent_by_sgd_ends_a_little_above(table):
     descent, stochastic = (table[table["method"] == method] for method in ("gradient descent", "SGD"))
     assert (descent["above"].abs() < SIGMAS * descent["above_error"]).all()
-    assert (stochastic["above"] > -SIGMAS * stochastic["above_error"]).all()
     assert (stochastic["above"] < LITTLE * stochastic["risk"]).all()
-    for _, curve in groups(stochastic, "head"):
-        assert (curve["above"] > SIGMAS * curve["above_error"]).any()
+    softmax, linear = (stochastic[stochastic["head"] == head] for head in ("softmax", "linear"))
+    higher = softmax["above"] > SIGMAS * softmax["above_error"]
+    assert (higher == (softmax["alpha"] >= 5)).all()
+    assert (linear["above"] > 0).all()
+    assert (linear["above"] > SIGMAS * linear["above_error"]).any()
 
 
 # --- gaussian_limit

@@ -1,4 +1,4 @@
-r"""Gradient descent reaches the risk of L-BFGS on the same prompts and starts, and SGD a slightly higher one.
+r"""Gradient descent reaches the risk of L-BFGS, and SGD a slightly higher one, with softmax only if prompts are many.
 
 The task is the paper's spiked task at $\nu=2$, with the ridges of {numref}`fig-published-samples`. The horizontal axis
 shows prompts per dimension, $\alpha=n/D$ (logarithmic). The vertical axis is the risk of gradient descent on all
@@ -6,8 +6,9 @@ prompts (open circles) and of stochastic gradient descent (SGD, squares), whose 
 of L-BFGS on the same prompts, from the same start, in thousandths, with bars of two standard errors. The output 0 has
 the risk 1. The table also has the risks themselves.
 
-Alt: Differences against prompts per dimension. Open circles are on a line at zero; squares are above it, for linear
-attention by several thousandths of the risk of the output zero, for softmax by about one.
+Alt: Differences against prompts per dimension. Open circles are near a line at zero. Squares of linear attention are
+above it, mostly by several thousandths of the risk of the output zero; those of softmax are around it with few prompts
+and about one thousandth above it with many.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-r"""In the paper's three settings softmax is ahead with enough prompts, and in the max task with any number.
+r"""In the paper's three settings softmax is ahead with enough prompts, in the max task at all computed sample ratios.
 
 The horizontal axes show prompts per dimension, $\alpha=n/D$ (logarithmic), the vertical axis the excess risk; the
 output 0 has risk 1. Prompts have three tokens, and each head has its best ridges. Lines: replica theory for softmax and

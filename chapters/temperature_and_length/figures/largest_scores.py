@@ -1,11 +1,11 @@
-r"""Above $c=1/\sqrt3$ the mean participation comes from tokens whose score just suffices to dominate their prompt.
+r"""Between $c=1/\sqrt3$ and 1 the mean participation comes from tokens that just dominate their prompt.
 
 The part of $\mathbb{E}\sum_ip_i^2$ that is due to tokens of one score, as a power of $L$, against this score in units
 of $\sqrt{2\ln L}$, the largest score of a typical prompt. The spread of the scores is $c\sqrt{2\ln L}$. Solid: exact,
 at one length. Dotted: the limit for long prompts, by a heuristic. Dashed: the limit if weights could exceed one. With a
 larger score there are fewer tokens, and each has a larger squared weight; the product is largest at $2c$. At
-$c=1/\sqrt3$ the weight of such a token reaches one. For larger $c$ the maximum (points) is where the weight reaches
-one, at $(1+c^2)/2c$, because a larger score brings no more weight.
+$c=1/\sqrt3$ the weight of such a token reaches one. For larger $c$ up to 1 the maximum (points) is where the weight
+reaches one, at $(1+c^2)/2c$, because a larger score brings no more weight.
 
 Alt: Line chart of three hills, from low left to high right. The lowest is a rounded parabola left of a vertical line at
 one. The highest has a kink at its top, a little right of that line, named "a token just dominates its prompt", from
@@ -158,7 +158,7 @@ def _sum_claim(parts: Sequence[Parts]) -> Claim:
 
 
 def _cap_claim(parts: Sequence[Parts]) -> Claim:
-    """Claim that beyond c = 1/√3 the largest part is where the weight reaches 1."""
+    """Claim that between c = 1/√3 and 1 the largest part is where the weight reaches 1."""
     largest = max(parts, key=lambda hill: hill.ratio)
     return Claim.equal(
         "temperature-cap",

@@ -1,4 +1,4 @@
-r"""If scores are large, rare prompts carry the mean participation, and most prompts share the weight more evenly.
+r"""If scores are large but not frozen, rare prompts carry the mean participation; most prompts share more evenly.
 
 Prompts are ordered by their largest score, those with the largest scores first. The curves show the part of the mean
 participation that a fraction of the prompts carries, at one size $c=\tau/\sqrt{2\ln L}$ of the scores and several
