@@ -4,6 +4,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ def pdf(project: Project, profile: str, site: Path) -> Path:
     pages = printing.read_pages(project, profile)
     written = {path.stem for path in project.book.glob("*.md")} - {"gallery"} | set(project.notebooks())
     assert {page.name for page in pages} == written  # the pictures of the gallery are in the chapters
-    return printing.print_book(project, profile, [page for page in pages if page.name in PRINTED])
+    chosen = [page for page in pages if page.name in PRINTED]
+    with ThreadPoolExecutor(1) as pool:  # a thread has one browser, and that of the tests is open
+        return pool.submit(printing.print_book, project, profile, chosen).result()
 
 
 @pytest.fixture(scope="module")
