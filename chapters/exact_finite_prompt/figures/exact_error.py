@@ -3,12 +3,12 @@ r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger q
 The vertical axis is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt,
 one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
 mostly smaller than the points). Dotted lines are the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma
-V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only beyond $\ln L\approx\frac32\tau^2$; for large
-queries no simulation reaches these lengths. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only well beyond $\ln L\approx\frac32\tau^2$; for
+large queries no simulation reaches these lengths. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
-Alt: Log-log line chart of error against length. For each query size a solid curve starts flat and bends into a
-straight dotted line of slope minus one, at longer lengths for larger queries. Points of simulated prompts are on the
-solid curves, at lengths far shorter than where the curves of the largest queries bend.
+Alt: Log-log line chart of error against length. One solid curve for each query size bends into a straight
+dotted line of slope minus one, at longer lengths for larger queries, whose curves start flatter. Points of
+simulated prompts are on the solid curves, at lengths far shorter than where the curves of the largest queries bend.
 """
 
 from collections.abc import Sequence

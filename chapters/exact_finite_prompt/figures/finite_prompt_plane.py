@@ -3,10 +3,10 @@ r"""Two functions of query size and length, participation and score error, give 
 The horizontal axis is the size $\tau$ of the query, the vertical axis is $\ln L$. Left: participation
 $P=\mathbb{E}\sum_i p_i^2$, the inverse of the number of tokens that matter. Right: score error
 $Q=\mathbb{E}(\hat g-\tau)^2$. Colour steps are finest near the value 1. The dashed line is $\tau=\sqrt{2\ln L}$, the
-size of the largest score. Above the line both functions fall like powers of $L$; below it a longer prompt hardly
-changes them.
+size of the largest score. Above the line both functions fall like powers of $L$; below it they fall much
+more slowly.
 
-Alt: Two heat maps over query size and logarithm of length. In both, values near one fill the lower right corner,
+Alt: Two heat maps over query size and logarithm of length. In both, the largest values fill the lower right corner,
 separated by a dashed parabola from the upper left, where they fall by dozens of decades towards small queries and
 long prompts.
 """

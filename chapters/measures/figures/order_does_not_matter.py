@@ -8,7 +8,7 @@ order matters.
 
 Alt: Strip chart with five rows on a logarithmic axis. The rows for shuffled and for doubled prompts are near
 ten to the minus fifteen, at rounding errors. The rows for one token repeated, one token replaced, and tokens
-that carry positions are a dozen decades to the right, between ten to the minus four and one tenth.
+that carry positions are a dozen decades to the right, between ten to the minus four and two tenths.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-r"""The error of a prompt is known exactly at every length; at one token it is not zero, but the bound is.
+r"""The error of normal tokens is known exactly at every length; at one token it is not zero, but the bound is.
 
 The vertical axis is the mean squared error $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens
 for several query sizes $\tau$; the output of the infinite prompt is $\tau$. Points are simulated, with two standard

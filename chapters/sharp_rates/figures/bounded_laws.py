@@ -1,4 +1,4 @@
-r"""If queries or tokens are bounded, every head has the exponent one.
+r"""If queries are bounded and tokens Gaussian, or tokens bounded and queries Gaussian, the error has the exponent one.
 
 The vertical axis is the local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, for three
 sizes of the head. Left: Gaussian tokens and queries uniform on an interval, with variance one; exact. Right: tokens

@@ -4,8 +4,8 @@ Solid curves are local slopes of the exact query-averaged error for five spectra
 label at the start of a curve lists its singular values, and the colour shows the largest. Dashed lines are the limits
 $\beta$. The table also has the prediction $\beta-m/(2\ln L)$ with the multiplicity $m$ of the largest. Four spectra
 have the largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to
-$\sqrt8$; a second singular value of one half has no visible effect. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+$\sqrt8$; a second singular value of one half has an effect at short lengths only. The grey tick on the
+axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards 0.618,
 the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366.
