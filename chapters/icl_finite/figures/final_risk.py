@@ -1,4 +1,4 @@
-r"""After training to the end, the length that an accuracy needs is proportional to the inverse accuracy.
+r"""After training to the end, the length that a small risk needs is proportional to the inverse of this risk.
 
 Left, for one dimension: the risk of the exact flow after infinite time (solid), at the time when the descents stop
 (dashed), and at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and the risk of the best linear attention

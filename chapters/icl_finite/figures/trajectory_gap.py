@@ -1,14 +1,16 @@
-r"""The flows of finite and infinite prompts separate in proportion to time, by less for longer prompts.
+r"""After the infinite flow has arrived, the flow on long prompts separates from it in proportion to time.
 
 The vertical axis is the distance of $(A,b)$ between the exact flows of $L$ and of infinitely many tokens, from the same
 start. Left: as a function of $L$, at fixed times; the dashed line has slope $-1$. At later times the gap falls like
 $1/L$ only beyond a longer prompt. Right: as a function of time, at fixed lengths (numbers at the curves); the dashed
-line has slope 1. After the infinite flow has arrived the gap grows in proportion to time, and it stops where the finite
-flow ends. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+line has slope 1. On long prompts the gap approaches this slope after the infinite flow has arrived; on shorter ones it
+grows more slowly, and it stops where the finite flow ends. The grey tick on the axis is the longest prompt of
+{doc}`real_heads`.
 
 Alt: Two log-log charts. Left, gap against length, with one curve per time: the earliest is the lowest and soon parallel
 to a dashed line of slope minus one; later ones bend down at longer prompts. Right, gap against time, with one curve per
-length: a steep rise, then a long part parallel to a dashed line of slope one, and for shorter prompts a plateau.
+length: a steep rise, then a part that for long prompts is parallel to a dashed line of slope one, and for shorter
+prompts bends to a plateau.
 """
 
 import matplotlib as mpl

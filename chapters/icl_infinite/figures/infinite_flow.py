@@ -6,8 +6,8 @@ at a random balanced head in the middle of the published interval. Distances fal
 integration.
 
 Alt: Two log-log panels over time. Risk and distance stay near one and then drop to the bottom, in order: the
-identity, the Toeplitz matrix, and ten times later the ill-conditioned matrix. The risk of the latter two falls slowly
-before it drops.
+identity, the Toeplitz matrix, and more than ten times later the ill-conditioned matrix. The risk of the latter two
+falls slowly before it drops.
 """
 
 import jax.random as jr

@@ -1,4 +1,4 @@
-r"""Finite and infinite training separate by decades while the squared tilt is above one half; the risk forgets it.
+r"""Finite and infinite training separate by a decade or more while the squared tilt is above ½; the risk forgets it.
 
 The curves are exact gradient flows from one balanced start, for normal tasks and Gaussian covariates with three
 different variances. The shaded band is the time in which the squared tilt $H^2$ of the infinite flow (left) is above
