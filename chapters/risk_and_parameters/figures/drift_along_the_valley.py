@@ -3,12 +3,12 @@ r"""Training on a long prompt runs fast into the valley of zero infinite risk, t
 Exact gradient flow of the risk from a balanced start ($\Sigma=I$, $d=5$, no noise), against training time, at the
 prompt lengths of the legend. Top: the mean square error $2R_L$. Middle: the product $bu$, which is 1 at every minimum
 of the infinite risk. Bottom: the parameter $u$ of $A=uI$. Dashed: the flow on infinite prompts. Thick ticks at the
-right of the bottom panel: the head of least risk at each length. Longer prompts end at a smaller risk and drift for a
-longer time; the end of the drift does not approach the limit of the infinite flow.
+right of the bottom panel: the head $A=uI$ of least risk at each length. Longer prompts end at a smaller risk and drift
+for a longer time; the end of the drift does not approach the limit of the infinite flow.
 
-Alt: Three charts above each other against logarithmic time. The mean square error falls together for all lengths,
-then stops at levels proportional to one over the length. The product rises to one and stays. The parameter u rises
-with the dashed infinite curve to its limit, then falls to about half of it, later for longer prompts.
+Alt: Three charts above each other against logarithmic time. The mean square error falls together for all lengths, then
+stops at levels about proportional to one over the length. The product rises to about one and stays. The parameter u
+rises with the dashed infinite curve to its limit, then falls to about half of it, later for longer prompts.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ r"""Training first follows a hyperbola into the valley, and then drifts along it
 Schematic, for one dimension: a head has a key $a$ and a gain $b$, and its output on an infinite prompt is $ab$ times
 the correct one. The risk is zero on the valley $ab=1$ (thick). The gradient flow of infinite prompts keeps $a^2-b^2$,
 so it moves along hyperbolas (thin, with arrows) and from a balanced start along the diagonal. The origin is a saddle.
-On finite prompts a slow drift (wide arrow) follows, along the valley to smaller keys and larger gains.
+On finite prompts a slow drift (wide arrow) follows from there, along the valley to smaller keys and larger gains.
 
 Alt: A plane with horizontal axis a and vertical axis b. Two thick curves, one in the upper right and one in the lower
 left quadrant, are the valley. Thin hyperbolas with arrows lead into them, turning away from a saddle at the origin. A

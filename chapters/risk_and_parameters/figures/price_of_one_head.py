@@ -1,4 +1,4 @@
-r"""The least risk of one softmax head, relative to linear attention, falls to the factor $e$ in high dimension.
+r"""The least risk of one softmax head on long prompts, over that of linear attention, falls to $e$ in high dimension.
 
 The least risk of one softmax head with $A=uI$ divided by the least risk of linear attention, against the dimension $d$.
 Grey symbols: minima of the exact risk at the given prompt lengths; those of the longest prompts are on the curve, the

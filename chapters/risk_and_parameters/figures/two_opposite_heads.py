@@ -1,9 +1,10 @@
-r"""Two opposite heads with small keys reach the risk of the best linear head.
+r"""Two opposite heads with small keys come close to the risk of the best linear head.
 
 Mean square error times $L$ at the best gain, against the parameter $u$ of the head $A=uI$. Solid: the exact errors of
 one head, and of the head and its opposite $A=-uI$ together, with gains of opposite signs. Circles and squares: one and
-two heads on the same simulated prompts, with two standard errors. Dotted: the limit for long prompts of the error of
-two heads. Dashed: the best linear head. ($\Sigma=I$, $d=5$, no noise.)
+two heads on the same simulated prompts, with two standard errors. Dotted: the error of two heads that
+follows from their limit for long prompts, at the best gain. Dashed: the best linear head. ($\Sigma=I$, $d=5$, no
+noise.)
 
 Alt: Log-log chart. Circles on a solid curve fall steeply from small u to a minimum well above the dashed line, and
 rise again. Squares on a second solid curve lie just above the dashed horizontal line at small u and rise slowly beyond;

@@ -1,4 +1,4 @@
-r"""For long prompts, all kernels of negative curvature gain the same over debiased gradient descent.
+r"""For long prompts, three kernels of negative curvature gain the same over debiased gradient descent.
 
 Points are the mean square error of debiased gradient descent minus that of the best opposite pair, times $L^2$, solved
 exactly at each prompt length; lines guide the eye. The dashed line is the limit $2\tau_w^2d(d+2)$ for every kernel with

@@ -1,4 +1,4 @@
-r"""Three kernels of negative curvature let an opposite pair beat linear attention.
+r"""At the prompt length drawn, three kernels of negative curvature let an opposite pair beat linear attention.
 
 The vertical axis is the mean square error of two heads with keys $\pm\omega$, and the values that are best for them,
 minus that of the best linear attention, at one prompt length. Solid curves are exact, one per kernel; markers are the

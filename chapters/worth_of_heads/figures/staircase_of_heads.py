@@ -1,4 +1,4 @@
-r"""On several disjoint tasks, each further softmax head lowers the least error like a further linear head.
+r"""On several disjoint tasks, each softmax head after the second lowers the error like a further linear head.
 
 There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean
 square error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches over
