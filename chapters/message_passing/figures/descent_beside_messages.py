@@ -1,4 +1,4 @@
-r"""On the same prompts, message passing ends at a lower risk than gradient descent on the risk of softmax attention.
+r"""On the same prompts, message passing ends at a lower risk than a softmax head trained by gradient descent.
 
 Horizontal axis: prompts per dimension, $\alpha=n/D$. Vertical axis: excess risk; the output 0 has risk 1. Left: an easy
 setting. Right: the setting of {numref}`fig-hard-phase`, where the shaded sample ratios are hard for message passing.

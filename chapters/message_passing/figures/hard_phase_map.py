@@ -2,12 +2,12 @@ r"""The phase is hard in long prompts with weak signals and little noise.
 
 One panel per prompt length. Horizontal axis: signal strength $\nu$. Vertical axis, logarithmic: prompts per dimension,
 $\alpha=n/D$. Inside an outline, one colour per noise level $\Delta$, the phase is hard: the state evolution has two
-ends, and the end that the uninformed start misses has the larger free entropy. The regions are nested, that of the
-smallest noise being the largest. All quantities are on a grid; the largest noise of the grid has no hard region.
-Regions that reach the upper edge of a panel may continue beyond the grid.
+ends, and the end that the uninformed start misses has the larger free entropy. With less noise a region begins at
+fewer prompts; its upper edge stays the same or is one step of the grid lower. All quantities are on a grid; the largest
+noise of the grid has no hard region. Regions that reach the upper edge of a panel may continue beyond the grid.
 
-Alt: Three panels with nested outlined regions that are wide at weak signals and close in a tip at stronger ones. They
-are larger in longer prompts, and with less noise they reach further down.
+Alt: Three panels with overlapping outlined regions that are wide at weak signals and close in a tip at stronger ones.
+They are larger in longer prompts, and with less noise they reach further down.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-r"""Message passing ends at the Bayes-optimal risk, below every trained head, at all numbers of prompts.
+r"""Message passing ends at the Bayes-optimal risk, below every trained head, at all computed numbers of prompts.
 
 One panel per task; its title gives the prompt length and the signal strength. Horizontal axis, logarithmic: prompts per
 dimension, $\alpha=n/D$. Vertical axis, logarithmic: excess risk; the output 0 has risk 1. Lower line: the Bayes-optimal

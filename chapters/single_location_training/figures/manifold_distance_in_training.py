@@ -6,7 +6,7 @@ is one column per head; erf attention is flat for a small sharpness $\lambda$. C
 anywhere on the spheres, and bands contain the central 80 %. Dotted: exactly exchanged roles, $k=v^\star$ and
 $v=k^\star$, at the distance $\sqrt2$. Below the break of the axis: random starts on the manifold, up to rounding. Erf
 attention with a small last $\lambda$ comes close to the manifold in a part of its runs, and ends far from it in the
-others, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it as they started.
+others, with the roles of $k$ and $v$ exchanged. For the sharp erf and softmax the median stays of the same order.
 
 Alt: Four columns with a curve and a band on a logarithmic axis, one per head, below a dotted line named "roles of key
 and value exchanged". With the flat erf and the decreasing schedule the bands widen, from far below the start up to one,

@@ -6,7 +6,7 @@ the symbols are mean square errors of the same heads on fresh simulated prompts,
 curve is the formula without the three cross overlaps, which the table also has.
 
 Alt: Line chart of the excess risk against the steps of training. Symbols are on a falling curve. A dashed curve begins
-lower and joins it.
+lower and comes closer to it.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 r"""In the max model the risk of softmax at a fixed finite signal strength tends to 1 as the prompt gets longer.
 
 Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
-that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond $\ln L =
+that of the best softmax head, at three fixed signal strengths $\nu$. Each curve approaches 1 beyond $\ln L =
 \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit is
 $1/1.5$. The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at every
 length, and the risk of linear attention tends to 1. The grey tick on the axis is the longest prompt of

@@ -1,4 +1,4 @@
-r"""Softmax attains the Bayes risk, and its lead over sigmoid and linear heads grows with the signal strength.
+r"""Softmax attains the Bayes risk; sigmoid and linear heads exceed it by a factor that grows with the signal strength.
 
 Vertical axes: the lowest excess risk of each kind of head. Horizontal axes: the signal strength $\nu$. Both are
 logarithmic, and all curves are exact. The prompt length $L$ grows from left to right. The upper row shows the spiked

@@ -1,4 +1,4 @@
-r"""In the paper's three settings the best softmax head attains the Bayes risk, and no other head does under a signal.
+r"""In the paper's settings the best softmax head attains the Bayes risk; with a signal the other three heads do not.
 
 The vertical axis shows the excess risk of the best head of each kind (logarithmic), the horizontal axis the signal
 strength $\nu$. The settings are two tokens in the spiked model, two in the max model, and one, two or three tokens with
