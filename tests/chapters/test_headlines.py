@@ -995,10 +995,10 @@ def the_error_of_the_exact_denoiser_falls_more_slowly(table):
     assert exact > quarter + 0.1
 
 
-def two_heads_end_below_every_single_head(table):
+def most_runs_of_two_heads_end_below_every_single_head(table):
     last = table[table["steps"] == table["steps"].max()]
     best = last.groupby("heads")["excess"].min()
-    assert best[2] < last["one_head"].iloc[0] / FAR
+    assert (last.loc[last["heads"] == 2, "excess"] < last["one_head"].iloc[0] / FAR).mean() > 0.5
     assert best[1] > last["one_head"].iloc[0] / NEAR
 
 
@@ -1094,7 +1094,10 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "mixture-denoising-threshold",
         components_merge_up_to_a_separation_of_one,
     ),
-    "mixture_denoising/trained_denoisers": ("mixture-denoising-training", two_heads_end_below_every_single_head),
+    "mixture_denoising/trained_denoisers": (
+        "mixture-denoising-training",
+        most_runs_of_two_heads_end_below_every_single_head,
+    ),
     "mixture_discrimination/flow_to_minimisers": (
         "mixture-discrimination-exponential",
         "mixture-discrimination-algebraic",

@@ -7,7 +7,7 @@ $H=\frac14$. Bars are two standard errors. Solid: the exact limit for large $L$ 
 $1/L$. Dashed: the slopes of $1/L$ and of $L^{-0.618}$, the exponent of one Gaussian component at $H=1$.
 
 Alt: Two rows of points falling on logarithmic axes. The lower row is on a solid line of slope minus one for long
-prompts. The upper row falls less steeply, along a dashed line of slope minus 0.618.
+prompts. The upper row falls less steeply than a dashed line of slope minus 0.618.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-r"""Two heads denoise a mixture of two components exactly; one head does so only if noise and tokens vary equally.
+r"""Two heads denoise an infinite prompt of this mixture exactly; one head only if noise and tokens vary equally.
 
 The mean square error above the Bayes risk, divided by the Bayes risk, against the standard deviation of the noise;
 tokens have the standard deviation 1 in each component, whose means are $(3, 0)$ and $(0, 3)$. The prompt is infinite.
@@ -7,7 +7,7 @@ intercept. Two heads in closed form reach the Bayes risk up to rounding at every
 does the single head at the dashed line.
 
 Alt: Line chart on logarithmic axes with the standard deviation of the noise. Linear attention has the largest excess,
-rising with the noise; an intercept lowers it by a factor of three to a hundred. The points of the best single softmax
+rising with the noise; an intercept lowers it, the more the larger the noise. The points of the best single softmax
 head are below both lines, and drop out of the picture at a noise of one.
 """
 

@@ -1,4 +1,5 @@
-r"""Iterated, the Bayes denoiser keeps two components apart only if their means are two standard deviations apart.
+r"""Iterated, the Bayes denoiser keeps two components apart only if their means are more than two standard
+deviations of the noise apart.
 
 Tokens of two components without a variance of their own are denoised again and again; $u$ is the coordinate of a
 token between the midpoint ($u=0$) and the mean of a component ($u=1$). Left: points are $|u|$ from twenty random

@@ -1,13 +1,13 @@
-r"""Trained from random starts, two heads come much closer to the Bayes risk than any single head can.
+r"""Trained from random starts, most runs of two heads end far closer to the Bayes risk than the best single head found.
 
 The excess mean square error over the Bayes risk during stochastic gradient descent on infinite prompts, at the
 published mixture, noise, step size and clipping. Each line is one run; batch, initial spread and number of steps are
 not published and are chosen here. Dashed: the least excess of a single head, from the searches of
-{numref}`fig-heads-needed`. Dotted: linear attention with an intercept. Runs of one head end at the dashed line. Most
-runs of two heads fall far below it; some rest near the dotted line for long.
+{numref}`fig-heads-needed`. Dotted: linear attention with an intercept. Runs of one head end near the dashed line. Most
+runs of two heads end far below it; some rest near the dotted line for long, and some rise to the dashed line again.
 
-Alt: Line chart on logarithmic axes. Orange lines of one head flatten on a dashed horizontal line. Blue lines of two
-heads fall far below it, some of them after a long rest near a dotted line above it.
+Alt: Line chart on logarithmic axes. Orange lines of one head flatten on a dashed horizontal line. Most blue lines of
+two heads end far below it, some of them after a long rest near a dotted line above it.
 """
 
 import matplotlib.pyplot as plt

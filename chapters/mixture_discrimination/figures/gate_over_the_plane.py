@@ -1,4 +1,5 @@
-r"""The weight that softmax gives to a class equals the posterior probability of this class at one scale of the scores.
+r"""For means of one norm the weight that softmax gives to a class equals the posterior probability of this class at one
+scale of the scores.
 
 Colour is the weight of the class with mean $(1,0)$ against the class with mean $(0,1)$, for a head with the scores
 $\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. The prompt is infinite. Straight lines are

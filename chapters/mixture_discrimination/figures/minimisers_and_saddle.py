@@ -1,4 +1,4 @@
-r"""The logistic risk is least exactly where the gate is switched off, either by its height or by its slope.
+r"""With the best affine part, the logistic risk is least exactly where the gate is off, by its height or by its slope.
 
 Left: the excess risk over the Bayes risk at a given height $r$ and slope of the gate, with the best affine part; it is
 zero on both axes only. The slope of the gate is a multiple of $w^\star/\|w^\star\|$. Right: absolute values of the nine

@@ -1,12 +1,13 @@
-r"""Stochastic gradient descent is near the Bayes risk much earlier if only the value is random at the start.
+r"""At the published mixture, stochastic gradient descent is near the Bayes risk much earlier if only the value is
+random at the start.
 
 The excess logistic risk over the Bayes risk during stochastic gradient descent with the published step size 0.01, at
 the published mixture of two classes with opposite means in 20 dimensions. Each line is one run. Blue: all entries of
 the head are standard normal at the start. Orange: those of the value only, and the others are zero. The batch of 32
-tokens and the number of steps are not published and are chosen here. All runs end at a level that is due to the noise
-of the gradients. The prompt is infinite; the excess is an average over 4000 tokens.
+tokens and the number of steps are not published and are chosen here. At the end the excess of all runs fluctuates.
+The prompt is infinite; the excess is an average over 4000 tokens.
 
-Alt: Line chart on logarithmic axes. Orange lines begin near a tenth and are below a hundredth after eighty steps. Blue
+Alt: Line chart on logarithmic axes. Orange lines begin below a tenth and are below a hundredth after eighty steps. Blue
 lines begin above one, are near one after eighty steps, and come down to the level of the others after thousands.
 """
 

@@ -1,4 +1,5 @@
-r"""Among heads with the same infinite prompt, the best on finite prompts is smaller than the balanced one.
+r"""For standard normal tokens and the query as target, the best rescaled head on finite prompts is smaller than the
+balanced one.
 
 The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
 exact error of finite prompts, averaged over queries and divided by the error of linear attention. Solid curves are

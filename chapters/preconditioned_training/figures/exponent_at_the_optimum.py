@@ -1,4 +1,5 @@
-r"""At the balanced optimum the error of finite prompts falls like $L^{-0.618}$, and after rescaling like $1/L$.
+r"""At a balanced optimum of size one the error of long prompts falls about like $L^{-0.618}$, and after rescaling like
+$1/L$.
 
 The vertical axis is the local slope $-\,d\ln(\text{error})/d\ln L$ of the exact mean square error, averaged over
 queries. Solid curves: the balanced optimum, whose size is $H=1$, for several condition numbers of $\Sigma$. Dashed

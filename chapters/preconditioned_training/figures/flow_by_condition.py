@@ -1,4 +1,5 @@
-r"""The plain flow is slowed by the square of the condition number, the preconditioned flow only by its square root.
+r"""With the query as target, the plain flow is slowed by the square of the condition number, the preconditioned flow by
+its square root.
 
 A softmax head learns a regression from infinite prompts. The vertical axis is the largest error of the learnt matrix,
 $\lVert V\Sigma U-I\rVert_{\mathrm{op}}$, the horizontal axis the time in units of one over the fastest rate. Curves are

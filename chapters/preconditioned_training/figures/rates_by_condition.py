@@ -1,13 +1,13 @@
-r"""A preconditioner removes the condition number from the flow of blocks, but not from that of a head.
+r"""A preconditioner removes the condition number from the flow of blocks; that shown for heads leaves its square root.
 
 The vertical axis is the fastest rate of a flow at its balanced optimum, divided by the slowest: the number of steps
 that gradient descent needs grows with this ratio. Points come from the Hessian of the loss. Solid: heads $(U,V)$ on
-regression onto a fixed matrix; the lines are the square and the square root of the condition number of $\Sigma$.
+the query itself as target; the lines are the square and the square root of the condition number of $\Sigma$.
 Dashed: blocks $(A,b)$ on in-context regression, with three preconditioners.
 
 $\Sigma$ has the largest eigenvalue 1 and eigenvalues in geometric progression. Directions in which the output
-does not change have the rate zero and are left out. The ratio of the plain blocks is about half the third power of the
-condition number.
+does not change have the rate zero and are left out. The ratio of the plain blocks is about half the third power
+of the condition number if this is large.
 
 Alt: Chart with two logarithmic axes. Five lines rise from left to right with different slopes: three, two, one, one
 half and zero. The last one is horizontal, at two.
