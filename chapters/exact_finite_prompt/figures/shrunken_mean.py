@@ -91,13 +91,13 @@ def _table(curves: Mapping[int, MeanOutputs]) -> Table:
 
 
 def _mean_claim(deviations: MeanDeviations) -> Claim:
-    """Claim that mean outputs of simulated prompts are linear attention times 1 - P."""
+    """Claim that mean outputs of simulated prompts are shortened by 1 - P."""
     comparisons = deviations.shrunk.size
     return Claim(
         id="exact-finite-prompt-mean",
         statement=(
-            "The mean output of simulated prompts agrees with $1 - P$ times linear attention, with $P$ from the "
-            f"quadrature (measured: the largest of {comparisons} deviations over coordinates, query sizes and "
+            "The mean output of simulated prompts agrees with $Vm + (1 - P)VΓUz$, with $P$ from the quadrature "
+            f"(measured: the largest of {comparisons} deviations over coordinates, query sizes and "
             "lengths, in standard errors)."
         ),
         source="derived here",

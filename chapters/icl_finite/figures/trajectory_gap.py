@@ -84,8 +84,8 @@ def _gap_claim(frame: pd.DataFrame, flows: Flows) -> Claim | WithheldClaim:
     claim = Claim(
         id="icl-finite-gap",
         statement=(
-            "At a fixed time the trajectories of finite and infinite prompts differ by a multiple of $1/L$ "
-            f"(measured: the slope of the gap at time {at['time'].min():g}, for the longest prompts)."
+            f"At time {at['time'].min():g} the trajectories of finite and infinite prompts differ by a multiple of "
+            "$1/L$ (measured: the slope of the gap for the longest prompts)."
         ),
         source="heuristic",
         box="gap-of-the-trajectories",
@@ -113,8 +113,8 @@ def _growth_claim(flows: Flows, longest: Flow) -> Claim:
     return Claim(
         id="icl-finite-growth",
         statement=(
-            "After the infinite flow has arrived the gap grows in proportion to time (measured: its local "
-            f"exponent between times {ARRIVED:g} and {MEASURED:g}, at $L = {int(longest.prompt):,}$)."
+            f"After the infinite flow has arrived, the gap of the longest prompts, $L = {int(longest.prompt):,}$, "
+            f"grows in proportion to time (measured: its local exponent between times {ARRIVED:g} and {MEASURED:g})."
         ),
         source="heuristic",
         box="growth-of-the-gap",

@@ -117,8 +117,8 @@ def _algebraic_claim(paths: pd.DataFrame) -> Claim:
     return Claim.equal(
         "mixture-discrimination-algebraic",
         (
-            "Near minimisers with $s = 0$ the distance falls like the power -1/2 of time (mean exponent in the last "
-            "decade)."
+            "With classes of unequal weight, the distance to minimisers with $s = 0$ falls like the power -1/2 of time "
+            "(mean exponent in the last decade)."
         ),
         float(np.mean(exponents)),
         -0.5,

@@ -102,7 +102,7 @@ def _block_claim(rates: Rates) -> Claim:
         source="derived here",
         box="preconditioned-blocks",
         comparisons=len(rates.conditions),
-        alternative=Alternative("one inverse covariance on each side is enough, as for a head", worst(weaker)),
+        alternative=Alternative("one inverse covariance on each side is enough", worst(weaker)),
     )
 
 

@@ -79,8 +79,8 @@ def _end_claim(flows: list[Drift]) -> Claim:
     return Claim(
         id="risk-and-parameters-end",
         statement=(
-            "Every flow ends at the head of least risk for its length, not at the limit of the infinite flow (largest "
-            f"relative distance in $u$ over {len(flows)} lengths)."
+            "Every flow ends at the head $A = uI$ of least risk for its length, not at the limit of the infinite flow "
+            f"(largest relative distance in $u$ over {len(flows)} lengths)."
         ),
         source="measured here",
         measured=max(abs(flow.tilt[-1] / flow.best_tilt - 1) for flow in flows),

@@ -115,8 +115,8 @@ def _two_heads_claim(points: pd.DataFrame, length: int) -> Claim:
     return Claim(
         id="risk-and-parameters-two-heads",
         statement=(
-            f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads have the risk of the best linear "
-            "head (ratio of the two exact risks)."
+            f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads come within 5 % of the risk of "
+            "the best linear head (ratio of the two exact risks)."
         ),
         source="derived here",
         box="two-opposite-heads",
@@ -140,8 +140,8 @@ def _limit_claim(curve: pd.DataFrame, length: int) -> Claim:
         id="risk-and-parameters-opposite-law",
         statement=(
             f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its "
-            "limit for long prompts, which accounts for the correlation of their fluctuations (largest relative "
-            "difference)."
+            "limit for long prompts at the best gain, which accounts for the correlation of their fluctuations (largest "
+            "relative difference)."
         ),
         source="derived here",
         box="two-opposite-heads",

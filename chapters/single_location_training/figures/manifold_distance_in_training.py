@@ -85,7 +85,7 @@ def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
         id="single-location-training-exchange",
         statement=(
             f"From random starts anywhere, more than a tenth of the runs of erf attention ({in_sentence(FLAT)}) end "
-            "with the roles exchanged, $k$ along $v*$ and $v$ along $k*$ (measured: the fraction of runs)."
+            "with the roles exchanged, $k$ turned to $v*$ and $v$ to $k*$ (measured: the fraction of runs)."
         ),
         source="heuristic",
         box="where-and-what",
