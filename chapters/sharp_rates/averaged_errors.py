@@ -73,8 +73,8 @@ def _admissible_claim(averages: AveragedErrors) -> Claim:
         statement=(
             "For $U = I$, $σ = 1$ and Gaussian tokens and queries, the error times $L^{β(1)} / ln L$ is a constant "
             "times $(ln L)^{d/2 - 1}$ in $d = 1, 2, 3$ and $8$. If this power "
-            "continues, the bound of Prop. 3.1 with $c₂ = β(1)$ holds at $σ = 1$ in $d = 1$ and $2$, and no $c₁$ makes it "
-            "hold in $d = 3$ and $8$ (measured: the largest distance of the "
+            "continues, the bound of Prop. 3.1 with $c₂ = β(1)$ holds at $σ = 1$ in $d = 1$ and $2$, and no $c₁$ makes "
+            "it hold in $d = 3$ and $8$ (measured: the largest distance of the "
             f"power of $ln L$, between $ln L = {near:g}$ and ${far:g}$, from $d/2 - 1$)."
         ),
         source="heuristic",

@@ -62,8 +62,8 @@ def _balanced_claim(optima: Sequence[Optimum], golden: float) -> Claim:
 
     return Claim.equal(
         "preconditioned-training-golden",
-        f"At {len(optima)} condition numbers and $ln L = {READ_AT:g}$ the error of the balanced optimum falls like $L$ to "
-        "the power minus the inverse golden ratio (measured: the largest distance of the local slope).",
+        f"At {len(optima)} condition numbers and $ln L = {READ_AT:g}$ the error of the balanced optimum falls like $L$ "
+        "to the power minus the inverse golden ratio (measured: the largest distance of the local slope).",
         worst(golden),
         0.0,
         within=2 * max(each.multiplicity for each in optima) / (2 * READ_AT),

@@ -140,8 +140,8 @@ def _limit_claim(curve: pd.DataFrame, length: int) -> Claim:
         id="risk-and-parameters-opposite-law",
         statement=(
             f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its "
-            "limit for long prompts at the best gain, which accounts for the correlation of their fluctuations (largest "
-            "relative difference)."
+            "limit for long prompts at the best gain, which accounts for the correlation of their fluctuations "
+            "(largest relative difference)."
         ),
         source="derived here",
         box="two-opposite-heads",
