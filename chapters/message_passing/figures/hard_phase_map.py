@@ -116,8 +116,8 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
             id="message-passing-hard-width",
             statement=(
                 "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
-                f"begins ($Δ = {noise:g}$, at the hint where it is widest): the ratio, or less than it if the grid ends "
-                "first."
+                f"begins ($Δ = {noise:g}$, at the hint where it is widest): the ratio, or less than it if the grid "
+                "ends first."
             ),
             source="measured here",
             box="hard-phase",
