@@ -116,7 +116,7 @@ def locked(name):
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_locked_requirements_are_pinned_and_hashed_and_name_no_address(name):
-    """One version and at least one sha256. Whoever installs them need not reach the index that resolved them."""
+    """One version and at least one sha256. Users who install them need not reach the index that resolved them."""
     assert "://" not in read(name)
     for requirement, hashes in locked(name):
         assert [specifier.operator for specifier in requirement.specifier] == ["=="], requirement
