@@ -59,8 +59,8 @@ MUTATIONS = (
     Mutation(
         "quadrature-factor",
         "lib/finite_prompt.py",
-        "2 * change + ROUNDING",
-        "change + ROUNDING",
+        "2 * change + _ROUNDING",
+        "change + _ROUNDING",
         ("tests/lib/test_finite_prompt.py::test_reported_error_is_twice_what_a_finer_step_changes",),
     ),
     Mutation(
@@ -378,8 +378,8 @@ MUTATIONS = (
     Mutation(
         "opposite-kernel-of-the-same-sign",
         "chapters/which_kernel/opposite_pairs.py",
-        "two_tokens(1, log_phi) + two_tokens(-1, log_phi_opposite))\n        survival",
-        "two_tokens(1, log_phi) - two_tokens(-1, log_phi_opposite))\n        survival",
+        "two_tokens(1, log_phi) + two_tokens(-1, log_phi_opposite))\n    survival",
+        "two_tokens(1, log_phi) - two_tokens(-1, log_phi_opposite))\n    survival",
         ("tests/chapters/test_which_kernel.py::test_opposite_exponentials_are_a_pair_of_softmax_heads",),
     ),
     Mutation(

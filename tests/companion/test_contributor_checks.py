@@ -202,7 +202,7 @@ OMISSIONS = {
     "meaning": (lambda c: remove_line(c, PARAMETERS, SEED), ["same parameters", "['seed']"]),
     "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
     "picture": (lambda c: c.rewrite_cell("# means", "p\n"), ["publishes nothing", "`publish(FIGURE, …)`"]),
-    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion set-url`"]),
+    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "clones = ", "clones =  "), ["`companion set-url`"]),
     "stripped": (set_execution_count, ["strip the outputs", "nbstripout book/toy.ipynb"]),
     "notebook: def": (setup_cell("def f(x): return x"), ["move `f` to clone/toy/"]),
     "notebook: class": (setup_cell("class F: ..."), ["move `F` to clone/toy/"]),
