@@ -84,7 +84,7 @@ def _starts(runs: pd.DataFrame) -> dict[tuple[str, float], Starts]:
     starts = {}
     for (head, alpha), group in pairs.groupby(level=["head", "alpha"], sort=False):
         risks = (group["risk", start].to_numpy() for start in ("informed", "uninformed"))
-        informed, random = (Measured(float(risk.mean()), float(standard_error(risk.to_numpy()))) for risk in risks)
+        informed, random = (Measured(float(risk.mean()), float(standard_error(np.asarray(risk)))) for risk in risks)
         excess = group["objective", "uninformed"] / group["objective", "informed"] - 1.0
         differ = excess.abs() > DIFFERENT
         starts[head, alpha] = Starts(informed, random, float(differ.mean()), int(differ.sum()), len(differ))
