@@ -27,7 +27,7 @@ LARGEST_LOG_SIZE = 6.5
 
 
 class OppositeStatistics(NamedTuple):
-    """Of one tilt a: E ĝ(a), `E ĝ(a)² - E ĝ(a)ĝ(-a)`, and `E Σ p(a)² - E Σ p(a) p(-a)`."""
+    """The expectations at one tilt a: E ĝ(a), `E ĝ(a)² - E ĝ(a)ĝ(-a)`, and `E Σ p(a)² - E Σ p(a) p(-a)`."""
 
     mean: Float[Array, "..."]
     product_gap: Float[Array, "..."]

@@ -23,7 +23,7 @@ U, V = 0.4 * _rng.normal(size=(3, 3)), _rng.normal(size=(2, 3))
 MEAN, ROOT = 0.3 * _rng.normal(size=3), _rng.normal(size=(3, 3))
 COV = 0.3 * ROOT @ ROOT.T
 POINTS, QUERY = _rng.normal(size=(9, 3)), _rng.normal(size=3)
-# Queries and tokens of different laws, so that neither can stand in for the other.
+# Queries and tokens of different laws, so that a test notices if one replaces the other.
 QUERY_MEAN, QUERY_COV = np.asarray([0.5, -0.2, 0.1]), np.diag([0.6, 1.0, 0.2])
 GAPS = {"output": output_gap, "value": value_gap, "bilinear": bilinear_gap}
 

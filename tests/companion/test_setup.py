@@ -133,7 +133,7 @@ def test_all_pythons_have_the_same_versions_of_packages_that_compute_or_draw():
 
 
 def test_lock_pins_every_direct_dependency_within_its_bounds():
-    """Of the library, the book and the tests."""
+    """The modules of the library, the book and the tests."""
     pins = [
         (canonicalize_name(need.name), spec.version)
         for need, _ in locked("requirements.lock")
