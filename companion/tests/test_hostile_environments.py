@@ -115,7 +115,7 @@ YAML = {
     "notebook, no UTF-8": (NOTEBOOK, b"\xff", "toy.ipynb is not a notebook"),
     "notebook, cut off": (NOTEBOOK, b'{"cells": [{"cell_type": "code"}]}', "toy.ipynb is not a notebook"),
 }
-# Cause, command, exit code and words of the output. Files that can be made again are made again; files that users wrote are named.
+# Cause, command, exit code and words of the output. Files that can be made again are; files that users wrote are named.
 CAUSES = {
     **{f"stamp, {name}": (partial(stamp, text), "list", 0, "stale") for name, text in GARBAGE.items()},
     **{f"built record, {name}": (partial(content, BUILT, text), "list", 0, "redraw") for name, text in GARBAGE.items()},
