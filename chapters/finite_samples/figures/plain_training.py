@@ -38,10 +38,10 @@ def numbers(plain: pd.DataFrame, quasi_newton: pd.DataFrame) -> Numbers:
     settings = pairs.groupby(["method", "head", "alpha"], sort=False)
     frame = settings.agg(
         risk=("risk", "mean"),
-        risk_error=("risk", standard_error),
+        risk_error=("risk", _error),
         newton=("risk_newton", "mean"),
         above=("above", "mean"),
-        above_error=("above", standard_error),
+        above_error=("above", _error),
         apart=("apart", "mean"),
     ).reset_index()
     columns = {
@@ -102,6 +102,10 @@ def _valley_claim(pairs: pd.DataFrame, quasi_newton: pd.DataFrame) -> Claim:
 
 def _relative_distance(first: pd.Series, second: pd.Series) -> pd.Series:
     return (first / second - 1.0).abs()
+
+
+def _error(values: pd.Series) -> float:
+    return float(standard_error(values.to_numpy()))
 
 
 def _sgd_claims(pairs: pd.DataFrame, frame: pd.DataFrame) -> tuple[Claim, Claim]:
