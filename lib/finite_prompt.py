@@ -104,7 +104,7 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
 
     Returns:
       The typical participation, with a relative error below 1e-9, which is rounding where E ln S is 1500. NaN outside
-      the domain. About 1 ms per pair.
+      the domain. A first pair takes 0.06 s and each of the next few 7 ms, on one core.
 
     Raises:
       ValueError: if float64 is off.

@@ -1,7 +1,7 @@
 """The commands of the exercises name existing parameters with allowed values, and run at smoke size.
 
 Numbers of samples are those of the smoke profile. Commands that change nothing else than them and the seed are not
-run: the smoke build of the book, which the tests of the site read, runs the same statements.
+run: `test_notebooks.py` runs the same statements.
 """
 
 import re

@@ -104,7 +104,7 @@ def test_rows_are_prompts_whatever_their_number_and_their_batches(assert_exact):
 
 
 def test_several_gaps_of_one_prompt_may_be_a_pytree(assert_exact):
-    """Of the same prompts and queries as each alone, whether stacked or by name."""
+    """Curves of several heads use the same prompts and queries as each head alone, whether stacked or named."""
 
     def by_name(*of_one):
         return {name: gap(*of_one) for name, gap in GAPS.items()}

@@ -307,7 +307,7 @@ def test_lemma_b_3_explicit_heads_are_the_log_odds(case, log_weights, means):
 
 
 def test_excess_is_the_logistic_loss_above_the_bayes_risk():
-    """Of scores with and without a gate, in one and two dimensions, by the expected loss on a grid."""
+    """The excess with and without a gate is that of the expected loss on a grid, in one and two dimensions."""
     rng = np.random.default_rng(12)
     for d in (1, 2):
         mixture = make([0.4, 0], rng.normal(size=(2, d)), LONG[:d, :d])
