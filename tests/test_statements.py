@@ -7,7 +7,7 @@ import pytest
 
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
-from companion.project.statements import Statements
+from companion.site.statements import Statements
 from companion.project.theorem_blocks import boxes, prose
 
 PROJECT = Project(Path(__file__).parents[1])

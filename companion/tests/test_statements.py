@@ -7,7 +7,7 @@ import pytest
 
 from companion.io.errors import UserError
 from companion.project.paths import Project
-from companion.project.statements import Statements, numbered, read_index
+from companion.site.statements import Statements, numbered, read_index
 
 LIST = """\
 origins:

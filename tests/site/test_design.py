@@ -13,7 +13,7 @@ from companion.build.publication_policy import published_claims
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.project.statements import Statements
+from companion.site.statements import Statements
 from companion.site import tokens
 from companion.site.sphinx.cards import CARD
 from companion.site.sphinx.inline_text import figure_anchor

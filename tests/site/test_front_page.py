@@ -10,7 +10,7 @@ from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.provenance import commit_of
-from companion.project.statements import Statements
+from companion.site.statements import Statements
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 

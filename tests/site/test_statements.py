@@ -7,7 +7,7 @@ from playwright.sync_api import Browser
 
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
-from companion.project.statements import Statements
+from companion.site.statements import Statements
 from companion.site.sphinx.inline_text import ledger_anchor
 from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
 

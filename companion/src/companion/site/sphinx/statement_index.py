@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
-from companion.project.statements import BoxSource, Statement, Statements
+from companion.site.statements import BoxSource, Statement, Statements
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
