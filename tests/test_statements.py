@@ -7,8 +7,8 @@ import pytest
 
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
-from companion.site.statements import Statements
 from companion.project.theorem_blocks import boxes, prose
+from companion.site.statements import Statements
 
 PROJECT = Project(Path(__file__).parents[1])
 # The number of items of each paper, counted when the list was written.

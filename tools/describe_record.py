@@ -17,9 +17,9 @@ BEGIN, END = "<!-- fields: written by tools/describe_record.py -->\n", "<!-- end
 TITLES = {
     "FigureRecord": "The record",
     "ColumnRecord": "A column",
-    "ClaimRecord": "A claim",
-    "AlternativeRecord": "An alternative",
-    "WithheldRecord": "A withheld claim",
+    "Claim": "A claim",
+    "Alternative": "An alternative",
+    "WithheldClaim": "A withheld claim",
 }
 
 

@@ -55,7 +55,7 @@ def test_the_record_has_profile_steps_functions_and_sources(ran):
         "publish(toy_error, errors)",
     ]
     functions = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
-    assert functions == ["simulate_squared_errors", "numbers", "_claim", "draw"]
+    assert functions == ["simulate_squared_errors", "numbers", "_claims", "draw"]
 
 
 @pytest.fixture(scope="module")

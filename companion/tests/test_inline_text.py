@@ -2,28 +2,30 @@
 
 import pytest
 
-from companion.figures.record import ClaimRecord
-from companion.figures.schema import Alternative, Claim
+from companion.figures.claims import Claims
+from companion.figures.record import Claim
 from companion.site.sphinx.inline_text import evidence, verdict
 
 
 def lines(claim: Claim) -> dict[str, str]:
-    return dict((field[0].astext(), field[1].astext()) for field in evidence(ClaimRecord.of(claim)))
+    return dict((field[0].astext(), field[1].astext()) for field in evidence(claim))
 
 
 def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
-    claim = Claim.equal(
+    claims = Claims("a", source="ours")
+    claims.equal(
         *("rate", "It falls.", 1.01, 1.0),
-        **{"within": 0.02, "because": "four standard errors.", "source": "ours", "std_error": 0.005},
-        alternative=Alternative("it rises", 3.0),
+        **{"within": 0.02, "because": "four standard errors.", "std_error": 0.005},
+        rejects=("it rises", 3.0),
     )
+    (claim,) = claims
     assert lines(claim) == {
         "Measured": "1.01, standard error 0.005",
         "Expected": "1",
         "Tolerance": "0.02; four standard errors",
         "Alternative": "it rises; this gives 3, 100 tolerances from the expected value",
     }
-    assert verdict(ClaimRecord.of(claim)) == "1.01 measured; would fail more than 0.02 away from 1"
+    assert verdict(claim) == "1.01 measured; would fail more than 0.02 away from 1"
 
 
 @pytest.mark.parametrize(
@@ -36,11 +38,9 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
     ],
 )
 def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, expected, tolerance, distance):
-    claim = Claim.at_most(
-        *("rate", "It falls.", 0.5, 1.0),
-        **{"within": within, "because": "the lemma", "source": "ours"},
-        alternative=Alternative("it rises", 2.0),
-    )
+    claims = Claims("a", source="ours")
+    claims.at_most("rate", "It falls.", 0.5, 1.0, within=within, because="the lemma", rejects=("it rises", 2.0))
+    (claim,) = claims
     assert lines(claim) == {
         "Measured": "0.5",
         "Expected": expected,
@@ -50,6 +50,8 @@ def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, expected, toleranc
 
 
 def test_missing_parts_of_a_claim_are_left_out():
-    """A claim of the plain constructor has no reason, and the alternative is optional."""
-    shown = lines(Claim("rate", "It falls.", "ours", 1.0, 1.0, 0.5))
+    """A record may lack a reason, and the alternative is optional."""
+    numbers = {"relation": "=", "measured": 1.0, "expected": 1.0, "tolerance": 0.5}
+    texts = {"id": "rate", "statement": "It falls.", "source": "ours"}
+    shown = lines(Claim.judged(**numbers, **texts, alternative=None, std_error=None))
     assert shown == {"Measured": "1", "Expected": "1", "Tolerance": "0.5"}

@@ -9,8 +9,7 @@ from companion.figures.plain_math import (
     fault,
     number,
 )
-from companion.figures.record import ClaimRecord
-from companion.figures.schema import Alternative, Claim
+from companion.figures.record import Claim
 
 ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | # n ~o~ 'p' "q" snake_case <b"""
 
@@ -47,9 +46,9 @@ def test_numbers_are_formatted_for_readers(value, text):
     ],
 )
 def test_a_verdict_names_its_threshold(relation, expected, sentence):
-    claim = ClaimRecord.of(
-        Claim("a", "A.", "ours", expected, expected, 3.77, Alternative("b", 99.0), relation=relation)
-    )
+    numbers = {"measured": expected, "expected": expected, "tolerance": 3.77, "std_error": None}
+    texts = {"id": "a", "statement": "A.", "source": "ours"}
+    claim = Claim.judged(relation=relation, **numbers, **texts, alternative=("b", 99.0))
     assert bound(claim) == f"would fail {sentence}"
     assert bound(claim.model_copy(update={"holds": False})) == f"fails {sentence}"
 

@@ -5,8 +5,7 @@ import pytest
 
 from companion.cli import sweep as command
 from companion.figures import store
-from companion.figures.record import ClaimRecord
-from companion.figures.schema import Alternative, Claim
+from companion.figures.record import Claim, Relation
 from companion.io.errors import UserError
 from companion.runs import sweep as sweeping
 
@@ -123,9 +122,10 @@ def test_a_wrong_sweep_is_refused_before_it_starts(pristine, names, values, says
 def test_deviations_are_in_tolerances():
     """They are two-sided for an equality and signed for a bound; a claim holds up to 1."""
 
-    def outcome(relation, tolerance):
-        claim = Claim("a", "A.", "ours", 3.0, 2.0, tolerance, Alternative("b", 5.0), relation=relation)
-        return sweeping._outcome(ClaimRecord.of(claim))
+    def outcome(relation: Relation, tolerance):
+        numbers = {"measured": 3.0, "expected": 2.0, "tolerance": tolerance, "std_error": None}
+        texts = {"id": "a", "statement": "A.", "source": "ours"}
+        return sweeping._outcome(Claim.judged(relation=relation, **numbers, **texts, alternative=("b", 5.0)))
 
     assert outcome("=", 0.5)["deviation"] == 2.0
     assert outcome("≤", 0.5)["deviation"] == 2.0

@@ -5,14 +5,12 @@ The book is `another_paper`: it is run once, verified once, and compared with ma
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from companion.figures import comparison, store
-from companion.figures.record import ClaimRecord
-from companion.figures.schema import Alternative, Claim
+from companion.figures.record import Claim
 from companion.project.paths import Project
 from companion.runs.verify import Verification
 
@@ -200,18 +198,13 @@ def test_a_changed_figure_is_detected(figures, differences, damage, with_checksu
 
 def claim_with_alternative(alternative):
     """Return a claim with zero tolerance and this value of the alternative."""
-    return ClaimRecord.of(
-        Claim(
-            "an-excess",
-            "A number is above another.",
-            "[ours]",
-            0.00028,
-            1e-4,
-            0.0,
-            Alternative("none", alternative),
-            "≥",
-        )
-    )
+    return judged("≥", 0.00028, 1e-4, 0.0, alternative=("none", alternative))
+
+
+def judged(relation, measured, expected, tolerance, alternative=None):
+    numbers = {"relation": relation, "measured": measured, "expected": expected, "tolerance": tolerance}
+    texts = {"id": "an-excess", "statement": "A number is bounded.", "source": "[ours]"}
+    return Claim.judged(**numbers, **texts, alternative=alternative, std_error=None)
 
 
 @pytest.mark.parametrize(("now", "differs"), [(-7.1e-15, False), (3e-16, False), (-6e-10, True), (2e-5, True)])
@@ -227,9 +220,7 @@ def test_the_round_off_of_an_exact_zero_is_no_difference(now, differs):
 @pytest.mark.parametrize(("measured", "differs"), [(8.2e-9, False), (2.1e-6, True)])
 def test_digits_far_below_a_bound_are_no_difference(measured, differs):
     """A search ends 8e-9 from a formula where a thousandth is allowed: a thousandth of the bound still counts."""
-    bounded = Claim.at_most("a-search", "It ends near.", 1.3e-8, 1e-3, because="x", source="[ours]")
-    old = ClaimRecord.of(bounded)
-    new = ClaimRecord.of(replace(bounded, measured=measured))
+    old, new = (judged("≤", value, 1e-3, 0.0) for value in (1.3e-8, measured))
     moved = [difference.by > 1 for difference in comparison.claim_moved(old, new, identical_tables=True)]
     assert any(moved) == differs
 

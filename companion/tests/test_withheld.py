@@ -7,20 +7,18 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from companion import Alternative, Claim, Numbers, Table, WithheldClaim
+from companion import Claims, Numbers, Table
 from companion.build import publication_policy
 from companion.figures import record as records
 from companion.figures import store
-from companion.figures.record import WithheldRecord
+from companion.figures.record import WithheldClaim
 from companion.figures.schema import Column
 from companion.project.theorem_blocks import pages_quoting
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 REASON = "$1/L$ needs $L^2$ repeats."
 SHOWN = "not claimed here: 1/L needs L2 repeats"  # without markup
-CLAIM = Claim.at_most(
-    "rate", "It falls.", 2.0, 1.0, because="the lemma", source="[A, Lemma 1]", box="b", alternative=Alternative("c", 3)
-)
+SHORT = WithheldClaim(id="a-rate", statement="It falls.", source="[A, Lemma 1]", reason="short", box="b")
 
 
 def table():
@@ -29,9 +27,7 @@ def table():
 
 def withhold(clone):
     """Withhold the claim of toy unless `seed` is 1: the measured value of the claim plays no part."""
-    clone.replace(CODE, "-> Claim:", "-> object:")
-    clone.replace(CODE, "    return Claim.equal(", "    claim = Claim.equal(")
-    clone.replace(CODE, "\n\n\ndef draw(", f"\n    return claim.withheld({REASON!r})\n\n\ndef draw(")
+    clone.replace(CODE, "        rejects=", f"        requires=(False, {REASON!r}),\n        rejects=")
 
 
 def unquoted(clone):
@@ -50,19 +46,14 @@ def text_of(page):
     return " ".join(re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8")).split())
 
 
-def test_a_withheld_claim_has_the_statement_of_the_claim_and_a_reason():
-    withheld = CLAIM.withheld("the run is short")
-    assert withheld == WithheldClaim("rate", "It falls.", "[A, Lemma 1]", "the run is short", "b")
-    with pytest.raises(ValueError, match="reason"):
-        CLAIM.withheld(" ")
-
-
 def test_numbers_tell_claims_and_withheld_claims_apart():
-    other = WithheldClaim("other", "It rises.", "derived here", "no reason is known")
-    numbers = Numbers(table(), (other, CLAIM))
-    assert (numbers.made, numbers.withheld) == ([CLAIM], [other])
+    claims = Claims("a", source="[A, Lemma 1]", box="b")
+    claims.at_most("bound", "It is small.", 0.5, 1, because="the lemma")
+    claims.at_most("rate", "It falls.", 2, 1, because="the lemma", requires=(False, "short"))
+    numbers = Numbers(table(), claims)
+    assert ([claim.id for claim in numbers.made], numbers.withheld) == (["a-bound"], [SHORT])
     with pytest.raises(ValueError, match="rate"):
-        Numbers(table(), (CLAIM, CLAIM.withheld("twice")))
+        Numbers(table(), (*claims, SHORT))
 
 
 def test_a_record_without_withheld_claims_is_written_as_before(ran_clone):
@@ -73,17 +64,16 @@ def test_a_record_without_withheld_claims_is_written_as_before(ran_clone):
     jsonschema.validate(json.loads(before), records.json_schema())
     rewritten(folder, ())
     assert (folder / f"{FIGURE}.json").read_bytes() == before
-    claim = WithheldRecord.of(CLAIM.withheld("short"))
-    rewritten(folder, (claim,))
+    rewritten(folder, (SHORT,))
     jsonschema.validate(json.loads((folder / f"{FIGURE}.json").read_text()), records.json_schema())
-    assert store.read_record(folder, FIGURE).withheld == (claim,)
+    assert store.read_record(folder, FIGURE).withheld == (SHORT,)
 
 
 def test_another_reason_is_published(ran_clone):
     """A figure whose withheld claims differ is replaced."""
     folder = ran_clone.project.published / "toy"
     assert publication_policy.differing(ran_clone.project, "toy") == ([], [])
-    rewritten(folder, (WithheldRecord.of(CLAIM.withheld("short")),))
+    rewritten(folder, (SHORT,))
     assert publication_policy.differing(ran_clone.project, "toy") == ([FIGURE], [])
 
 

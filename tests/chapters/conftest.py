@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from companion.authoring.publish import Publisher
 from companion.figures import table_io
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 from companion.figures.schema import Table
 from companion.figures.style import style
 from companion.project import slicing
@@ -41,7 +41,7 @@ class Run:
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
-    claims: dict[str, ClaimRecord] = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
     withheld: dict[str, str] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
     printed: str = ""
@@ -76,7 +76,7 @@ def _run_cells(name: str, *, only: str | None = None, draws: bool = False, **ove
     def keep(self, figure, *outputs, **named):
         made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
         run.tables[name] = Table(table_io.plain(made.table.frame, name)[0], made.table.columns)
-        run.claims |= {claim.id: ClaimRecord.of(claim) for claim in made.made}
+        run.claims |= {claim.id: claim for claim in made.made}
         run.withheld |= {claim.id: claim.reason for claim in made.withheld}
         if draws:
             _draw(figure, run.tables[name])

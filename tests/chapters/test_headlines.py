@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from companion.figures import store
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 
 FIGURES = Path(__file__).parents[2] / "figures"
 # So many standard errors are more than chance, also where a hundred values are compared.
@@ -1365,7 +1365,7 @@ def published() -> list[str]:
 
 
 @cache
-def claims() -> dict[str, ClaimRecord]:
+def claims() -> dict[str, Claim]:
     records = [store.read_record(path.parent, path.stem) for path in FIGURES.glob("*/*.json")]
     return {claim.id: claim for record in records for claim in record.claims}
 

@@ -267,7 +267,7 @@ def test_every_public_name_is_documented_once(repository_index: ApiIndex):
         ("lib.attention.attend", "measures/one_prompt_converges"),
         ("lib.single_location.activations.softmax", "softmax_advantage/activation_zoo"),
         ("lib.finite_prompt.participation", "exact_finite_prompt/freezing"),
-        ("companion.figures.schema.Claim", "measures/the_tilt"),
+        ("companion.figures.schema.Column", "measures/the_tilt"),
     ],
 )
 def test_a_figure_is_listed_under_the_names_that_it_uses(repository_index: ApiIndex, name: str, figure: str):

@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import jsonschema
@@ -12,20 +13,21 @@ import pytest
 
 from companion.figures import record as records
 from companion.figures import store
-from companion.figures.record import AlternativeRecord, ClaimRecord, ColumnRecord, FigureRecord, RunRecord
-from companion.figures.schema import Alternative, Claim, Column
+from companion.figures.claims import Claims
+from companion.figures.record import Alternative, Claim, ColumnRecord, FigureRecord, RunRecord
+from companion.figures.schema import Column
 from companion.io.errors import UserError
 from companion.site.sphinx.downloads import copy_files
 
 ROOT = Path(__file__).resolve().parents[2]
-CLAIM = ClaimRecord(
+CLAIM = Claim(
     id="toy-rate",
     statement="It falls.",
     source="derived here",
     measured=1.0,
     expected=1.02,
     tolerance=0.1,
-    alternative=AlternativeRecord(theory="it rises", measured=2.0),
+    alternative=Alternative(theory="it rises", measured=2.0),
     relation="=",
     std_error=0.02,
     box="rate",
@@ -46,6 +48,14 @@ RUN = RunRecord(
     sources=("papers/toy/falling.py",),
 )
 RECORD = FigureRecord.of_run(RUN, caption="It falls.", alt="A line.", picture="12ab", files={".csv": "34cd"})
+
+
+def only(form, *arguments, **options):
+    """Return a claim of this form of the builder."""
+    claims = Claims("a", source="derived here")
+    getattr(claims, form)("claim", *arguments, **options)
+    (claim,) = claims
+    return claim
 
 
 def edited(**changes):
@@ -105,10 +115,10 @@ def test_numbers_that_json_lacks_are_written_as_text(tmp_path, value):
 
 def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
     """The verdict is computed from the unrounded numbers."""
-    claim = Claim("a", "A.", "derived here", 1 / 3, 1 / 3 + 1e-9, 0.0, Alternative("b", 2 / 3), std_error=1e-9 / 3)
-    record = ClaimRecord.of(claim)
+    options = {"within": 0.0, "because": "the lemma", "std_error": 1e-9 / 3, "rejects": ("b", 2 / 3)}
+    record = only("equal", "A.", 1 / 3, 1 / 3 + 1e-9, **options)
     assert (record.measured, record.expected, record.std_error) == (0.333333, 0.333333, 3.33333e-10)
-    assert record.alternative == AlternativeRecord(theory="b", measured=0.666667)
+    assert record.alternative == Alternative(theory="b", measured=0.666667)
     assert not record.holds
     assert record.accepts(record.measured)
     assert record.catches_alternative
@@ -116,7 +126,7 @@ def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
 
 def test_a_claim_without_alternative_is_recorded(tmp_path):
     """`catches_alternative` is null then; a claim is broken only if it is false."""
-    claim = ClaimRecord.of(Claim.at_most("a", "A.", 0.5, 1.0, because="the lemma", source="derived here"))
+    claim = only("at_most", "A.", 0.5, 1.0, because="the lemma")
     assert (claim.alternative, claim.catches_alternative, claim.reason) == (None, None, "the lemma")
     assert not claim.is_broken
     assert claim.model_copy(update={"catches_alternative": False}).is_broken
@@ -128,28 +138,31 @@ def test_a_claim_without_alternative_is_recorded(tmp_path):
 @pytest.mark.parametrize(
     ("part", "place"),
     [
-        ("statement", "claim 'a' has `\\\\frac`"),
-        ("reason", "the reason of claim 'a'"),
-        ("theory", "the alternative of claim 'a'"),
+        ("statement", "claim 'a-claim' has `\\\\frac`"),
+        ("reason", "the reason of claim 'a-claim'"),
+        ("theory", "the alternative of claim 'a-claim'"),
     ],
 )
 def test_a_formula_that_cannot_be_shown_is_not_recorded(tmp_path, part, place):
     """The message names the place and says what to write instead."""
     text = {"statement": "A.", "reason": "the lemma", "theory": "b"} | {part: r"It is $\frac12$."}
-    claim = Claim.at_most(
-        *("a", text["statement"], 0.5, 1.0),
-        **{"because": text["reason"], "source": "derived here", "alternative": Alternative(text["theory"], 2.0)},
-    )
+    claim = only("at_most", text["statement"], 0.5, 1.0, because=text["reason"], rejects=(text["theory"], 2.0))
     with pytest.raises(UserError, match=rf"{place}.*write `a/b`"):
-        store.write_record(tmp_path, RECORD.model_copy(update={"claims": (ClaimRecord.of(claim),)}))
+        store.write_record(tmp_path, RECORD.model_copy(update={"claims": (claim,)}))
 
 
 def test_claims_without_numbers_are_equal_on_all_machines():
-    """`without_numbers` removes every number that may differ; text and counts remain."""
+    """`without_numbers` removes every number that may differ; text and counts remain.
+
+    The numbers in the statement of an agreement are removed, too.
+    """
+    agreements = [only("agree", "They agree", [0.1, largest]) for largest in (1.0, 1.2)]
+    assert agreements[0].statement != agreements[1].statement
+    assert agreements[0].without_numbers() == agreements[1].without_numbers()
     moved = CLAIM.model_copy(
         update={
             **{"measured": 1.1, "expected": 1.2, "tolerance": 0.2, "std_error": 0.3, "holds": False},
-            "alternative": AlternativeRecord(theory="it rises", measured=3.0),
+            "alternative": Alternative(theory="it rises", measured=3.0),
         }
     )
     assert moved.without_numbers() == CLAIM.without_numbers()
@@ -173,7 +186,7 @@ def test_distances_are_measured_in_tolerances(relation, measured, distance):
 def test_a_column_record_has_all_fields_of_its_declaration():
     column = Column("error", "bits", std_error="se", absolute=1)
     expected = ColumnRecord(meaning="error", unit="bits", std_error="se", absolute=1.0, kind="number")
-    assert ColumnRecord.of(column, "number") == expected
+    assert ColumnRecord(**asdict(column), kind="number") == expected
 
 
 def test_published_records_can_be_read():

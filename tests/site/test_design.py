@@ -13,10 +13,10 @@ from companion.build.publication_policy import published_claims
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.site.statements import Statements
 from companion.site import tokens
 from companion.site.sphinx.cards import CARD
 from companion.site.sphinx.inline_text import figure_anchor
+from companion.site.statements import Statements
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 KILOBYTE = 1000

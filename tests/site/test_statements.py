@@ -7,9 +7,9 @@ from playwright.sync_api import Browser
 
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
-from companion.site.statements import Statements
 from companion.site.sphinx.inline_text import ledger_anchor
 from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
+from companion.site.statements import Statements
 
 # Return for each element its visible and full text, the anchors that it links to, its ids, and those of its ancestors.
 DESCRIBE = """selector => [...document.querySelectorAll(selector)].map(node => {

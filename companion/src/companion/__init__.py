@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from companion.authoring.publish import begin as begin
     from companion.authoring.tasks import gather as gather
-    from companion.figures.schema import Alternative as Alternative
-    from companion.figures.schema import Claim as Claim
+    from companion.figures.claims import Claims as Claims
     from companion.figures.schema import Column as Column
     from companion.figures.schema import Estimate as Estimate
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
-    from companion.figures.schema import WithheldClaim as WithheldClaim
     from companion.figures.schematics import no_numbers as no_numbers
+    from companion.figures.transition import Alternative as Alternative
+    from companion.figures.transition import Claim as Claim
+    from companion.figures.transition import WithheldClaim as WithheldClaim
     from companion.io.errors import UserError as UserError
     from companion.project.parameters import Parameters as Parameters
     from companion.project.parameters import Seed as Seed
     from companion.runs.rerun import rerun as rerun
 
 _MODULES = {
-    "Alternative": "figures.schema",
-    "Claim": "figures.schema",
+    "Alternative": "figures.transition",
+    "Claim": "figures.transition",
+    "Claims": "figures.claims",
     "Column": "figures.schema",
     "Estimate": "figures.schema",
     "Numbers": "figures.schema",
@@ -32,7 +34,7 @@ _MODULES = {
     "Seed": "project.parameters",
     "Table": "figures.schema",
     "UserError": "io.errors",
-    "WithheldClaim": "figures.schema",
+    "WithheldClaim": "figures.transition",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",
     "no_numbers": "figures.schematics",

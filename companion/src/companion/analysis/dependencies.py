@@ -30,6 +30,7 @@ NUMBERS_MODULES = (
     "companion.authoring.publish",
     "companion.figures.schema",
     "companion.figures.record",
+    "companion.figures.claims",
 )
 PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.plain_svg", "companion.figures.style")
 # The module of this package that only some pictures need: those whose drawing code imports it.

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
-from companion.figures.record import ClaimRecord, FigureRecord
+from companion.figures.record import Claim, FigureRecord
 from companion.project.paths import MIME
 
 
@@ -72,7 +72,7 @@ def to_webp(png: bytes) -> bytes:
     return picture.getvalue()
 
 
-def _verdict(claim: ClaimRecord) -> str:
+def _verdict(claim: Claim) -> str:
     return "✓" if claim.holds else "✗"
 
 

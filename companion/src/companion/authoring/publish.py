@@ -8,6 +8,7 @@ not stop the notebook.
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from pydantic import ValidationError
 from companion.analysis import dependencies
 from companion.authoring.display import Published
 from companion.figures import mathtext_cache, rendering, store, table_io
-from companion.figures.record import SCHEMA_VERSION, ClaimRecord, ColumnRecord, RunRecord, WithheldRecord
+from companion.figures.record import SCHEMA_VERSION, ColumnRecord, RunRecord
 from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
@@ -98,9 +99,11 @@ class Publisher:
             profile=os.environ.get(PROFILE, "by hand"),
             parameters=values,
             seed=values.get("seed"),
-            columns={key: ColumnRecord.of(column, kinds[key]) for key, column in numbers.table.columns.items()},
-            claims=tuple(ClaimRecord.of(claim) for claim in numbers.made),
-            withheld=tuple(WithheldRecord.of(claim) for claim in numbers.withheld),
+            columns={
+                key: ColumnRecord(**asdict(column), kind=kinds[key]) for key, column in numbers.table.columns.items()
+            },
+            claims=tuple(numbers.made),
+            withheld=tuple(numbers.withheld),
             steps=tuple(steps.lines),
             functions=tuple(library.shown(figure.__name__, steps.functions)),
             sources=tuple(library.files([figure.__name__, *steps.functions])),

@@ -20,7 +20,7 @@ from companion.build import cache_keys, publication_policy, run_warnings, task_c
 from companion.build.run_spec import CheckedRun, RunSpec, Target
 from companion.figures import store
 from companion.figures.plain_math import as_plain_text, withheld_because
-from companion.figures.record import ClaimRecord, WithheldRecord
+from companion.figures.record import Claim, WithheldClaim
 from companion.io import atomic, processes
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -49,8 +49,8 @@ class RunResult:
     build: Build
     seconds: float
     figures: list[str]
-    claims: list[ClaimRecord]
-    withheld: list[WithheldRecord]
+    claims: list[Claim]
+    withheld: list[WithheldClaim]
     published: publication_policy.Changes
     edited: bool
     warnings: list[str]
@@ -122,7 +122,7 @@ def _remove_unfinished(project: Project, build: Build) -> None:
                     atomic.remove_staging_folders(place.staging, lock.name)
 
 
-def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tuple[list[ClaimRecord], bool]:
+def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tuple[list[Claim], bool]:
     """Run a notebook and accept its results if every claim holds; return the claims and whether sources were edited."""
     name, profile = run.spec.notebook, run.spec.profile
     before = cache_keys.contents_of_notebook(project, name, run.resolved)
@@ -143,7 +143,7 @@ def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tup
     return claims, set(fresh) != set(after)
 
 
-def _run_custom(project: Project, run: CheckedRun, build: Build) -> list[ClaimRecord]:
+def _run_custom(project: Project, run: CheckedRun, build: Build) -> list[Claim]:
     """Run a notebook unless its result is fresh, and accept the results; return the claims, which may fail."""
     spec, name = run.spec, run.spec.notebook
     spec.write(build)
@@ -307,15 +307,15 @@ def _require_complete(notebook: Notebook, folder: Path) -> None:
         raise UserError(f"{notebook.name} wrote files that do not belong together: {'; '.join(faults)}.")
 
 
-def _claims(folder: Path) -> list[ClaimRecord]:
+def _claims(folder: Path) -> list[Claim]:
     return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).claims]
 
 
-def _withheld(folder: Path) -> list[WithheldRecord]:
+def _withheld(folder: Path) -> list[WithheldClaim]:
     return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).withheld]
 
 
-def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldRecord]) -> None:
+def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldClaim]) -> None:
     """Raise `ClaimsFailed` if a page quotes a claim that the published figures would withhold."""
     faults = [
         f"{page} quotes the claim {claim.id!r} by a role, but it is {as_plain_text(withheld_because(claim))}. Remove "
@@ -327,12 +327,12 @@ def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldRe
         raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *faults]))
 
 
-def broken_claims(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:
+def broken_claims(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims that do not hold, then those that their alternative would pass."""
     return sorted((claim for claim in claims if claim.is_broken), key=lambda claim: claim.holds)
 
 
-def explain(claim: ClaimRecord) -> str:
+def explain(claim: Claim) -> str:
     """Return why a claim is broken, with its numbers."""
     sentence = f"✗ {claim.id} {claim.source}: {as_plain_text(claim.statement)}"
     numbers = f"measured {claim.measured}, {claim.relation} {claim.expected} within {claim.tolerance}"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, ColumnRecord, FigureRecord
+from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def compare(
     return Comparison(tuple(_words_moved(old, new)), movement(*tables, new.columns), tuple(claims))
 
 
-def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -> Iterator[Difference]:
+def claim_moved(old: Claim, new: Claim, *, identical_tables: bool) -> Iterator[Difference]:
     """Yield the distance of every number of a claim from the published one."""
     error = 0.0
     if new.std_error is not None and math.isfinite(new.std_error) and not identical_tables:
@@ -225,7 +225,7 @@ def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -
         yield Difference(f"claim {new.id}: {part}", max(by, bound), old_value, new_value, bound)
 
 
-def _bounds_moved(old: ClaimRecord, new: ClaimRecord) -> tuple[float, float, float]:
+def _bounds_moved(old: Claim, new: Claim) -> tuple[float, float, float]:
     """Return how far the expected value, the tolerance and the standard error moved as bounds of a claim.
 
     The tolerance is in standard errors where the claim has one. Some bounds are themselves measured, so the rounding of

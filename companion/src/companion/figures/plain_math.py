@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
-from companion.figures.record import ClaimRecord, WithheldRecord
+from companion.figures.record import Claim, WithheldClaim
 
 Kind = Literal["text", "variable", "superscript", "subscript"]
 
@@ -73,7 +73,7 @@ def number(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def bound(claim: ClaimRecord) -> str:
+def bound(claim: Claim) -> str:
     """Return in words from which value on a claim fails."""
     expected, tolerance = claim.expected, claim.tolerance
     fails = "would fail" if claim.holds else "fails"
@@ -88,7 +88,7 @@ def bound(claim: ClaimRecord) -> str:
             return f"{fails} beyond ±{number(tolerance)}"
 
 
-def withheld_because(claim: WithheldRecord) -> str:
+def withheld_because(claim: WithheldClaim) -> str:
     """Return why a statement is not claimed, without a full stop; formulas are between dollar signs."""
     return f"not claimed here: {claim.reason.rstrip('.')}"
 

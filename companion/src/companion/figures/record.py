@@ -7,12 +7,9 @@ tools. Measured numbers have six significant digits; infinite numbers and NaN ar
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
-
-if TYPE_CHECKING:  # `schema` imports pandas, which takes a second
-    from companion.figures.schema import Claim, Column, WithheldClaim
 
 SIGNIFICANT_DIGITS = 6
 SCHEMA_VERSION = 1
@@ -95,14 +92,14 @@ class _Part(BaseModel):
                 yield part, one[part], two[part]
 
 
-class AlternativeRecord(_Part):
+class Alternative(_Part):
     """A different theory, evaluated by the same measurement; the claim must reject it."""
 
     theory: str = Field(description="The different theory, as text.")
     measured: Number = Field(description="The value that the measurement takes if that theory holds.")
 
 
-class ClaimRecord(_Part):
+class Claim(_Part):
     """A statement with the number that checks it."""
 
     id: str = Field(description="Identifier, unique in the book; pages link to it.")
@@ -112,7 +109,7 @@ class ClaimRecord(_Part):
     expected: Number = Field(description="The expected value (relation `=`) or the bound (`≤` and `≥`).")
     tolerance: Number = Field(description="Absolute distance that the relation allows on top.")
     reason: str | None = Field(None, description="Why this tolerance or bound; null where the author gave no reason.")
-    alternative: AlternativeRecord | None = Field(description="A theory that the claim rejects; null without one.")
+    alternative: Alternative | None = Field(description="A theory that the claim rejects; null without one.")
     relation: Relation = Field(description="The relation between measured value and expected value or bound.")
     std_error: Number | None = Field(None, description="Monte-Carlo standard error of the measured value.")
     comparisons: int | None = Field(None, ge=1, description="Number of comparisons of which the largest is measured.")
@@ -125,27 +122,29 @@ class ClaimRecord(_Part):
     )
 
     @classmethod
-    def of(cls, claim: "Claim") -> "ClaimRecord":
-        """Return the record of `claim`: the verdict of the unrounded numbers, the numbers with six digits."""
-        alternative = claim.alternative
+    def judged(
+        cls,
+        *,
+        relation: Relation,
+        measured: float,
+        expected: float,
+        tolerance: float,
+        alternative: tuple[str, float] | None,
+        std_error: float | None,
+        **rest: Any,
+    ) -> "Claim":
+        """Return the claim with the verdict of the given numbers; it keeps them with six digits."""
+        rejected = None if alternative is None else not accepts(relation, expected, tolerance, alternative[1])
         return cls(
-            id=claim.id,
-            statement=claim.statement,
-            source=claim.source,
-            measured=rounded(claim.measured),
-            expected=rounded(claim.expected),
-            tolerance=rounded(claim.tolerance),
-            reason=claim.reason,
-            alternative=alternative
-            and AlternativeRecord(theory=alternative.theory, measured=rounded(alternative.measured)),
-            relation=claim.relation,
-            std_error=None if claim.std_error is None else rounded(claim.std_error),
-            comparisons=claim.comparisons,
-            successes=claim.successes,
-            trials=claim.trials,
-            box=claim.box,
-            holds=claim.holds,
-            catches_alternative=claim.catches_alternative,
+            relation=relation,
+            measured=rounded(measured),
+            expected=rounded(expected),
+            tolerance=rounded(tolerance),
+            alternative=alternative and Alternative(theory=alternative[0], measured=rounded(alternative[1])),
+            std_error=None if std_error is None else rounded(std_error),
+            holds=accepts(relation, expected, tolerance, measured),
+            catches_alternative=rejected,
+            **rest,
         )
 
     def accepts(self, measured: float) -> bool:
@@ -160,12 +159,21 @@ class ClaimRecord(_Part):
         """
         return in_tolerances(self.relation, self.expected, self.tolerance, measured)
 
-    def without_numbers(self) -> "ClaimRecord":
+    @property
+    def agreement(self) -> str:
+        """The test of a claim on the largest of several deviations, which are in standard errors."""
+        numbers = f"{self.measured:.1f} standard errors, allowed {self.tolerance:.1f}"
+        return (
+            f"deviation {numbers}" if self.comparisons == 1 else f"largest of {self.comparisons} deviations {numbers}"
+        )
+
+    def without_numbers(self) -> "Claim":
         """Return the claim without its computed numbers, which may differ between machines."""
         alternative = self.alternative and self.alternative.model_copy(update={"measured": 0.0})
         numbers = dict.fromkeys(("measured", "expected", "tolerance"), 0.0)
         rest = {"std_error": None, "successes": None, "holds": True, "catches_alternative": alternative and True}
-        return self.model_copy(update={**numbers, **rest, "alternative": alternative})
+        statement = self.statement.replace(self.agreement, "")
+        return self.model_copy(update={**numbers, **rest, "alternative": alternative, "statement": statement})
 
     @property
     def is_broken(self) -> bool:
@@ -173,7 +181,7 @@ class ClaimRecord(_Part):
         return not self.holds or self.catches_alternative is False
 
 
-class PublishedClaim(ClaimRecord):
+class PublishedClaim(Claim):
     """A claim together with the notebook and the figure that publish it."""
 
     notebook: str
@@ -185,7 +193,7 @@ class PublishedClaim(ClaimRecord):
         return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
 
 
-class WithheldRecord(_Part):
+class WithheldClaim(_Part):
     """A statement that is not claimed at the parameters of the run."""
 
     id: str = Field(description="Identifier, unique in the book.")
@@ -194,13 +202,8 @@ class WithheldRecord(_Part):
     reason: str = Field(description="Why the statement is not claimed here.")
     box: str | None = Field(None, description="Label of the theorem box that states or derives the claim.")
 
-    @classmethod
-    def of(cls, claim: "WithheldClaim") -> "WithheldRecord":
-        """Return the record of `claim`."""
-        return cls(id=claim.id, statement=claim.statement, source=claim.source, reason=claim.reason, box=claim.box)
 
-
-class PublishedWithheld(WithheldRecord):
+class PublishedWithheld(WithheldClaim):
     """A withheld claim together with the notebook and the figure that would publish it."""
 
     notebook: str
@@ -222,18 +225,6 @@ class ColumnRecord(_Part):
     moves_with: str | None = Field(None, description="Name of a column of the same draws that is compared instead.")
     kind: Kind = Field(description="Type of the values.")
 
-    @classmethod
-    def of(cls, column: "Column", kind: Kind) -> "ColumnRecord":
-        """Return the record of `column`, whose values are of `kind`."""
-        return cls(
-            meaning=column.meaning,
-            unit=column.unit,
-            std_error=column.std_error,
-            absolute=float(column.absolute),
-            moves_with=column.moves_with,
-            kind=kind,
-        )
-
 
 class RunRecord(_Part):
     """The part of a record that the run of a notebook provides: everything except caption, alt text and files."""
@@ -245,8 +236,8 @@ class RunRecord(_Part):
     parameters: dict[str, JsonValue] = Field(description="The values of all parameters of the notebook.")
     seed: int | None = Field(None, description="The value of the parameter `seed`, if there is one.")
     columns: dict[str, ColumnRecord] = Field(description="The columns of the CSV, in order, by name.")
-    claims: tuple[ClaimRecord, ...] = Field(description="The claims of the figure.")
-    withheld: tuple[WithheldRecord, ...] = Field(
+    claims: tuple[Claim, ...] = Field(description="The claims of the figure.")
+    withheld: tuple[WithheldClaim, ...] = Field(
         (), description="The statements that are not claimed at these parameters; absent if there are none."
     )
     steps: tuple[str, ...] = Field(description="The statements of the notebook that lead to the figure, in order.")

@@ -1,23 +1,20 @@
-"""Tables and claims, as a figure module returns them.
+"""Tables, and the numbers of a figure, as a figure module returns them.
 
-A `Table` describes each column: meaning, unit, and by how much a rebuild may move it. A `Claim` is a statement with the
-number that checks it. `Numbers` are the table and the claims of one figure.
+A `Table` describes each column: meaning, unit, and by how much a rebuild may move it. `Numbers` are the table and the
+claims of one figure.
 """
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from companion.figures.record import Relation, accepts
+from companion.figures.record import Claim, WithheldClaim
 from companion.io.errors import did_you_mean
 
 
@@ -154,228 +151,18 @@ def _rows(
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """A different theory, as text, and the value that the same measurement takes if it holds."""
-
-    theory: str
-    measured: float
-
-
-class About(TypedDict, total=False):
-    """Optional keyword arguments of the constructors of a claim.
-
-    `std_error` is the Monte-Carlo standard error of the measured value, `alternative` a theory that the claim rejects,
-    `box` the label of the theorem box that states or derives the claim. `comparisons` is the number of comparisons of
-    which the largest is measured; a measured frequency has `successes` and `trials`.
-    """
-
-    std_error: float | None
-    alternative: Alternative | None
-    box: str | None
-    comparisons: int | None
-    successes: int | None
-    trials: int | None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement with the number that checks it.
-
-    It holds if `measured` `relation` `expected` up to `tolerance` (absolute; for Monte Carlo a quantile times
-    `std_error`). The constructors `equal`, `at_most`, `at_least` and `consistent` also record the `reason` for the
-    tolerance or bound; use one of them.
-
-    `source` is a citation such as `[BB26, Lemma 2.1]`, or `derived here`; `box` is the label of the theorem box in the
-    book that states or derives the claim, if there is one. The claim must fail under its `alternative`. `comparisons`
-    is the number of comparisons of which the largest is measured; `successes` of `trials` is a measured frequency.
-    """
-
-    id: str
-    statement: str
-    source: str
-    measured: float
-    expected: float
-    tolerance: float
-    alternative: Alternative | None = None
-    relation: Relation = "="
-    std_error: float | None = None
-    box: str | None = None
-    reason: str | None = None
-    comparisons: int | None = None
-    successes: int | None = None
-    trials: int | None = None
-
-    def __post_init__(self):
-        for name, text in (("id", self.id), ("statement", self.statement), ("source", self.source)):
-            if not text.strip():
-                raise ValueError(f"`Claim({name}=...)` must not be empty, because the site shows it. Got {self!r}.")
-        if self.reason is not None and not self.reason.strip():
-            raise ValueError(f"`because` must not be empty: it is the reason for the bound. Got {self!r}.")
-        counts = self.successes, self.trials
-        if None not in counts and not 0 <= int(self.successes or 0) <= int(self.trials or 0):
-            raise ValueError(f"`successes` must be between 0 and `trials`. Got {self.successes} of {self.trials}.")
-        if (self.successes is None) != (self.trials is None):
-            raise ValueError(f"`successes` and `trials` need each other. Got {self.successes} of {self.trials}.")
-        for name, value in (("measured", self.measured), ("expected", self.expected), ("tolerance", self.tolerance)):
-            object.__setattr__(self, name, float(value))
-        for name, count in (("comparisons", self.comparisons), ("successes", self.successes), ("trials", self.trials)):
-            object.__setattr__(self, name, None if count is None else int(count))
-
-    @classmethod
-    def equal(
-        cls,
-        id: str,
-        statement: str,
-        value: float,
-        expected: float,
-        *,
-        within: float,
-        because: str,
-        source: str,
-        **about: Unpack[About],
-    ) -> "Claim":
-        """Claim that `value` equals `expected`.
-
-        Args:
-          id: identifier, unique in the book.
-          statement: the statement, as plain text.
-          value: the measured value.
-          expected: the value that the statement predicts.
-          within: the absolute tolerance, at least 0; for Monte Carlo a quantile times the standard error.
-          because: the reason for this tolerance.
-          source: a citation such as `[BB26, Lemma 2.1]`, or `derived here`.
-          about: standard error, alternative, box and counts, see `About`.
-        """
-        return cls(id, statement, source, value, expected, _tolerance("equal", within), reason=because, **about)
-
-    @classmethod
-    def at_most(
-        cls,
-        id: str,
-        statement: str,
-        value: float,
-        bound: float,
-        *,
-        because: str,
-        source: str,
-        within: float = 0.0,
-        **about: Unpack[About],
-    ) -> "Claim":
-        """Claim that `value` is at most `bound`.
-
-        `because` is the reason for the bound, and for `within`, by which a Monte-Carlo value may exceed it. The other
-        arguments are those of `equal`.
-        """
-        tolerance = _tolerance("at_most", within)
-        return cls(id, statement, source, value, bound, tolerance, relation="≤", reason=because, **about)
-
-    @classmethod
-    def at_least(
-        cls,
-        id: str,
-        statement: str,
-        value: float,
-        bound: float,
-        *,
-        because: str,
-        source: str,
-        within: float = 0.0,
-        **about: Unpack[About],
-    ) -> "Claim":
-        """Claim that `value` is at least `bound`; the arguments are those of `at_most`."""
-        tolerance = _tolerance("at_least", within)
-        return cls(id, statement, source, value, bound, tolerance, relation="≥", reason=because, **about)
-
-    @classmethod
-    def consistent(
-        cls,
-        id: str,
-        statement: str,
-        deviation: float,
-        *,
-        comparisons: int,
-        source: str,
-        alternative: Alternative | None = None,
-        box: str | None = None,
-    ) -> "Claim":
-        """Claim that theory and simulation agree in `comparisons` independent comparisons.
-
-        `deviation` is the largest deviation, in standard errors. The tolerance is the 99.9 % quantile of the largest
-        of as many standard normal deviations, and the record states this as the reason.
-        """
-        tolerance = comparison_quantile(comparisons)
-        reason = _quantile_in_words(comparisons)
-        about = About(alternative=alternative, box=box, comparisons=comparisons)
-        return cls(id, statement, source, deviation, 0.0, tolerance, reason=reason, **about)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claim holds. A NaN never holds."""
-        return self.accepts(self.measured)
-
-    @property
-    def catches_alternative(self) -> bool | None:
-        """Whether the claim would fail if its alternative were true, as it must; None without an alternative."""
-        return None if self.alternative is None else not self.accepts(self.alternative.measured)
-
-    def accepts(self, measured: float) -> bool:
-        """Return whether `measured` would satisfy the claim."""
-        return accepts(self.relation, self.expected, self.tolerance, measured)
-
-    def withheld(self, because: str) -> "WithheldClaim":
-        """Return the claim as one that is not claimed at the parameters of this run, with the reason.
-
-        The condition must follow from the parameters or from the precision of the computation, never from the verdict.
-        """
-        return WithheldClaim(self.id, self.statement, self.source, because, self.box)
-
-
-@dataclass(frozen=True)
-class WithheldClaim:
-    """A statement that is not claimed at the parameters of the run, and the `reason`.
-
-    The site, the notebook and the page of a custom run show it as "not claimed here: REASON". It counts neither as held
-    nor as failed. In the default profile a page must not quote it by a role. `Claim.withheld` makes one from a claim;
-    use the class itself where the number of the claim cannot be computed.
-    """
-
-    id: str
-    statement: str
-    source: str
-    reason: str
-    box: str | None = None
-
-    def __post_init__(self):
-        for name in ("id", "statement", "source", "reason"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"`WithheldClaim({name}=...)` must not be empty, because the site shows it. {self!r}.")
-
-
-def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
-    """Return the quantile of the largest of `comparisons` independent |standard normal| deviations."""
-    if comparisons < 1:
-        raise ValueError(f"`comparisons` must be at least 1. Got {comparisons!r}.")
-    return -NormalDist().inv_cdf(-math.expm1(math.log(confidence) / comparisons) / 2)
-
-
-def _quantile_in_words(comparisons: int) -> str:
-    if comparisons == 1:
-        return "99.9 % quantile of one standard normal deviation"
-    return f"99.9 % quantile of the largest of {comparisons} standard normal deviations"
-
-
-def _tolerance(constructor: str, within: float) -> float:
-    if not float(within) >= 0:
-        raise ValueError(f"`Claim.{constructor}(within=...)` must be at least 0. Got {within!r}.")
-    return float(within)
-
-
-@dataclass(frozen=True)
 class Numbers:
     """The table that a figure draws, and its claims, of which some may be withheld."""
 
     table: Table
-    claims: Sequence[Claim | WithheldClaim] = ()
+    claims: tuple[Claim | WithheldClaim, ...]
+
+    def __init__(self, table: Table, claims: Iterable[Claim | WithheldClaim] = ()):
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "claims", tuple(claims))
+        ids = [claim.id for claim in self.claims]
+        if repeated := {name for name in ids if ids.count(name) > 1}:
+            raise ValueError(f"Claim ids must differ, because pages link to them. Repeated: {sorted(repeated)}.")
 
     @property
     def made(self) -> list[Claim]:
@@ -386,8 +173,3 @@ class Numbers:
     def withheld(self) -> list[WithheldClaim]:
         """The claims that are withheld."""
         return [claim for claim in self.claims if isinstance(claim, WithheldClaim)]
-
-    def __post_init__(self):
-        ids = [claim.id for claim in self.claims]
-        if repeated := {name for name in ids if ids.count(name) > 1}:
-            raise ValueError(f"Claim ids must differ, because pages link to them. Repeated: {sorted(repeated)}.")

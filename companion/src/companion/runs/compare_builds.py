@@ -5,7 +5,7 @@ from pathlib import Path
 
 from companion.figures import store
 from companion.figures.comparison import compare
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 from companion.io.errors import UserError
 from companion.project.paths import visible
 
@@ -88,12 +88,12 @@ def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | N
     return f"{difference}. Largest: {largest.name} of row {largest.row} differs by {largest.by:.2g} tolerances"
 
 
-def _claims(record: Path) -> dict[str, ClaimRecord]:
+def _claims(record: Path) -> dict[str, Claim]:
     figure = store.read_record(record.parent, record.name.removesuffix(store.RECORD))
     return {claim.id: claim for claim in figure.claims}
 
 
-def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:
+def _in_claims(old: dict[str, Claim], new: dict[str, Claim]) -> str | None:
     for name in dict.fromkeys([*old, *new]):
         if name not in old or name not in new:
             return f"claim {name!r} is only in the {'old' if name in old else 'new'} record"

@@ -7,7 +7,7 @@ from typing import Any
 
 from companion.build.run_spec import RunSpec
 from companion.figures import store
-from companion.figures.record import ClaimRecord, FigureRecord
+from companion.figures.record import Claim, FigureRecord
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.paths import Build, Project
@@ -42,7 +42,7 @@ class Run:
         return {name: store.read_record(folder, name) for name in names}
 
     @property
-    def claims(self) -> list[ClaimRecord]:
+    def claims(self) -> list[Claim]:
         """The claims of all its figures."""
         return [claim for record in self.records.values() for claim in record.claims]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from companion.build.run_spec import RunSpec
 from companion.figures import store, table_io
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 from companion.project.paths import Project
 from companion.runs.run_custom import run_custom
 
@@ -18,7 +18,7 @@ class Rerun:
     """The result of `rerun`: the unrounded numbers, the claims, which may fail, and the page of the run."""
 
     table: pd.DataFrame
-    claims: tuple[ClaimRecord, ...]
+    claims: tuple[Claim, ...]
     page: Path
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from companion.build import execution
 from companion.build.execution import RunResult
 from companion.build.run_spec import RunSpec
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 from companion.io import atomic
 from companion.io.errors import ClaimsFailed
 from companion.project.paths import Project
@@ -28,7 +28,7 @@ def run_custom(project: Project, spec: RunSpec) -> RunResult:
     return result
 
 
-def require_claims(name: str, claims: Sequence[ClaimRecord], page: Path) -> None:
+def require_claims(name: str, claims: Sequence[Claim], page: Path) -> None:
     """Raise `ClaimsFailed`, with the reasons, if a claim of a custom run is broken."""
     if broken := execution.broken_claims(claims):
         reasons = map(execution.explain, broken)

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from companion.build import cache_keys
 from companion.build.run_spec import CheckedRun, RunSpec
 from companion.figures import store, table_io
-from companion.figures.record import ClaimRecord, FigureRecord
+from companion.figures.record import Claim, FigureRecord
 from companion.figures.style import INK, PALETTE, WIDE, style
 from companion.io import atomic, processes
 from companion.io.errors import UserError
@@ -138,7 +138,7 @@ def _shown(point: Mapping[str, Any]) -> dict[str, Any]:
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in point.items()}
 
 
-def _outcome(claim: ClaimRecord) -> dict[str, Any]:
+def _outcome(claim: Claim) -> dict[str, Any]:
     return {
         "measured": claim.measured,
         "relation": claim.relation,

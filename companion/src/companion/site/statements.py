@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.notebooks import Notebook
@@ -101,54 +102,22 @@ class Index(_Strict):
         return f"{', '.join(most)} and {last}" if most else last
 
 
-class Claim(Protocol):
-    """The attributes of a claim that the index uses."""
-
-    @property
-    def id(self) -> str:
-        """The identifier."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """The citation."""
-        ...
-
-    @property
-    def box(self) -> str | None:
-        """The label of the box that states the claim."""
-        ...
-
-    @property
-    def figure(self) -> str:
-        """The figure that publishes the claim."""
-        ...
-
-    @property
-    def notebook(self) -> str:
-        """The notebook of this figure."""
-        ...
-
-
-AnyClaim = TypeVar("AnyClaim", bound=Claim)
-
-
-class Statements(Generic[AnyClaim]):
+class Statements:
     """The index joined with the boxes on the pages and the claims of the figures.
 
     Rows may also name `withheld` claims, which check nothing.
     """
 
     def __init__(
-        self, index: Index, theorem_boxes: Sequence[Box], claims: Sequence[AnyClaim], withheld: Iterable[str] = ()
+        self, index: Index, theorem_boxes: Sequence[Box], claims: Sequence[PublishedClaim], withheld: Iterable[str] = ()
     ):
         self.withheld = set(withheld)
         self.index, self.boxes, self.claims = index, {box.label: box for box in theorem_boxes}, list(claims)
 
     @classmethod
     def of(
-        cls, project: Project, claims: Sequence[AnyClaim], withheld: Iterable[str] = ()
-    ) -> "Statements[AnyClaim] | None":
+        cls, project: Project, claims: Sequence[PublishedClaim], withheld: Iterable[str] = ()
+    ) -> "Statements | None":
         """Return the statements of a book joined with `claims`, or None if the book has no index."""
         path = project.settings.statements
         return cls(read_index(project.root / path), boxes(project), claims, withheld) if path else None
@@ -165,7 +134,7 @@ class Statements(Generic[AnyClaim]):
         """Return the labels of the boxes that state `row`."""
         return [label for label in self.boxes if row in self.rows_of_box(label)]
 
-    def claims_of(self, row: Statement) -> list[AnyClaim]:
+    def claims_of(self, row: Statement) -> list[PublishedClaim]:
         """Return the claims that check `row`, in the order of the book."""
         return [claim for claim in self.claims if row in self.rows_of_claim(claim.id)]
 
@@ -206,7 +175,7 @@ class Statements(Generic[AnyClaim]):
         quoted = self.cited_by(label) and not DERIVED.search(self.boxes[label].text)
         return "paper" if quoted or self.stated_by(label) else "derived"
 
-    def cites_paper(self, claim: Claim) -> bool:
+    def cites_paper(self, claim: PublishedClaim) -> bool:
         """Return whether the source of a claim is a listed paper."""
         return _source(claim.source)[0] in self.index.papers
 
@@ -224,7 +193,7 @@ class Statements(Generic[AnyClaim]):
 
     def _numbered(self, paper: str, numbers: Iterable[tuple[str, str]]) -> list[Statement]:
         """Return the first row of the paper with each kind and number, preferably one whose `kind` is the same."""
-        first_rows = []
+        first_rows: list[Statement] = []
         for kind, number in dict.fromkeys(numbers):
             rows = [row for row in self.index.statements if row.paper == paper]
             rows = [row for row in rows if (kind, number) in numbered(row.number or "")]
@@ -237,7 +206,7 @@ class Statements(Generic[AnyClaim]):
         pages = {path.stem for path in visible(project.book, "*.*")}
         known = {"boxes": set(self.boxes), "figures": figures, "pages": pages}
         known["claims"] = {claim.id for claim in self.claims} | self.withheld
-        sentences = []
+        sentences: list[str] = []
         for row in self.index.statements:
             statement = f"Statement {row.item} of {row.paper} ({row.called})"
             for part, names in known.items():

@@ -9,41 +9,41 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures.plain_math import as_plain_text, number, withheld_because
-from companion.figures.record import ClaimRecord, PublishedClaim, PublishedWithheld
+from companion.figures.record import Claim, PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
 from companion.project.paths import DEFAULT_PROFILE
 from companion.site.sphinx.claim_index import all_claims, all_withheld, note_shown
 from companion.site.sphinx.inline_text import claim_anchor, mark
 
 
-def _number(claim: ClaimRecord) -> str:
+def _number(claim: Claim) -> str:
     return number(claim.measured)
 
 
-def _count(claim: ClaimRecord) -> str:
+def _count(claim: Claim) -> str:
     if claim.successes is None or claim.trials is None:
-        raise ValueError("needs a claim with `successes` and `trials`")
+        raise ValueError("needs a claim with `count=(successes, trials)`")
     return f"{claim.successes} of {claim.trials}"
 
 
-def _percent(claim: ClaimRecord) -> str:
+def _percent(claim: Claim) -> str:
     if not 0 <= claim.measured <= 1:
         raise ValueError(f"needs a claim that measures a fraction between 0 and 1, not {number(claim.measured)}")
     return f"{100 * claim.measured:.3g} %"
 
 
-def _agreement(claim: ClaimRecord) -> str:
+def _agreement(claim: Claim) -> str:
     if claim.comparisons is None:
-        raise ValueError("needs a claim made by `Claim.consistent`, which measures a deviation in standard errors")
-    return f"agree within {claim.measured:.1f} standard errors"
+        raise ValueError("needs a claim made by `agree`, which measures deviations in standard errors")
+    return f"agree ({claim.agreement})"
 
 
-def _nothing(_claim: ClaimRecord) -> str:
+def _nothing(_claim: Claim) -> str:
     return ""
 
 
 # Role name: the text before the mark. It raises `ValueError` for a claim that has no such text.
-FORMS: dict[str, Callable[[ClaimRecord], str]] = {
+FORMS: dict[str, Callable[[Claim], str]] = {
     "claim": _number,
     "claim-count": _count,
     "claim-percent": _percent,
@@ -59,7 +59,7 @@ class ClaimRole(SphinxRole):
       form: returns the text before the mark; raises `ValueError` for a claim that has no such text.
     """
 
-    def __init__(self, form: Callable[[ClaimRecord], str]):
+    def __init__(self, form: Callable[[Claim], str]):
         self.form = form
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:

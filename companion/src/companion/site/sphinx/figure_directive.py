@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
-from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord, headline
+from companion.figures.record import Claim, ColumnRecord, FigureRecord, WithheldClaim, headline
 from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
@@ -177,14 +177,14 @@ class FigureClaims(SphinxDirective):
         record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
         return [*map(self._claim, record.claims), *map(self._withheld, record.withheld)]
 
-    def _withheld(self, claim: WithheldRecord) -> nodes.Node:
+    def _withheld(self, claim: WithheldClaim) -> nodes.Node:
         container = nodes.container(classes=["companion-statement-of"])
         container += nodes.paragraph("", f"{WITHHELD} ", nodes.strong("", "", *typeset(claim.statement)))
         source = nodes.Text(f". Source: {claim.source}.")
         container += nodes.paragraph("", "", *typeset(withheld_because(claim)), source)
         return self._anchored(container, claim)
 
-    def _claim(self, claim: ClaimRecord) -> nodes.Node:
+    def _claim(self, claim: Claim) -> nodes.Node:
         ledger = self.env.app.builder.get_relative_uri(
             self.env.docname, f"{self.config.companion_project.book.name}/{LEDGER}"
         )
@@ -195,7 +195,7 @@ class FigureClaims(SphinxDirective):
         container += nodes.paragraph("", f"Source: {claim.source}. ", link, nodes.Text("."))
         return self._anchored(container, claim)
 
-    def _anchored(self, container: nodes.Element, claim: ClaimRecord | WithheldRecord) -> nodes.Node:
+    def _anchored(self, container: nodes.Element, claim: Claim | WithheldClaim) -> nodes.Node:
         BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), claim_anchor(claim.id))
         return with_anchor(self, container, claim_anchor(claim.id))
 

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.figures.plain_math import FORMULAS, Kind, bound, number, split_formula, split_formulas
-from companion.figures.record import ClaimRecord
+from companion.figures.record import Claim
 
 RAISED: dict[str, type[nodes.TextElement]] = {"superscript": nodes.superscript, "subscript": nodes.subscript}
 # The role whose result is that of `typeset`.
@@ -28,7 +28,7 @@ MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
-def mark(claim: ClaimRecord) -> str:
+def mark(claim: Claim) -> str:
     """Return the verdict on a claim as one character."""
     return "✓" if claim.holds else "✗"
 
@@ -56,12 +56,12 @@ class FormulaRole(SphinxRole):
         return typeset(self.text), []
 
 
-def verdict(claim: ClaimRecord) -> str:
+def verdict(claim: Claim) -> str:
     """Return in words the measured value of a claim and from which value on it fails."""
     return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def evidence(claim: ClaimRecord) -> nodes.definition_list:
+def evidence(claim: Claim) -> nodes.definition_list:
     """Return what a reader needs to judge a claim: the measured and the expected value, tolerance and alternative."""
     error = "" if claim.std_error is None else f", standard error {number(claim.std_error)}"
     reason = [nodes.Text("; "), *typeset(claim.reason.rstrip("."))] if claim.reason else []
@@ -81,7 +81,7 @@ def evidence(claim: ClaimRecord) -> nodes.definition_list:
     return listed
 
 
-def _distance(claim: ClaimRecord, measured: float) -> str:
+def _distance(claim: Claim, measured: float) -> str:
     """Return in words the distance of a rejected value in tolerances, or nothing if the claim has no tolerance."""
     tolerances = claim.in_tolerances(measured)
     if not (math.isfinite(tolerances) and math.isfinite(claim.tolerance)):

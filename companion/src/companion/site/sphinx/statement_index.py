@@ -11,11 +11,11 @@ from sphinx.util.docutils import SphinxDirective
 from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
-from companion.site.statements import BoxSource, Statement, Statements
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
 from companion.site.sphinx.nodes import add_to_line, stated
+from companion.site.statements import BoxSource, Statement, Statements
 
 logger = logging.getLogger(__name__)
 SECOND_HAND = "second-hand"
@@ -25,7 +25,7 @@ SOURCES: dict[BoxSource, str] = {"paper": "from a paper", "derived": "derived he
 PAGE = "statements"
 
 
-def statements_of(app: Sphinx) -> Statements[PublishedClaim] | None:
+def statements_of(app: Sphinx) -> Statements | None:
     """Return the book's statements joined with the claims on the site, or None; they are read once per build."""
     if not hasattr(app, "companion_statements"):
         project: Project = app.config.companion_project
@@ -45,7 +45,7 @@ def warn_of_faults(app: Sphinx, env: Any) -> None:
         logger.warning("%s", fault)
 
 
-def _required(directive: SphinxDirective) -> Statements[PublishedClaim]:
+def _required(directive: SphinxDirective) -> Statements:
     statements = statements_of(directive.env.app)
     if statements is None:
         raise directive.error("The book lists no statements: name the file as `statements` in [tool.companion].")
@@ -90,7 +90,7 @@ class ComparisonsDirective(SphinxDirective):
         return self.parse_text_to_nodes(table(("item", "statement", "compare"), lines))
 
 
-def _count(statements: Statements[PublishedClaim], rows: list[Statement]) -> str:
+def _count(statements: Statements, rows: list[Statement]) -> str:
     """Return a table in MyST with the number of statements of each kind."""
     index = statements.index
     kinds = {
@@ -109,7 +109,7 @@ def _links(rows: list[Statement]) -> str:
     return ", ".join(f"[{row.item}](#{row.anchor})" for row in rows) or "none"
 
 
-def _entry(statements: Statements[PublishedClaim], row: Statement) -> str:
+def _entry(statements: Statements, row: Statement) -> str:
     kind = "" if row.number and row.number.lower().startswith(row.kind) else row.kind
     sort = ", ".join(filter(None, [kind, row.number, row.other and f"{row.other} in version 2"]))
     claims = [f"{mark(claim)} [{claim.id}](#{ledger_anchor(claim.id)})" for claim in statements.claims_of(row)]
@@ -131,7 +131,7 @@ def _line(name: str, places: list[str]) -> str:
     return f"*{name}:* {', '.join(places)}." if places else ""
 
 
-def _origin(statements: Statements[PublishedClaim], row: Statement) -> str:
+def _origin(statements: Statements, row: Statement) -> str:
     """Return the origins of a row in MyST, with a mark if all are second-hand."""
     origins = escaped(statements.index.read_in(row))
     return f"{origins} **({SECOND_HAND})**" if statements.index.second_hand(row) else origins

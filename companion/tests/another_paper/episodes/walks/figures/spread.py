@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
@@ -40,23 +40,25 @@ def numbers(ends: Ends, quantile: float) -> Numbers:
         "law": Column("The tracked law, n"),
     }
     table = pd.DataFrame(rows)
-    return Numbers(Table(table, columns), (_claim(table, quantile),))
+    return Numbers(Table(table, columns), _claims(table, quantile))
 
 
-def _claim(table: pd.DataFrame, quantile: float) -> Claim:
+def _claims(table: pd.DataFrame, quantile: float) -> Claims:
     deviations = (table["mean_square"] - table["law"]) / table["std_error"]
     worst = int(np.argmax(np.abs(deviations)))
     ratio, error = (table[name][worst] / table["law"][worst] for name in ("mean_square", "std_error"))
-    return Claim(
-        id="walks-spread",
-        statement="The mean square distance after $n$ steps is $n$: the ratio at the worst $n$.",
-        source="derived here",
-        measured=ratio,
-        expected=1.0,
-        tolerance=quantile * error,
+    claim = Claims("walks", source="derived here")
+    claim.equal(
+        "spread",
+        "The mean square distance after $n$ steps is $n$: the ratio at the worst $n$.",
+        ratio,
+        1,
+        within=quantile * error,
+        because="the quantile of the largest deviation",
         std_error=error,
-        alternative=Alternative("walkers that never turn", ratio * table["steps"][worst]),
+        rejects=("walkers that never turn", ratio * table["steps"][worst]),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
