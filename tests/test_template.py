@@ -11,7 +11,7 @@ from companion.project.paths import Project
 
 PROJECT = Project(Path(__file__).parents[1])
 OPENING = ["The question", "A first guess", "Findings"]
-CLOSING = ["In short", "Limits", "Sources", "Try it"]
+CLOSING = ["Limits", "Sources", "Try it"]
 # A collection of interactive figures, not a chapter with a question of its own.
 COLLECTIONS = {"laboratory"}
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS]

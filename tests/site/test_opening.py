@@ -45,7 +45,7 @@ def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp
 
 def test_links_lead_to_their_place(page: Page, address: str):
     """From another page, and from the contents of the page."""
-    for name in ("in-short", "the-bounds-on-the-gradients"):
+    for name in ("limits", "the-bounds-on-the-gradients"):
         page.goto("about:blank")
         page.goto(f"{address}/book/{LONG}.html#{name}")
         page.wait_for_timeout(300)
