@@ -39,7 +39,8 @@ def solve_best_mean_squares(lengths: list[int]) -> Optima:
 def curves_frame(optima: Optima, lengths: list[int]) -> pd.DataFrame:
     """Return the optima at the given lengths, one row per pair of covariances and length."""
     rows = [
-        {"law": law, "length": length} | {activation: optima[law, activation, length] for activation in POOLS}
+        {"row": "optimum", "law": law, "length": length}
+        | {activation: optima[law, activation, length] for activation in POOLS}
         for law in LAWS
         for length in sorted(set(lengths))
     ]

@@ -23,6 +23,7 @@ WIDTH, PUBLISHED_STEPS, PUBLISHED_STEP_SIZE = 6, 300_000, 1e-3
 # A run has reached a level if it ends at most this far from it, relatively: the noise of short runs leaves about one
 # percent, and other stationary heads are at least half again above the optimum.
 CLOSE = 0.03
+NOISE = "noise of training leaves about one percent, and other solutions are much farther above the optimum"
 
 
 def keys_of_tracked_run(start: int | Int[Array, ""]) -> tuple[PRNGKeyArray, PRNGKeyArray]:

@@ -48,8 +48,5 @@ def simulate_ridge(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ri
 
 def bayes_frame(bayes: Ridge) -> pd.DataFrame:
     """Return one row per pair of covariances and length."""
-    rows = [
-        {"law": law, "length": length, "bayes": average.mean, "bayes_std_error": average.std_error}
-        for (law, length), average in bayes.items()
-    ]
-    return pd.DataFrame(rows)
+    rows = [("ridge", law, length, average.mean, average.std_error) for (law, length), average in bayes.items()]
+    return pd.DataFrame(rows, columns=["row", "law", "length", *BAYES_COLUMNS])

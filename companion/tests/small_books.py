@@ -32,8 +32,8 @@ from companion.cli import app, scaffold, terminal
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
 from companion.io.errors import UserError
-from companion.project import repository
-from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
+from companion.project import repository, slicing
+from companion.project.notebooks import BOOTSTRAP_TAG, BY_HAND_TAG, Notebook
 from companion.project.paths import OUT, PROFILE, Project
 
 # Commands that are called print as wide as those in processes.
@@ -154,6 +154,20 @@ class Clone:
             cell["metadata"].update(metadata)
 
         self.edit_notebook(rewrite)
+
+    def add_cells(self, *cells: tuple[str, list[str]]) -> None:
+        """Append code cells to toy's notebook, each with its source and its tags."""
+
+        def append(notebook: dict[str, Any]) -> None:
+            notebook["cells"] += [
+                {
+                    **{"cell_type": "code", "id": f"added-{index}", "metadata": {"tags": tags}},
+                    **{"source": source.splitlines(keepends=True), "outputs": [], "execution_count": None},
+                }
+                for index, (source, tags) in enumerate(cells)
+            ]
+
+        self.edit_notebook(append)
 
     def add_page(self, name: str) -> None:
         """Add a notebook that has no parameters cell, no chapter and no figure."""
@@ -278,7 +292,9 @@ def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
     clone.write("clone/toy/tasks.py", TASKS)
     figure = "clone/toy/figures/toy_error.py"
-    clone.replace(figure, "from companion import Alt", "from clone.toy.tasks import tasks\nfrom companion import Alt")
+    clone.replace(
+        figure, "from companion import Claims", "from clone.toy.tasks import tasks\nfrom companion import Claims"
+    )
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
     start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")
@@ -378,10 +394,25 @@ def _misplaced_code(project: Project, notebook: Notebook) -> Iterator[str]:
         except SyntaxError as error:
             yield f"{where}: is not plain Python ({error.msg})."
             continue
+        if BY_HAND_TAG in cell["metadata"].get("tags", []):
+            yield from (f"{where}: {sentence}" for sentence in _not_by_hand(cell["source"], nodes))
+            continue
         for node in nodes:
             yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package, allowed))
 
 
+def _not_by_hand(source: str, nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield what a by-hand cell must not be: long, with a function of its own, or silent."""
+    if len(source.splitlines()) > LONGEST_BY_HAND:
+        yield f"a by-hand cell has at most {LONGEST_BY_HAND} lines."
+    if any(isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef) for node in nodes):
+        yield "a by-hand cell defines no function."
+    calls = [node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    if calls.count("print") != 1:
+        yield "a by-hand cell prints its number, once."
+
+
+LONGEST_BY_HAND = 12
 IMPORTS = "a notebook imports companion, the science, and its own chapter."
 
 
@@ -443,6 +474,8 @@ def _unpublished(project: Project) -> Iterator[str]:
             current = library.picture_digest(project.figure_module(name, figure))
             if not faults and store.read_record(folder, figure).picture != current:
                 yield f"figures/{name}/{figure}: drawn by older code. Run `companion redraw {name}/{figure}`, commit."
+        if slicing.publishes_claims(Notebook.named(project, name).code) and not store.read_claims(folder):
+            yield f"figures/{name}/{store.CLAIMS}.json is missing. Run `companion run {name}` and commit it."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 

@@ -172,7 +172,7 @@ def test_a_claim_is_withheld_with_a_reason():
         ("at_most", (1, 1), {"because": " "}, "`because` must not be empty"),
         ("at_most", (1, 1), {"because": "so", "source": ""}, "`source` must not be empty"),
         ("at_most", (1, 1), {"because": "so", "count": (5, 4)}, "must be successes and trials. Got 5 of 4"),
-        ("at_most", (1, 1), {"because": "so", "requires": (True, "")}, "`requires` must not be empty"),
+        ("at_most", (1, 1), {"because": "so", "requires": (False, "")}, "`requires` must not be empty"),
         ("withheld", (), {"because": ""}, "`because` must not be empty"),
         ("agree", ([1],), {"within": 3}, "`because` must not be empty"),
         ("agree", ([],), {}, "`comparisons` must be at least 1"),

@@ -16,26 +16,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.published_experiment.optima import Optima
-from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
+from chapters.published_experiment.protocol import (
+    CLOSE,
+    LAWS,
+    NOISE,
+    POOLS,
+    PUBLISHED_STEP_SIZE,
+    PUBLISHED_STEPS,
+    noise_power,
+)
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:
     """Return mean squares along runs; claim that the tracked runs end at the optimum."""
-    claims = [_long_claim(activation, optima, long) for activation in POOLS]
-    return Numbers(_table(law, optima, short_frame(short), long), claims)
-
-
-def _table(law: str, optima: Optima, short: pd.DataFrame, long: LongRuns) -> Table:
-    """Return mean squares against training time."""
-    tracked = _thinned(long).assign(law="corrected", loss=np.nan, loss_std_error=np.nan)
-    frame = pd.concat([tracked, short.assign(law=law)], ignore_index=True)
-    frame["optimum"] = [optima[run] for run in zip(frame["law"], frame["activation"], frame["length"], strict=True)]
     columns = {
+        "row": Column("What the row shows: a tracked run, or a short run", "name"),
         "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
         "activation": Column("Head that is trained", "name"),
         "length": Column("Tokens in a prompt, $L$", "tokens"),
@@ -46,7 +46,63 @@ def _table(law: str, optima: Optima, short: pd.DataFrame, long: LongRuns) -> Tab
         "loss_std_error": Column("Standard error of this mean square", moves_with="loss"),
         "optimum": Column("Least mean square of this head, exact"),
     }
-    return Table(frame.reindex(columns=list(columns)), columns)
+    tracked = _thinned(long).assign(row="tracked", law="corrected", loss=np.nan, loss_std_error=np.nan)
+    frame = pd.concat([tracked, short_frame(short).assign(row="short", law=law)], ignore_index=True)
+    frame["optimum"] = [optima[run] for run in zip(frame["law"], frame["activation"], frame["length"], strict=True)]
+    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(optima, long))
+
+
+def _claims(optima: Optima, long: LongRuns) -> Claims:
+    claim = Claims("published-experiment", source="measured here")
+    for activation in POOLS:
+        lengths = [length for its, length, _ in sorted(long) if its == activation]
+        ends = np.array([run.risks[-1] for (its, _, _), run in sorted(long.items()) if its == activation])
+        away = {law: np.abs(ends / [optima[law, activation, length] for length in lengths] - 1).max() for law in LAWS}
+        others = {
+            "softmax": ("they are at the optimum of the published code's covariances", away["as published"]),
+            "linear": ("they are at the least risk of the infinite prompt", np.abs(ends / noise_power() - 1).max()),
+        }
+        at = listing(f"{length:,}" for length in sorted(set(lengths)))
+        claim.at_most(
+            f"long-{activation}",
+            f"After {PUBLISHED_STEPS:,} steps of the published training from one start, {activation} attention on "
+            f"prompts of {at} tokens is at its exact optimum (measured: the largest relative distance of mean "
+            "squares).",
+            away["corrected"],
+            0,
+            within=CLOSE,
+            because=NOISE,
+            rejects=others[activation],
+        )
+    return claim
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw curves of long and short runs, and the dashed lines of their optima."""
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
+    lengths = sorted(table["length"].unique().tolist())
+    colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
+    for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
+        runs = table[table["activation"] == activation]
+        for (length, _), run in runs[runs["row"] == "tracked"].groupby(["length", "start"]):
+            panel.plot(run["time"], run["risk"], color=colours[length], linewidth=2.5)
+        for (length, _), run in runs[runs["row"] == "short"].groupby(["length", "start"]):
+            panel.plot(run["time"], run["loss"], color=colours[length], linewidth=0.8, marker="o", markersize=3)
+        for (length, _), run in runs.groupby(["length", "law"]):
+            level = run["optimum"].iloc[0]
+            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)
+            above = {"xytext": (0, 8), "ha": "left", "fontsize": 10}
+            label(panel, table["time"].min(), level, f"$L={length}$", colours[length], **above)
+        panel.set(xscale="log", yscale="log", xlabel="training time", title=activation)
+        plain_ticks(panel)
+    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
+    lines = {
+        "trained as published": legend_line("-", 2.5),
+        "trained here": Line2D([], [], color=ink(), linewidth=0.8, marker="o", markersize=3),
+    }
+    lines["exact optimum"] = legend_line("--", 1.3)
+    panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
+    return figure
 
 
 def _thinned(long: LongRuns) -> pd.DataFrame:
@@ -66,65 +122,3 @@ def _thinned(long: LongRuns) -> pd.DataFrame:
         for shown in (np.isin(run.steps, kept),)
     ]
     return pd.concat(frames, ignore_index=True)
-
-
-def _long_claim(activation: str, optima: Optima, long: LongRuns) -> Claim:
-    """Claim that the tracked runs end at the optimum, for which no parameter is fitted."""
-    lengths = [length for its, length, _ in sorted(long) if its == activation]
-    ends = np.array([run.risks[-1] for (its, _, _), run in sorted(long.items()) if its == activation])
-
-    def worst(levels) -> float:
-        return float(np.max(np.abs(ends / levels - 1)))
-
-    def under(law: str) -> np.ndarray:
-        return np.array([optima[law, activation, length] for length in lengths])
-
-    alternatives = {
-        "softmax": Alternative(
-            "they are at the optimum of the published code's covariances", worst(under("as published"))
-        ),
-        "linear": Alternative("they are at the least risk of the infinite prompt", worst(noise_power())),
-    }
-    at = listing(f"{length:,}" for length in sorted(set(lengths)))
-    return Claim(
-        id=f"published-experiment-long-{activation}",
-        statement=(
-            f"After {PUBLISHED_STEPS:,} steps of the published training from one start, {activation} attention on "
-            f"prompts of {at} tokens is at its exact optimum (measured: the largest relative distance of mean squares)."
-        ),
-        source="measured here",
-        measured=worst(under("corrected")),
-        expected=0.0,
-        tolerance=CLOSE,
-        reason="noise of training leaves about one percent, and other solutions are much farther above the optimum",
-        relation="≤",
-        alternative=alternatives[activation],
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw curves of long and short runs, and the dashed lines of their optima."""
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
-    lengths = sorted(table["length"].unique().tolist())
-    colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
-    for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
-        runs = table[table["activation"] == activation]
-        for (length, _), run in runs[runs["risk"].notna()].groupby(["length", "start"]):
-            panel.plot(run["time"], run["risk"], color=colours[length], linewidth=2.5)
-        for (length, _), run in runs[runs["loss"].notna()].groupby(["length", "start"]):
-            panel.plot(run["time"], run["loss"], color=colours[length], linewidth=0.8, marker="o", markersize=3)
-        for (length, _), run in runs.groupby(["length", "law"]):
-            level = run["optimum"].iloc[0]
-            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)
-            above = {"xytext": (0, 8), "ha": "left", "fontsize": 10}
-            label(panel, table["time"].min(), level, f"$L={length}$", colours[length], **above)
-        panel.set(xscale="log", yscale="log", xlabel="training time", title=activation)
-        plain_ticks(panel)
-    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
-    lines = {
-        "trained as published": legend_line("-", 2.5),
-        "trained here": Line2D([], [], color=ink(), linewidth=0.8, marker="o", markersize=3),
-    }
-    lines["exact optimum"] = legend_line("--", 1.3)
-    panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
-    return figure

@@ -258,11 +258,11 @@ class Claims:
         )
         if names_test:
             claim = claim.model_copy(update={"statement": f"{statement} ({claim.agreement})."})
-        condition, reason = options.get("requires") or (True, "always")
-        _required(id, requires=reason)
+        condition, reason = options.get("requires") or (True, "")
         if condition:
             self._claims.append(claim)
         else:
+            _required(id, requires=reason)
             short = f"{statement}." if names_test else statement
             self._claims.append(WithheldClaim(**{**words, "statement": short}, reason=reason, box=box))
 
