@@ -23,7 +23,7 @@ from chapters.single_location_training.sphere_descent import (
     random_head,
     softmax_risk,
 )
-from companion import Claim, Column, WithheldClaim
+from companion import Column
 from lib.single_location import Head, Overlaps
 
 STARTS = {"on the manifold": manifold_head, "anywhere": random_head}
@@ -80,10 +80,10 @@ DESCRIBED = {FLAT: (6.0, 80.0), STEEP: (6.0, 80.0), SOFT: (2.4, 80.0)}
 STILL_FAR = 0.05
 
 
-def described(claim: Claim, runs: Runs, *names: str, per_dimension: float = np.inf) -> Claim | WithheldClaim:
-    """Return a claim on the ends of the named descents, withheld if they are shorter or longer than those described.
+def described(runs: Runs, *names: str, per_dimension: float = np.inf) -> tuple[bool, str]:
+    """Return whether the named descents are as long as those described, and the reason to withhold a claim if not.
 
-    `per_dimension` is the largest time for this claim, divided by the dimension, if it is less than for others.
+    `per_dimension` is the largest time for the claim, divided by the dimension, if it is less than for others.
     """
     for name in names:
         (low, high), run = DESCRIBED[name], runs[name, "anywhere"]
@@ -93,11 +93,11 @@ def described(claim: Claim, runs: Runs, *names: str, per_dimension: float = np.i
         elif run.time < low * (1 - ROUNDING):
             rule = f"at least {low:g}"
         if rule:
-            return claim.withheld(
+            return False, (
                 f"in {run.dimension:,} dimensions it is known for a training time (steps times step size) of {rule}, "
                 f"and this training takes {run.time:.3g} ({in_sentence(name)})"
             )
-    return claim
+    return True, ""
 
 
 def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str, Head]:

@@ -24,7 +24,7 @@ from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, b
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.sphere_descent import manifold_distance
 from chapters.single_location_training.style import draw_band
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 # The two strokes at a break of an axis.
@@ -33,20 +33,13 @@ BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none",
 
 def numbers(runs: Runs) -> Numbers:
     """Return the distances to the manifold along training, with the claims on both kinds of start."""
-    return Numbers(_table(runs), (_invariance_claim(runs), _exchange_claim(runs)))
-
-
-def _table(runs: Runs) -> Table:
-    """Return the bands of the distance to the manifold, for both kinds of start."""
-    frames = [
-        pd.DataFrame(
-            {
-                "head": name,
-                "start": start,
-                "step": run.steps,
-                **band(np.maximum(manifold_distance(run.overlaps), np.finfo(float).eps)),
-            }
-        )
+    groups = [
+        {
+            "head": name,
+            "start": start,
+            "step": run.steps,
+            **band(np.maximum(manifold_distance(run.overlaps), np.finfo(float).eps)),
+        }
         for (name, start), run in runs.items()
     ]
     columns = {
@@ -55,51 +48,39 @@ def _table(runs: Runs) -> Table:
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    return Numbers(Table.of(groups, columns), _claims(runs))
 
 
-def _invariance_claim(runs: Runs) -> Claim:
-    """Return the claim on the largest distance that runs from the manifold reach, at λ = 0.1."""
-    inside = manifold_distance(runs[FLAT, "on the manifold"].overlaps)
-    outside = manifold_distance(runs[FLAT, "anywhere"].overlaps)
-    return Claim(
-        id="single-location-training-manifold",
-        statement=(
-            f"Descent that starts with zero cross overlaps keeps them at zero ({in_sentence(FLAT)}; measured: the "
-            "largest distance from the manifold)."
-        ),
+def _claims(runs: Runs) -> Claims:
+    claim = Claims("single-location-training")
+    inside, outside = (manifold_distance(runs[FLAT, start].overlaps) for start in ("on the manifold", "anywhere"))
+    claim.equal(
+        "manifold",
+        f"Descent that starts with zero cross overlaps keeps them at zero ({in_sentence(FLAT)}; measured: the "
+        "largest distance from the manifold).",
+        inside.max(),
+        0,
+        within=1e-6,
+        because="rounding errors of the descent",
         source="[M24]",
         box="invariant-manifold",
-        measured=float(inside.max()),
-        expected=0.0,
-        tolerance=1e-6,
-        reason="rounding errors of the descent",
-        alternative=Alternative("the starts were anywhere on the spheres", float(outside.max())),
+        rejects=("the starts were anywhere on the spheres", outside.max()),
     )
-
-
-def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
-    """Return the claim on the fraction of erf runs from anywhere that end with the roles of k and v exchanged."""
     exchanged = runs[FLAT, "anywhere"].exchanged
-    claim = Claim(
-        id="single-location-training-exchange",
-        statement=(
-            f"From random starts anywhere, more than a tenth of the runs of erf attention ({in_sentence(FLAT)}) end "
-            "with the roles exchanged, $k$ turned to $v*$ and $v$ to $k*$ (measured: the fraction of runs)."
-        ),
+    claim.at_least(
+        "exchange",
+        f"From random starts anywhere, more than a tenth of the runs of erf attention ({in_sentence(FLAT)}) end "
+        "with the roles exchanged, $k$ turned to $v*$ and $v$ to $k*$ (measured: the fraction of runs).",
+        exchanged.mean(),
+        0.1,
+        because="a tenth, as stated",
+        count=(exchanged.sum(), exchanged.size),
         source="heuristic",
         box="where-and-what",
-        measured=exchanged.mean(),
-        successes=int(exchanged.sum()),
-        trials=exchanged.size,
-        expected=0.1,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative(
-            "erf attention exchanges roles as rarely as softmax", runs[SOFT, "anywhere"].exchanged.mean()
-        ),
+        rejects=("erf attention exchanges roles as rarely as softmax", runs[SOFT, "anywhere"].exchanged.mean()),
+        requires=described(runs, FLAT, SOFT),
     )
-    return described(claim, runs, FLAT, SOFT)
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

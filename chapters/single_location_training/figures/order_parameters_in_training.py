@@ -34,26 +34,16 @@ from chapters.single_location_training.descents import (
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
 from chapters.single_location_training.style import draw_band
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}
 
 
 def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
     """Return overlaps and risks along training from the manifold, with the claims on the closed form and the ends."""
-    angled = (("erf", FLAT, "on the manifold"), ("sharp", STEEP, "on the manifold"), ("softmax", SOFT, "anywhere"))
-    angles = [_angle_claim(runs, *each) for each in angled]
-    # with a key near k* the same angle of the value would cost little, too
-    price = described(_cheap_angle_claim(angle_risks), runs, FLAT, per_dimension=STILL_FAR)
-    return Numbers(_table(runs), (*_claims(runs, test), *angles, price))
-
-
-def _table(runs: Runs) -> Table:
-    """Return the bands of |⟨k, k*⟩|, |⟨v, v*⟩| and the risk, for starts on the manifold."""
-    frames = [
-        pd.DataFrame({"head": name, "quantity": quantity, "step": run.steps, **band(values), "found": LEARNED})
+    groups = [
+        {"head": name, "quantity": quantity, "step": run.steps, **band(values), "found": LEARNED}
         for (name, start), run in runs.items()
         if start == "on the manifold"
         for quantity, values in (
@@ -69,116 +59,86 @@ def _table(runs: Runs) -> Table:
         **BAND,
         "found": Column("Smallest overlap with which a direction counts as found"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    return Numbers(Table.of(groups, columns), _claims(runs, test, angle_risks))
 
 
-def _claims(runs: Runs, test: SimulatedRisks) -> tuple[Claim | WithheldClaim, ...]:
-    flat, steep, soft = (np.median(runs[name, "on the manifold"].risk[:, -1]) for name in (FLAT, STEEP, SOFT))
-    heads, prompts = test.errors.shape
-    floor = Claim(
-        id="single-location-training-floor",
-        statement=(
-            f"The risk of sharp erf attention ({in_sentence(STEEP)}) stays large, because it gives weight to all other "
-            f"tokens (measured: its median final risk divided by that of {in_sentence(FLAT)})."
-        ),
-        source="heuristic",
-        box="price-of-sharpness",
-        measured=steep / flat,
-        expected=10.0,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative("sharp erf attention ends with the risk of softmax", soft / flat),
-    )
-    return (
-        Claim(
-            id="single-location-training-risk",
-            statement=(
-                "Random heads with nonzero cross overlaps have on simulated prompts the risks that their overlaps "
-                f"predict (measured: the largest deviation of {heads} heads, each on {prompts:,} prompts, in standard "
-                "errors)."
-            ),
-            source="derived here",
-            box="overlaps-decide-the-risk",
-            measured=float(test.deviations(test.predicted).max()),
-            expected=0.0,
-            tolerance=comparison_quantile(heads),
-            reason=f"99.9 % quantile of the largest of {heads} standard normal deviations",
-            comparisons=heads,
-            relation="≤",
-            alternative=Alternative(
-                "the overlaps of the value vector with $k*$ and $v*$ are exchanged",
-                float(test.deviations(test.flipped).max()),
-            ),
-        ),
-        _learned_claim(runs, FLAT, "on the manifold", source="[M24]"),
-        _learned_claim(runs, SOFT, "anywhere", source="heuristic", box="where-and-what"),
-        described(floor, runs, FLAT, STEEP, SOFT),
-    )
-
-
-def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str | None = None) -> Claim | WithheldClaim:
-    """Return the claim on the fraction of starts that find both directions, with overlaps beyond chance."""
-    activation, _ = name.split(",", maxsplit=1)
-    angle, learned = np.degrees(np.arccos(LEARNED)), runs[name, start].learned
-    claim = Claim(
-        id=f"single-location-training-{activation}",
-        statement=(
-            f"From random starts {start}, training turns $k$ towards $k*$ and $v$ towards $v*$ ({in_sentence(name)}), "
-            f"both to overlaps of at least {LEARNED:g}, which are angles below {angle:.0f}° (measured: the fraction of "
-            "runs)."
-        ),
-        source=source,
-        box=box,
-        measured=learned.mean(),
-        successes=int(learned.sum()),
-        trials=learned.size,
-        expected=1.0,
-        tolerance=0.05,
-        relation="≥",
-        alternative=Alternative(
-            "as many runs find both as with erf attention from anywhere",
-            runs[FLAT, "anywhere"].learned.mean(),
-        ),
-    )
-    return described(claim, runs, name, FLAT)
-
-
-def _angle_claim(runs: Runs, short: str, name: str, start: str) -> Claim | WithheldClaim:
-    """Return the claim on the angle of the key at the end of training."""
-    key, value = runs[name, start].angles
-    claim = Claim(
-        id=f"single-location-training-angle-{short}",
-        statement=(
-            f"From random starts {start}, training ends with the key more than 10° from $k*$ ({in_sentence(name)}; "
-            "measured: the median angle at the end, in degrees)."
-        ),
-        source="measured here",
-        measured=key,
-        expected=10.0,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative("the key ends as near to $k*$ as the value to $v*$", value),
-    )
-    return described(claim, runs, name, per_dimension=STILL_FAR if name == FLAT else np.inf)
-
-
-def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
-    """Return the claim on the risk that the final angle of the flat erf's key costs."""
-    return Claim(
-        id="single-location-training-angle-price",
-        statement=(
-            f"The angle of the key at the end of training, {angle_risks.angle:.0f}° ({in_sentence(FLAT)}), raises the "
-            "risk by less than a tenth of the least risk (measured: the risk with this key and the exact value, "
-            "divided by the least risk)."
-        ),
+def _claims(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Claims:
+    claim = Claims("single-location-training")
+    claim.agree(
+        "risk",
+        "Random heads with nonzero cross overlaps have on simulated prompts the risks that their overlaps "
+        f"predict, each on {test.errors.shape[1]:,} prompts",
+        test.deviations(test.predicted),
         source="derived here",
         box="overlaps-decide-the-risk",
-        measured=angle_risks.key / angle_risks.none,
-        expected=1.1,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative("the value has this angle instead of the key", angle_risks.value / angle_risks.none),
+        rejects=("the overlaps of the value vector with $k*$ and $v*$ are exchanged", test.deviations(test.flipped)),
     )
+    elsewhere = runs[FLAT, "anywhere"].learned.mean()
+    for name, start, source, box in (
+        (FLAT, "on the manifold", "[M24]", None),
+        (SOFT, "anywhere", "heuristic", "where-and-what"),
+    ):
+        angle, learned = np.degrees(np.arccos(LEARNED)), runs[name, start].learned
+        claim.at_least(
+            name.split(",", maxsplit=1)[0],
+            f"From random starts {start}, training turns $k$ towards $k*$ and $v$ towards $v*$ ({in_sentence(name)}), "
+            f"both to overlaps of at least {LEARNED:g}, which are angles below {angle:.0f}° (measured: the fraction of "
+            "runs).",
+            learned.mean(),
+            1,
+            within=0.05,
+            because="one start in twenty has an overlap below a sixteenth of its spread, and may need longer",
+            count=(learned.sum(), learned.size),
+            source=source,
+            box=box,
+            rejects=("as many runs find both as with erf attention from anywhere", elsewhere),
+            requires=described(runs, name, FLAT),
+        )
+    flat, steep, soft = (np.median(runs[name, "on the manifold"].risk[:, -1]) for name in (FLAT, STEEP, SOFT))
+    claim.at_least(
+        "floor",
+        f"The risk of sharp erf attention ({in_sentence(STEEP)}) stays large, because it gives weight to all other "
+        f"tokens (measured: its median final risk divided by that of {in_sentence(FLAT)}).",
+        steep / flat,
+        10,
+        because="ten times the other risk is what the statement calls large",
+        source="heuristic",
+        box="price-of-sharpness",
+        rejects=("sharp erf attention ends with the risk of softmax", soft / flat),
+        requires=described(runs, FLAT, STEEP, SOFT),
+    )
+    for short, name, start in (
+        ("erf", FLAT, "on the manifold"),
+        ("sharp", STEEP, "on the manifold"),
+        ("softmax", SOFT, "anywhere"),
+    ):
+        key, value = runs[name, start].angles
+        claim.at_least(
+            f"angle-{short}",
+            f"From random starts {start}, training ends with the key more than 10° from $k*$ ({in_sentence(name)}; "
+            "measured: the median angle at the end, in degrees).",
+            key,
+            10,
+            because="10°, as stated",
+            source="measured here",
+            rejects=("the key ends as near to $k*$ as the value to $v*$", value),
+            requires=described(runs, name, per_dimension=STILL_FAR if name == FLAT else np.inf),
+        )
+    claim.at_most(
+        "angle-price",
+        f"The angle of the key at the end of training, {angle_risks.angle:.0f}° ({in_sentence(FLAT)}), raises the "
+        "risk by less than a tenth of the least risk (measured: the risk with this key and the exact value, "
+        "divided by the least risk).",
+        angle_risks.key / angle_risks.none,
+        1.1,
+        because="a tenth, as stated",
+        source="derived here",
+        box="overlaps-decide-the-risk",
+        rejects=("the value has this angle instead of the key", angle_risks.value / angle_risks.none),
+        # with a key near k* the same angle of the value would cost little, too
+        requires=described(runs, FLAT, per_dimension=STILL_FAR),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
