@@ -1,6 +1,5 @@
 """Every page in a browser: it loads completely, only from its own host, and fits the screen."""
 
-import base64
 import csv
 import io
 import json
@@ -12,20 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
-from PIL import Image
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Page
 
 from companion.analysis.dependencies import digest
 from companion.figures import store
-from companion.figures.style import INK, PALETTE, PAPER, contrast, sequence
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, relative
 from companion.project.repository import public_address
-from companion.site import tokens
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
@@ -37,12 +31,6 @@ DECODE_IMAGES = """async () => {
     await Promise.all(images.map(image => image.checkVisibility() && image.decode().catch(() => null)));
     const missing = image => image.checkVisibility() && !image.naturalWidth;
     return images.filter(image => missing(image) || !image.alt.trim()).map(image => 'image: ' + image.src);
-}"""
-SCROLL_THROUGH = """async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += 500) {
-        scrollTo({ top: y, behavior: 'instant' });
-        await new Promise(resolve => setTimeout(resolve, 30));
-    }
 }"""
 MATH_ERRORS = """() => [...document.querySelectorAll('.math:not(:has(> .katex, > .katex-display > .katex))')]
     .map(error => 'mathematics: ' + error.textContent)"""
@@ -286,57 +274,6 @@ def test_figures_fit_the_page(browser: Browser, address: str, project: Project):
         page.close()
 
 
-def test_one_file_is_shown_in_both_themes(browser: Browser, address: str, project: Project):
-    """After a change of the theme, the page has the same file in the other colours; white is the background."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    requested: list[str] = []
-    page.on("request", lambda request: requested.append(request.url))
-    open_and_watch(page, f"{address}/book/{project.notebooks()[1]}.html")
-    for theme in ("light", "dark"):
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-        page.evaluate(SCROLL_THROUGH)
-        page.wait_for_load_state("networkidle")
-        figures = page.locator(FIGURE).filter(visible=True)  # not those in folds
-        assert len([url for url in requested if url.endswith(".svg") and "/figures/" in url]) == figures.count()
-        for image in page.locator(f"{FIGURE} img:visible").all()[:2]:
-            assert paper_of(image) == pytest.approx(colour_of_paper(theme), abs=1)
-    page.close()
-
-
-def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(browser: Browser, address: str, project: Project):
-    """Each colour contrasts with the dark background about as with the light one, or by 3 to 1."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
-    for colour in (*PALETTE, *map(to_hex, sequence(5)), INK):
-        square = io.BytesIO()
-        Image.new("RGB", (20, 20), colour).save(square, "PNG")
-        source = f"data:image/png;base64,{base64.b64encode(square.getvalue()).decode()}"
-        image = page.locator(f"{FIGURE} img").first
-        image.evaluate(
-            "(image, source) => { Object.assign(image, {loading: 'eager', src: source}); return image.decode() }",
-            source,
-        )
-        dark = tuple(part / 255 for part in paper_of(image))
-        assert contrast(dark, tokens.COLOURS["paper"]["dark"]) > min(3, 0.9 * contrast(colour, PAPER)), colour
-        hue, before = (rgb_to_hsv(to_rgb(one))[0] for one in (dark, colour))
-        assert colour == INK or abs((hue - before + 0.5) % 1 - 0.5) < 0.06, colour
-    page.close()
-
-
-@pytest.mark.parametrize("from_disk", [False, True])
-def test_an_enlarged_picture_has_the_colours_of_the_theme(
-    browser: Browser, address: str, site: Path, project: Project, from_disk: bool
-):
-    for theme in ("light", "dark"):
-        page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
-        page.goto(f"{site.as_uri() if from_disk else address}/book/{project.notebooks()[1]}.html")
-        page.locator("a.companion-zoom:visible").first.click()
-        image = page.locator("dialog.companion-large img")
-        image.evaluate("image => image.decode()")
-        assert paper_of(image) == pytest.approx(colour_of_paper(theme), abs=1)
-        page.close()
-
-
 def test_the_site_offers_the_published_files(site: Path, project: Project, profile: str):
     """They have the checksums in their records; a PNG is made by the browser."""
     for name in project.notebooks():
@@ -344,57 +281,6 @@ def test_the_site_offers_the_published_files(site: Path, project: Project, profi
             files = store.read_record(project.shown_figures(profile) / name, figure).files
             for suffix in (".svg", ".csv"):
                 assert digest((site / "figures" / name / f"{figure}{suffix}").read_bytes()) == files[suffix]
-
-
-def test_pictures_in_one_page_look_as_alone(browser: Browser, project: Project):
-    """Many tools write an SVG into the page, where all ids share one name space."""
-    files = sorted((project.published / project.notebooks()[1]).glob("*.svg"))[:2]
-    texts = [path.read_text(encoding="utf-8").partition("?>")[2] for path in files]
-    places = [f"<div style='position: absolute; top: {900 * place}px'>{text}</div>" for place, text in enumerate(texts)]
-    page = browser.new_page(viewport={"width": 1000, "height": 2000})
-    page.set_content("".join(places))
-    together = [shown(picture) for picture in page.locator("div").all()]
-    for place, seen in zip(places, together, strict=True):
-        page.set_content(place)
-        assert len(np.unique(seen)) > 10
-        assert np.array_equal(shown(page.locator("div")), seen)
-    page.close()
-
-
-def shown(image: Locator) -> np.ndarray:
-    """Return the pixels of an element, which scrolls into view."""
-    return np.asarray(Image.open(io.BytesIO(image.screenshot())).convert("RGB"), int)
-
-
-def paper_of(image: Locator) -> list[int]:
-    """Return the colour of a picture near its corner."""
-    return shown(image)[3, 3].tolist()
-
-
-def colour_of_paper(theme: str) -> list[float]:
-    return [255 * part for part in to_rgb(tokens.COLOURS["paper"][theme])]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_png_of_a_figure_is_made_in_the_browser(
-    browser: Browser, address: str, site: Path, project: Project, theme: str
-):
-    """It has three times the size on the page and the colours of the theme. Pages on a disk do not offer it."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
-    chapter = f"{project.book.name}/{project.notebooks()[1]}.html"
-    page.goto(f"{address}/{chapter}")
-    link, image = page.locator("a.companion-png").first, page.locator(f"{FIGURE} img:visible").first
-    link.evaluate("link => { link.closest('details').open = true }")
-    with page.expect_download() as download:
-        link.click()
-    assert download.value.suggested_filename == link.inner_text().strip()
-    picture = Image.open(download.value.path()).convert("RGB")
-    assert picture.width == 3 * int(image.get_attribute("width"))
-    assert picture.getpixel((9, 9)) == pytest.approx(colour_of_paper(theme), abs=1)
-    page.goto(f"{site.as_uri()}/{chapter}")
-    assert page.locator("a.companion-png").count() == 0
-    assert page.locator("a.download[href$='.svg']").count() > 0
-    page.close()
 
 
 def test_theme_button_works(browser: Browser, address: str, project: Project):

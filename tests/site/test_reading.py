@@ -114,29 +114,6 @@ def test_text_precedes_pictures_and_code(readings: dict[str, dict], project: Pro
         assert readings[name]["bare"] == [], name
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Project, viewport):
-    """Enter opens the large picture with the same alt text; Escape closes it and returns the focus."""
-    page = browser.new_page(viewport=viewport)
-    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
-    link = page.locator("a.companion-zoom:visible").first
-    link.focus()
-    page.keyboard.press("Enter")
-    large = page.locator("dialog.companion-large img")
-    large.wait_for(state="visible")
-    page.wait_for_function("document.querySelector('dialog.companion-large img').naturalWidth > 0")
-    assert large.get_attribute("alt") == link.locator("img").get_attribute("alt")
-    assert large.bounding_box()["width"] > link.bounding_box()["width"]
-    page.keyboard.press("Escape")
-    assert not large.is_visible()
-    assert link.evaluate("link => link === document.activeElement")
-    page.keyboard.press("Enter")
-    large.click()  # the picture has the focus now
-    page.keyboard.press("Escape")
-    assert not large.is_visible()
-    page.close()
-
-
 def test_no_line_begins_with_the_punctuation_after_a_formula(chapter: Page):
     separate = """() => [...document.querySelectorAll('article p span.math')]
         .filter(node => !node.closest('.companion-unbroken')).map(node => node.nextSibling)
