@@ -80,11 +80,11 @@ book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 pdf: book  ## build, then print the site as one PDF (needs Chromium)
 	$(BIN)/companion site --pdf
 
-test: $(VENV)/.installed  ## run the tests, the browser's too
+test: $(VENV)/.installed  ## run the tests of the library, the chapters, the site in Chromium, and the tool
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest -n 3 --dist loadfile companion
 
-test-all: test  ## run the tests, and those that are worth running once a day
+test-all: test  ## run the tests, then the daily ones: all notebooks in kernels, exercises, the whole PDF
 	$(BIN)/python -m pytest -m daily
 
 check: $(VENV)/.installed  ## run the quick tests, in three minutes or less

@@ -31,6 +31,7 @@ from lib.measures import Empirical, Gaussian, Rademacher
 NAME = "concentration"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", [1, 2])
 def test_claims_hold_for_other_seeds(seed, run_chapter):
     assert run_chapter(NAME, seed=seed).broken == []
@@ -300,6 +301,7 @@ def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
     np.testing.assert_allclose(known.ceilings[4][10], np.mean((2 * tilts[10] + excess) ** 4), rtol=5e-3)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("figure", "changed", "withheld"),
     [
@@ -315,6 +317,7 @@ def test_distances_of_bounds_are_claimed_where_they_are_known(run_cells, figure,
     assert set(run.withheld) == {f"gradient-concentration-bound-{name}" for name in withheld}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("scales", "withheld"), [([1.0, 1.1], {"exact", "bound"}), ([3.5, 4.0], {"bound"})])
 def test_the_error_of_outputs_is_claimed_where_scales_differ(run_cells, scales, withheld):
     run = run_cells(NAME, only="output_error_vs_length", scales=scales)

@@ -1,4 +1,4 @@
-"""The commands of the exercises name existing parameters with allowed values, and run at smoke size.
+"""The commands of the exercises name existing parameters with allowed values, and (daily) run at smoke size.
 
 Numbers of samples are those of the smoke profile. Commands that change nothing else than them and the seed are not
 run: `test_notebooks.py` runs the same statements.
@@ -106,6 +106,7 @@ def known_crossings(run_chapter, monkeypatch):
     monkeypatch.setattr(crossings, "solve_crossings", lambda: known)
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("known_crossings")
 @named([exercise for exercise in EXERCISES if exercise.overrides_at_smoke_size])
 def test_a_command_runs_at_smoke_size(run_cells, exercise):

@@ -99,6 +99,7 @@ def test_no_law_of_long_prompts_where_its_mean_is_infinite():
     assert trajectory_gap.beyond(1.0, 1, 20.0) == 1.0
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("dimension", "withheld"), [(1, True), (5, False)])
 def test_the_slope_of_the_gap_is_claimed_only_where_queries_are_short(run_cells, dimension, withheld):
     """In one dimension the slope at time 0.5 is not yet -1: -0.92 at these lengths."""
@@ -116,12 +117,14 @@ def test_noise_moves_the_mean_of_descents_by_no_more_than_its_bound(float64):
     assert quantile < deviation < quantile + descents.noise_bias(plan, 64, 5)
 
 
+@pytest.mark.daily
 def test_descents_that_have_hardly_begun_decide_nothing(run_cells):
     """From a tiny start all descents are still near zero at the end, with prompts of any length."""
     run = run_cells(NAME, only="finite_training", alpha=0.0035)
     assert set(run.withheld) == {"icl-finite-training", "icl-finite-gain"}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("dimension", "withheld"), [(3, set()), (8, {"icl-finite-gain"})])
 def test_the_bias_of_noisy_steps_grows_with_the_number_of_entries(run_cells, dimension, withheld):
     run = run_cells(NAME, only="finite_training", dimension=dimension)
@@ -129,6 +132,7 @@ def test_the_bias_of_noisy_steps_grows_with_the_number_of_entries(run_cells, dim
     assert set(run.withheld) == withheld
 
 
+@pytest.mark.daily
 def test_flows_on_the_shortest_prompts_end(run_cells):
     for figure in ("trajectory_gap", "final_risk"):
         run = run_cells(NAME, only=figure, dimension=1, lengths=[SHORTEST, 512])

@@ -33,6 +33,7 @@ def test_a_fluctuation_ten_percent_off_would_be_noticed(run):
     assert not claim.accepts(claim.measured / 1.1)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", [1, 2])
 def test_claims_hold_for_other_seeds(run_cells, seed):
     assert run_cells(NAME, seed=seed).broken == []

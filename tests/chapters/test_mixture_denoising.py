@@ -162,6 +162,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
         run_cells(NAME, **wrong)
 
 
+@pytest.mark.daily
 def test_short_training_decides_nothing(run_cells):
     run = run_cells("mixture_denoising", only="trained_denoisers", training_steps=1000)
     assert run.broken == []

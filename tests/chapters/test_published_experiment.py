@@ -206,6 +206,7 @@ def test_published_data_have_two_pairs_of_covariances(assert_exact):
         assert_exact(jnp.stack([task.task_scale, task.noise_std]) ** 2, np.array([0.2, 0.1]))
 
 
+@pytest.mark.daily
 def test_claims_do_not_depend_on_the_distance_from_the_noise(run_cells):
     """On long prompts all mean squares are near the label noise; short runs there decide nothing."""
     run = run_cells(NAME, only="published_optimum", lengths=[5, 10**6], sgd_lengths=[5000], bayes_lengths=[5])

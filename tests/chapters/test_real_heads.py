@@ -29,7 +29,6 @@ from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
-from companion.figures import store
 from lib.finite_prompt import participation, score_statistics
 from lib.pairs import pair_statistics
 
@@ -406,7 +405,6 @@ def test_shares_and_slopes_are_of_sums_over_prompts():
 
 
 def test_tables_are_read_as_they_were_written(tmp_path, monkeypatch):
-    import pandas as pd
 
     found = statistics(3)
     pd.DataFrame({"kind": "text", **columns_of(found)}).sample(frac=1, random_state=0).to_csv(tmp_path / "heads.csv")
@@ -473,18 +471,3 @@ def test_examples_are_those_of_least_middle_and_widest_spread():
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
-
-
-def test_fewer_than_half_of_the_heads_lie_near_the_curve_of_gaussian_scores():
-    """The headline of `heads_in_the_plane`, on the published table, against the exact curve at every head's spread."""
-    table = pd.read_csv(ROOT / "figures/real_heads/heads_in_the_plane.csv")
-    heads = table[table["kind"] == "head"]
-    counts = {}
-    for length, these in heads.groupby("length"):
-        curve = np.asarray(participation(these["tau"].to_numpy(), np.log(length)))
-        counts[length] = int(np.sum(np.abs(np.log(these["participation"] / curve)) <= np.log(1.5)))
-        assert counts[length] < len(these) / 2
-    record = store.read_record(ROOT / "figures/real_heads", "heads_in_the_plane")
-    measured = {claim.id: claim.measured for claim in record.claims}
-    assert measured["real-heads-near-fewest"] == min(counts.values())
-    assert measured["real-heads-near-most"] == max(counts.values())

@@ -154,6 +154,7 @@ def test_the_lowest_head_is_drawn():
         assert drawn["ratio"].tolist() == [found.ratio]
 
 
+@pytest.mark.daily
 def test_limits_for_long_prompts_are_claimed_on_long_prompts(run_cells):
     run = run_cells("risk_and_parameters", only="drift_along_the_valley", flow_lengths=[50, 3098, 29516])
     assert run.broken == []

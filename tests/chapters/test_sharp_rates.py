@@ -23,11 +23,6 @@ NAME = "sharp_rates"
 TAUS = np.arange(0.0, 30.1, 0.05)
 
 
-def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 9
-    assert run.broken == []
-
-
 def test_every_table_holds_the_length_at_which_exponents_are_read(run):
     for name in ("rate_at_fixed_ratio", "local_slopes", "operator_norm"):
         assert READ_AT in set(run.tables[name].frame["log_length"])

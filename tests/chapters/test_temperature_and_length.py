@@ -27,11 +27,6 @@ PROJECT = Project(Path(__file__).resolve().parents[2])
 _rng = np.random.default_rng(2501)
 
 
-def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 11
-    assert run.broken == []
-
-
 def test_the_tables_are_finite_except_where_nothing_was_simulated(run):
     for name, table in run.tables.items():
         frame = table.frame

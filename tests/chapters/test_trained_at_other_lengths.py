@@ -86,6 +86,7 @@ def test_risks_are_compared_only_where_errors_are_not_too_rare():
     assert "left out" not in claim().statement
 
 
+@pytest.mark.daily
 def test_scaling_may_pay_where_the_head_shrinks_much(run_cells):
     """In nineteen dimensions the product bu of the trained head is so small that √3 is a good factor."""
     run = run_cells("trained_at_other_lengths", only="regression_elsewhere", dimension=19)

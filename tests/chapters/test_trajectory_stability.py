@@ -353,6 +353,7 @@ def test_what_the_fit_leaves_out_changes_the_exponent_by_no_more_than_claimed():
         assert abs(rate.exponent - 1) < 5 * change
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("changed", "withheld"),
     [

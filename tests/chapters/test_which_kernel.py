@@ -232,6 +232,7 @@ def test_slow_kernels_win_where_it_is_known(dimension, noise_variance, length):
     assert lead(length // 2) < 0
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("figure", "changed", "withheld"),
     [

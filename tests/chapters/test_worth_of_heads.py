@@ -368,6 +368,7 @@ def test_times_and_ends_of_a_training_are_those_of_its_losses():
     assert training.window_times()[0] == pytest.approx(5 * allocation.STEP_SIZE)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("dimension", "withheld"), [(3, {"worth-of-heads-bound"}), (5, set())])
 def test_the_bound_is_claimed_where_independent_noises_would_pass_it(run_cells, dimension, withheld):
     run = run_cells("worth_of_heads", only="excess_over_linear_attention", dimension=dimension)
