@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import threading
 
 import pytest
@@ -58,22 +57,6 @@ def test_existing_file_is_replaced_only_when_the_new_one_is_complete(tmp_path, m
     monkeypatch.setattr(os, "replace", observe)
     atomic.write_bytes(tmp_path / "b.txt", b"new one")
     assert observed == [("old", len("new one"))]
-
-
-def test_a_running_process_is_announced(tmp_path):
-    """The announcement ends with the process; those of dead processes and malformed ones are ignored."""
-    with atomic.announced(tmp_path / "toy"):
-        assert atomic.alive(tmp_path) == ["toy"]
-    assert atomic.alive(tmp_path) == []
-    with pytest.raises(KeyboardInterrupt), atomic.announced(tmp_path / "toy"):
-        raise KeyboardInterrupt
-    assert list(tmp_path.iterdir()) == []
-    with subprocess.Popen(["true"]) as dead:
-        dead.wait()
-    (tmp_path / "dead").write_text(json.dumps({"pid": dead.pid}))
-    (tmp_path / "odd").write_text("[1]")
-    assert atomic.alive(tmp_path) == []
-    assert atomic.alive(tmp_path / "nowhere") == []
 
 
 def test_a_taken_lock_is_waited_for(tmp_path, capsys):

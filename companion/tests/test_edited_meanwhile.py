@@ -55,12 +55,6 @@ def test_parameters_are_read_after_the_wait(clone):
     assert cache_keys.is_fresh(clone.project, NUMBERS, "smoke")
 
 
-def test_sources_are_read_after_the_wait(clone):
-    with waiting(clone, clone.project.build("laptop").locks / "toy", "run", "toy"):
-        clone.replace(CODE, "uniform(-1, 1, (", "uniform(-1, 1.0, (")
-    assert all(cache_keys.is_fresh(clone.project, target, "laptop") for target in TARGETS)
-
-
 def test_the_folder_of_a_custom_run_is_decided_after_the_wait(clone):
     """A profile that is edited during the wait changes the values and so the folder."""
     spec = RunSpec("toy", "smoke", {"seed": 1})

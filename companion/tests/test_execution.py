@@ -11,7 +11,6 @@ from companion.figures import store
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import CACHE
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 SET = {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES}
@@ -56,30 +55,6 @@ def test_the_record_has_profile_steps_functions_and_sources(ran):
     ]
     functions = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
     assert functions == ["simulate_squared_errors", "numbers", "_claims", "draw"]
-
-
-@pytest.fixture(scope="module")
-def varied(ran, tmp_path_factory):
-    """A clone in which `companion run toy -p seed=1` followed `companion run toy`."""
-    clone = ran.copy_to(tmp_path_factory.mktemp("varied") / "clone")
-    clone.finished = clone.companion("run", "toy", "-p", "seed=1")
-    return clone
-
-
-def test_a_custom_run_has_its_own_folder(varied):
-    """Its record has the changed parameter."""
-    assert varied.finished.returncode == 0, varied.finished.stderr
-    (folder,) = (varied.project.generated / "runs").iterdir()
-    assert folder.name.startswith("toy-")
-    assert str(folder) in varied.finished.stdout
-    assert store.faults(folder / "figures/toy", FIGURE) == []
-    assert store.read_record(folder / "figures/toy", FIGURE).parameters["seed"] == 1
-
-
-def test_a_custom_run_changes_nothing_else(ran, varied):
-    """Published figures and the results and stamps of the profile stay the same."""
-    after = {path: digest for path, digest in varied.tree().items() if not path.startswith("_build/runs/")}
-    assert after == ran.tree()
 
 
 @pytest.fixture(scope="module")
@@ -277,21 +252,6 @@ def rerun(ran, ran_clone, monkeypatch):
     return run
 
 
-def test_every_run_has_the_same_cache_folder(ran_clone, monkeypatch):
-    """Runs of a profile and custom runs can share compiled programs."""
-    offered = []
-
-    def execute(project, notebook, changed, staging, *, environment, failed):
-        offered.append(environment[CACHE])
-        raise UserError("enough")
-
-    monkeypatch.setattr(execution, "_execute", execute)
-    for overrides in ({}, {"seed": 1}):
-        with pytest.raises(UserError, match="enough"):
-            execution.run(ran_clone.project, RunSpec("toy", parameters=overrides or {}))
-    assert offered == [str(ran_clone.root / "_build/cache")] * 2
-
-
 def test_a_run_with_the_same_results_replaces_nothing(ran_clone, rerun):
     """All targets are fresh afterwards."""
     before = ran_clone.tree("figures")
@@ -312,21 +272,6 @@ def test_a_source_edited_during_a_run_makes_the_result_stale(ran_clone, rerun, o
     """An edited comment makes nothing stale, a caption the picture, and a number everything."""
     rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
     assert {target for target in TARGETS if cache_keys.is_fresh(ran_clone.project, target, "laptop")} == fresh
-
-
-@pytest.mark.parametrize(
-    ("edit", "stamps"),
-    [
-        ((CODE, "# the 99.9", "# a 99.9"), 1),
-        ((CODE, "Points are means", "Points are averages"), 0),
-        (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), 0),
-    ],
-)
-def test_a_custom_run_whose_source_was_edited_has_no_stamp(ran_clone, rerun, edit, stamps):
-    """The next run with the same values computes it again."""
-    rerun(meanwhile=lambda: ran_clone.replace(*edit), overrides={"seed": 1})
-    (folder,) = ran_clone.project.runs.iterdir()
-    assert len(cache_keys.stamps_in(ran_clone.project.custom_build(folder.name))) == stamps
 
 
 EDITS_ITSELF = f"""# means, while somebody edits the chapter
@@ -359,15 +304,3 @@ def test_a_run_must_publish_exactly_the_figures_of_its_notebook(ran_clone, rerun
     with pytest.raises(UserError, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
         rerun()
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
-
-
-def test_the_bytes_are_the_same_without_docstrings(ran_clone, tmp_path):
-    """`PYTHONOPTIMIZE=2` removes docstrings from modules, whether a kernel or a command imports them."""
-    before = ran_clone.tree("figures")
-    # the processes share bytecode, so that libraries are compiled once
-    ran_clone.environment |= {"PYTHONOPTIMIZE": "2", "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
-    del ran_clone.environment["PYTHONDONTWRITEBYTECODE"]
-    for command in ("redraw", "run"):
-        finished = ran_clone.companion(command, "toy")
-        assert finished.returncode == 0, finished.stderr
-        assert ran_clone.tree("figures") == before

@@ -3,8 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -71,33 +69,3 @@ def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, di
     assert room > 10
     for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         assert clone.tree(place) == ran.tree(place)
-
-
-# Sizes of a file system in memory: too small for a run; enough for a run but not for the site; enough for all.
-SIZES = ("32k", "3m", "300m")
-FILL = """
-mount -t tmpfs -o size=32k none _build || exit
-for size in {sizes}; do
-    mount -o remount,size=$size _build
-    {python} -m companion build > ../$size.out 2>&1
-    echo $? >> ../codes
-done
-"""
-
-
-def test_a_build_on_a_full_disk_continues_when_there_is_space(clone, ran):
-    """A mounted file system becomes full; whatever exception a library raises, the command prints one message."""
-    (clone.root / "_build").mkdir(exist_ok=True)
-    script = FILL.format(sizes=" ".join(SIZES), python=sys.executable)
-    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
-    finished = subprocess.run(
-        command, cwd=clone.root, env=clone.environment, capture_output=True, text=True, check=False
-    )
-    if not (folder := clone.root.parent).joinpath("codes").exists():
-        pytest.skip(f"This machine does not allow users to mount a file system: {finished.stderr}")
-    outputs = [(folder / f"{size}.out").read_text() for size in SIZES]
-    assert (folder / "codes").read_text().split() == ["2", "2", "0"], outputs
-    for output in outputs[:-1]:
-        assert "No space is left on the disk" in output
-        assert "Traceback" not in output
-    assert clone.tree("figures") == ran.tree("figures")

@@ -17,19 +17,15 @@ import pytest
 from typer.testing import CliRunner
 
 from companion import cli
-from companion.analysis import api_index
-from companion.authoring import datasets
 from companion.build import cache_keys
 from companion.build.run_spec import Target
-from companion.cli import environment
-from companion.figures import store
+from companion.cli import terminal
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import provenance
 from companion.project.paths import Project
-from companion.project.theorem_blocks import boxes
 
-GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "a number": b"1", "cut off": b'{"files": {', "empty": b""}
+GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "cut off": b'{"files": {'}
 RECORD, CODE, NOTEBOOK = "figures/toy/toy_error.json", "clone/toy/figures/toy_error.py", "book/toy.ipynb"
 BUILT, ORIGIN = "_build/laptop/figures/toy/toy_error.json", "_build/provenance/laptop/toy.json"
 INJECTED = {
@@ -123,7 +119,7 @@ CAUSES = {
     "origin, in part": (partial(content, ORIGIN, b'{"seconds": 1}'), "list", 0, "—"),
     **{
         f"published record, {text}": (partial(content, RECORD, text), "redraw toy_error", 0, "replaced")
-        for text in (*GARBAGE.values(), b'{"files": 3, "claims": []}', b'{"files": {}}')
+        for text in GARBAGE.values()
     },
     **{
         f"published record in a fresh clone, {name}": (
@@ -145,7 +141,7 @@ CAUSES = {
             in_notebook(lambda notebook, value=value: notebook["cells"][3].update(metadata=value)),
             *("list", 2, "The metadata of cell 4 of"),
         )
-        for value in (None, {"tags": None}, {"tags": "hide-parameters"})
+        for value in (None, {"tags": "hide-parameters"})
     },
     **{
         f"no {part}": (in_notebook(lambda notebook, part=part: notebook["cells"][2].pop(part)), "list", 2, part)
@@ -190,33 +186,6 @@ def test_a_cause_is_repaired_or_named(ran_clone, ran, cause):
     assert own == (ran.tree("figures") if code == 0 else damaged)
 
 
-def test_one_build_replaces_all_unreadable_files(ran_clone):
-    """Its results have the same bytes as before."""
-    build, before = ran_clone.project.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
-    stamp(b"\xff", ran_clone)
-    for path in (build.figures / "toy/toy_error.json", build.tables / "toy/toy_error.json"):
-        path.write_text("[]")
-    (build.executed / "toy.ipynb").write_text("[]")
-    (build.provenance / "toy.json").write_text("[]")
-    shutil.rmtree(ran_clone.project.published / "toy")
-    (ran_clone.project.published / "toy").symlink_to("nowhere")
-    finished = ran_clone.companion("build", "--target", "figures")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert ran_clone.tree("figures", "_build/laptop/figures") == before
-    assert not (ran_clone.project.published / "toy").is_symlink()
-
-
-def test_hidden_files_are_no_figures_tables_modules_or_pages(ran_clone):
-    hidden_files(ran_clone)
-    assert store.names_in(ran_clone.project.published / "toy") == ["toy_error"]
-    assert datasets.faults(ran_clone.project.data("toy")) == []
-    package = api_index.load(ran_clone.project, ["clone"])["clone"]
-    modules = {module.path for module in api_index.public_modules(package)}
-    assert modules == {"clone.toy.figures.toy_error", "clone.toy.parameters"}
-    assert api_index.documented_modules(ran_clone.project) == {}
-    assert boxes(ran_clone.project) is not None
-
-
 def test_a_stray_notebook_does_not_make_the_site_stale(clone):
     before = cache_keys.site_key(clone.project, "laptop")
     stray_notebooks(clone)
@@ -241,40 +210,34 @@ def test_notebooks_are_those_of_the_table_of_contents(clone, row, notebooks):
     assert clone.project.notebooks() == notebooks
 
 
-@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
-def test_a_refused_write_is_an_error_with_the_reason(clone, monkeypatch, code):
+def test_a_refused_write_is_an_error_with_the_reason(clone, monkeypatch):
     """For example on a read-only file system."""
     monkeypatch.chdir(clone.root)
 
     def refuse(path, *_):
-        raise OSError(code, os.strerror(code), str(path))
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
     monkeypatch.setattr(atomic, "write_bytes", refuse)
     finished = CliRunner().invoke(cli.app, ["run", "toy", "--isolated"])
     assert finished.exit_code == 2, finished.exception
-    assert f"cannot be used: {os.strerror(code)}." in finished.stderr.replace("\n", " ")
+    assert f"cannot be used: {os.strerror(errno.EROFS)}." in finished.stderr.replace("\n", " ")
 
 
 # --- folders of any name ----------------------------------------------------------------------------------
 
-# Each would create a file if a shell executed it, or fail if it were parsed as a format string.
-FOLDERS = (
-    "author's",
-    'the "new" one',
-    "$HOME; touch executed; & touch executed {notebook} {x `touch executed` $(touch executed)",
-)
+# It would create a file if a shell executed it, and fail if it were parsed as a format string.
+FOLDER = "$HOME; 'touch' executed; & \"touch\" executed {notebook} {x `touch executed` $(touch executed)"
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
+def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
     """Snakemake redraws the stale picture, Sphinx writes the site, and nothing executes a part of the name."""
-    clone = ran.copy_to(tmp_path / name / "clone")
+    clone = ran.copy_to(tmp_path / FOLDER / "clone")
     clone.replace(CODE, "Points are means", "Points are averages")
     finished = clone.companion("build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "toy/toy_error redrawn; replaced" in finished.stdout
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == [FOLDER]
 
 
 def test_a_folder_name_that_is_not_utf8_is_refused_with_a_message(tmp_path, pristine, monkeypatch):
@@ -392,16 +355,14 @@ def test_the_commit_is_that_of_the_book_whatever_the_user_set(clone, tmp_path, m
 def test_a_user_without_a_home_folder_can_run_notebooks(clone, monkeypatch):
     """For example a user of a container that has no name: neither HOME nor the list of users names a folder."""
     monkeypatch.chdir(clone.root)
-    for name in ("HOME", "MPLCONFIGDIR", "LOGNAME", "USER", "LNAME", "USERNAME"):
+    for name in ("HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "")  # so that the variable is as before when the test ends
         monkeypatch.delenv(name)
     monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[f"uid not found: {number}"])
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    environment.prepare()
-    assert Path(os.environ["HOME"]) == clone.project.cache / "home"
+    terminal.prepare_environment()
+    assert Path.home() == clone.project.cache / "home"
     assert Path.home().is_dir()
     assert getpass.getuser() == f"user-{os.getuid()}"
-    assert "MPLCONFIGDIR" not in os.environ
 
 
 @pytest.mark.parametrize("module", ["clone", "clone.toy.parameters"])

@@ -107,14 +107,6 @@ def test_another_profile_shows_its_own_figures(ran_clone, woven):
     assert 'alt="Built."' in shown(woven("smoke"))["text/html"]
 
 
-@pytest.mark.parametrize("suffix", store.SUFFIXES)
-def test_an_incomplete_published_figure_leaves_the_output_of_the_run(ran_clone, woven, suffix):
-    """The build of the site reports the missing file; weaving does not fail."""
-    last = json.loads(executed(ran_clone).read_text(encoding="utf-8"))
-    (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
-    assert shown(woven()) == shown(last)
-
-
 def test_injected_parameters_are_shown_after_those_of_the_notebook(ran_clone, woven):
     """papermill's cell is no step: the outputs of the other cells stay with their steps."""
     injected = {"cell_type": "code", "id": "injected", "metadata": {"tags": ["injected-parameters"]}}
@@ -156,17 +148,6 @@ def test_outputs_of_edited_code_are_refused(ran_clone, woven, source):
         woven()
 
 
-def test_an_added_step_is_refused(ran_clone, woven):
-    """It has no outputs, and those of other steps are not shown for it."""
-    path = ran_clone.root / NOTEBOOK
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
-    notebook["cells"].append(step)
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-    with pytest.raises(UserError, match="code of toy has changed"):
-        woven()
-
-
 def test_no_output_contains_a_path_of_the_builder(ran_clone, woven, monkeypatch):
     """Paths become relative to the book or to their package; papermill's metadata are removed."""
     monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
@@ -201,14 +182,6 @@ def test_an_unchanged_page_is_not_written_again(ran_clone, woven):
     assert path.stat().st_mtime_ns != 1
 
 
-def test_weaving_does_not_change_the_last_run(ran_clone, woven):
-    """The executed notebook decides whether numbers are fresh."""
-    before = executed(ran_clone).read_bytes()
-    edit_shown(ran_clone.project.published / "toy", alt="Another.")
-    woven()
-    assert executed(ran_clone).read_bytes() == before
-
-
 @pytest.fixture
 def fresh_clone(ran_clone):
     """A clone with published figures and without a run."""
@@ -228,14 +201,6 @@ def test_published_figures_are_shown_in_place_of_outputs(ran_clone, woven):
     assert shown(notebook) == shown(ran)
     assert [len(cell["outputs"]) for cell in code(notebook)] == [len(cell["outputs"]) for cell in code(ran)]
     assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in ran["cells"]]
-
-
-def test_prose_of_a_notebook_with_published_figures_is_current(fresh_clone):
-    """The source notebook keeps no outputs."""
-    fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
-    assert "is about the" in "".join(published(fresh_clone)["cells"][0]["source"])
-    source = json.loads((fresh_clone.root / NOTEBOOK).read_text(encoding="utf-8"))
-    assert [cell["outputs"] for cell in code(source)] == [[]] * len(code(source))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,9 @@
 """When a rebuild replaces a published figure, and that a kill at any moment leaves complete figures."""
 
 import errno
-import json
 import os
-import random
 import shutil
-import signal
 import subprocess
-import sys
-import textwrap
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -251,18 +244,6 @@ def test_publishing_leaves_no_staging_folder_and_the_modes_of_git(desk):
     assert desk.published.stat().st_mode & 0o777 == 0o755
 
 
-def test_records_are_renamed_last(tmp_path, monkeypatch):
-    """An interrupted exchange is then visible, because a record does not match its files."""
-    renamed, replace = [], os.replace
-    monkeypatch.setattr(atomic.os, "replace", lambda a, b: (renamed.append(Path(b).name), replace(a, b)))
-    for folder in ("new", "old"):
-        for figure in ("a", "b"):
-            write_set(tmp_path / folder, figure)
-    atomic.replace_folder(tmp_path / "new", tmp_path / "old")
-    assert [name.endswith(".json") for name in renamed] == [False] * 6 + [True] * 2
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize("step", range(6))
 def test_an_interrupted_exchange_is_detected(tmp_path, monkeypatch, step):
     """After a stop before the rename of the record, the figure has a fault unless nothing was renamed."""
@@ -326,14 +307,6 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
     assert desk.bytes(desk.published) == before
 
 
-@pytest.mark.usefixtures("two_disks")
-def test_an_unfinished_copy_of_a_killed_process_is_removed(desk):
-    (desk.project.published / ".demo-deadbeef" / "demo").mkdir(parents=True)
-    desk.build("one", parameters={"seed": 1})
-    assert desk.publish() == ["one"]
-    assert [path.name for path in desk.project.published.iterdir()] == ["demo"]
-
-
 @pytest.mark.parametrize("leads", ["to a folder", "nowhere", "to a file", "is a file"])
 def test_a_link_or_a_file_in_place_of_the_folder_is_replaced(desk, tmp_path, leads):
     """The target of a link is not changed."""
@@ -352,76 +325,3 @@ def test_a_link_or_a_file_in_place_of_the_folder_is_replaced(desk, tmp_path, lea
     assert not desk.published.is_symlink()
     assert desk.bytes(desk.published) == desk.bytes(desk.built)
     assert before == (desk.bytes(elsewhere) if elsewhere.is_dir() else {})
-
-
-FIGURES = ("a", "b", "c", "d", "e")
-
-ALTERNATE = textwrap.dedent("""
-    import itertools, os, sys
-    from pathlib import Path
-    from companion.build import publication_policy
-    from companion.project.paths import Project
-
-    project = Project(Path(sys.argv[1]))
-    built = project.build("laptop").figures / "demo"
-    for count in itertools.count(int(sys.argv[2])):
-        hidden = built.with_name(".next")
-        hidden.unlink(missing_ok=True)
-        hidden.symlink_to(project.root / f"version{count % 2}")
-        os.replace(hidden, built)
-        publication_policy.publish_figures(project, "demo")
-        print("published", flush=True)
-""")
-
-
-def test_a_kill_at_any_moment_is_repaired(tmp_path):
-    """A process publishes two versions of five figures in turn and is killed 20 times, at random moments.
-
-    The next publication leaves all figures of one version and no other file, whatever the kill left.
-    """
-    project, moments = Project(tmp_path), random.Random(20)
-    for version in range(2):
-        for figure in FIGURES:
-            write_set(tmp_path / f"version{version}", figure, f"<svg>{version}</svg>", parameters={"seed": version})
-    build = project.build("laptop")
-    build.figures.mkdir(parents=True)
-    (build.tables / "demo").mkdir(parents=True)
-    for figure in FIGURES:
-        shutil.copyfile(tmp_path / f"version0/{figure}.csv", build.tables / f"demo/{figure}.csv")
-    expected = {"demo", *(f"demo/{figure}{suffix}" for figure in FIGURES for suffix in store.SUFFIXES)}
-    version, published = 1, project.published / "demo"
-    for _ in range(20):
-        command = [sys.executable, "-c", ALTERNATE, str(tmp_path), str(1 - version)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "published\n"
-            time.sleep(moments.uniform(0, 0.1))
-            process.send_signal(signal.SIGKILL)
-        publication_policy.publish_figures(project, "demo")
-        assert {path.relative_to(project.published).as_posix() for path in project.published.rglob("*")} == expected
-        assert [fault for figure in FIGURES for fault in store.faults(published, figure)] == []
-        records = [json.loads((published / f"{figure}.json").read_text()) for figure in FIGURES]
-        (version,) = {record["parameters"]["seed"] for record in records}
-
-
-def test_publication_waits_for_another(tmp_path, capsys):
-    """Only one process at a time replaces a folder; a second one publishes after it."""
-    project = Project(tmp_path)
-    build = project.build("laptop")
-    write_set(build.figures / "demo", "one")
-    (build.tables / "demo").mkdir(parents=True)
-    replaced = []
-    with atomic.locked(build.locks / "publish-demo", "not expected"):
-        waiter = threading.Thread(
-            target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo").replaced), daemon=True
-        )
-        waiter.start()
-        output = ""
-        while "demo: waiting for another process to publish it" not in output:
-            assert waiter.is_alive()
-            output += capsys.readouterr().out
-            time.sleep(0.01)
-        assert not project.published.exists()
-    waiter.join()
-    assert replaced == ["one"]
-    assert store.faults(project.published / "demo", "one") == []

@@ -39,11 +39,6 @@ class Paper:
     def companion(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.python("-m", "companion", *arguments)
 
-    def replace(self, path: str, old: str, new: str) -> None:
-        text = (self.root / path).read_text(encoding="utf-8")
-        assert old in text, f"{path} has no {old!r}: change this test together with the book"
-        (self.root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
-
     def bytes_of(self, *names: str) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in names}
 
@@ -145,73 +140,6 @@ def test_second_build_runs_nothing(paper):
     listed = paper.companion("list").stdout
     assert "stale" not in listed
     assert listed.count("fresh") == 3
-
-
-def test_edited_sentence_runs_no_kernel(paper):
-    before = paper.bytes_of(EXECUTED)
-    paper.replace("book/walks.ipynb", "How far does it get?", "How far, on average?")
-    output = paper.build()
-    assert KERNEL not in output
-    assert "redrawn" not in output
-    assert paper.bytes_of(EXECUTED) == before
-    for shown in ("_build/html/book/walks.html", "_build/laptop/notebooks/walks.ipynb"):
-        assert "How far, on average?" in (paper.root / shown).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [('COLOUR = "C0"', 'COLOUR = "C3"'), ("bars are two standard errors", "with their bars")]
-)
-def test_edited_colour_or_caption_redraws_one_figure(paper, old, new):
-    other_figure = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
-    before, numbers = paper.bytes_of(EXECUTED, *other_figure), paper.bytes_of("figures/walks/spread.csv")
-    picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
-    paper.replace("episodes/walks/figures/spread.py", old, new)
-    output = paper.build("--target", "figures")
-    assert KERNEL not in output
-    assert output.count("redrawn") == 1
-    assert paper.bytes_of(EXECUTED, *other_figure) == before
-    assert paper.bytes_of("figures/walks/spread.csv") == numbers
-    assert paper.bytes_of(*picture) != picture
-
-
-def test_edited_simulation_runs_its_notebook(paper):
-    paper.replace("walkers/line.py", "return 2 * steps_up - steps", "return -(2 * steps_up - steps)")
-    assert KERNEL in paper.build("--target", "figures")
-
-
-def test_failed_claim_prevents_publication(paper):
-    before = paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED)
-    paper.replace("episodes/walks/figures/spread.py", "expected=1.0", "expected=3.0")
-    finished = paper.companion("run", "walks")
-    assert finished.returncode == 3
-    assert "walks-spread" in finished.stderr
-    assert paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED) == before
-
-
-def test_task_stays_cached_after_edits_that_cannot_change_it(paper):
-    assert paper.companion("run", "walks", "--task", "steps-10").returncode == 0
-    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
-    paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
-    paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
-    paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
-    paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
-    paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
-    paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
-    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
-    paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
-    assert "0 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout
-    paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 tasks are cached" in paper.companion("run", "walks", "--tasks").stdout, (
-        "results of tasks are never deleted"
-    )
-
-
-def test_missing_science_package_is_named(paper):
-    """Otherwise its sources would be missing from the cache keys."""
-    paper.replace("pyproject.toml", 'science = ["walkers"]', 'science = ["walkers", "runners"]')
-    finished = paper.companion("list")
-    assert finished.returncode == 2
-    assert "'runners'" in finished.stderr
 
 
 def test_published_figures_are_verified(paper):

@@ -7,7 +7,6 @@ from unittest import mock
 
 import pytest
 
-from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.paths import Project
 
@@ -93,21 +92,6 @@ def test_while_the_address_is_unset_nothing_is_installed(pip):
     assert not (folder / "arguments").exists()
 
 
-@pytest.mark.parametrize("missing", PACKAGES)
-def test_a_missing_package_stops_the_notebook(tmp_path, missing):
-    """Two of the three are installed."""
-    for name in PACKAGES.keys() - {missing}:
-        (tmp_path / name).symlink_to(ROOT / PACKAGES[name])
-    assert first_cell(tmp_path, cell=UNSET).stderr.startswith("This book is not installed here")
-
-
-def test_a_folder_without_a_package_is_not_taken_for_the_book(pip):
-    """With an empty `chapters/` next to the notebook and nothing installed, pip is started."""
-    folder = pip("sys.exit(1)")
-    (folder / "chapters").mkdir()
-    assert first_cell(folder).stderr.startswith("pip could not install")
-
-
 def test_packages_that_pip_installed_are_imported_at_once(pip):
     """In the same kernel."""
     folder = pip(f"[Path(name).symlink_to(Path({str(ROOT)!r}) / at) for name, at in {PACKAGES}.items()]")
@@ -165,8 +149,3 @@ def test_a_folder_without_all_parts_is_not_a_clone(tmp_path, missing):
     (root / missing).unlink()
     assert first_cell(root / "book", other, then=PLACES, cell=UNSET).stdout == places(other)
     assert first_cell(root / "book", cell=UNSET).stderr.startswith("This book is not installed here")
-
-
-def test_a_notebook_shows_a_user_error_without_traceback():
-    """IPython calls a method of the exception."""
-    assert UserError("Restart the kernel.")._render_traceback_() == ["Restart the kernel."]

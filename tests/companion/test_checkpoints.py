@@ -91,33 +91,6 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted):
     assert_same(end, uninterrupted)
 
 
-def test_a_failed_save_keeps_the_previous_checkpoint(tmp_path, monkeypatch):
-    """No partial file remains."""
-    checkpoint = Checkpoint(tmp_path / "run.npz", "a run")
-    checkpoint.save([np.arange(3.0)])
-    before = checkpoint.path.read_bytes()
-
-    def fail(file, *arrays, **named):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
-        checkpoint.save([np.ones(3)])
-    assert checkpoint.path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["run.npz"]
-
-
-def test_a_checkpoint_is_flushed_before_it_is_renamed(tmp_path, monkeypatch):
-    """Otherwise a loss of power could leave an empty file under the final name."""
-    calls = []
-    fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append("fsync"), fsync(descriptor)))
-    monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
-    Checkpoint(tmp_path / "run.npz", "a run").save([np.ones(3)])
-    assert calls == ["fsync", "replace"]
-
-
 @pytest.mark.parametrize(
     ("run", "changed", "rule"),
     [

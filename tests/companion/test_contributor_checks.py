@@ -28,11 +28,6 @@ needs_figures = pytest.mark.skipif(
 )
 
 
-def test_first_chapter_is_listed():
-    """The checks below would pass for an empty list."""
-    assert "gaussian_limit" in NOTEBOOKS
-
-
 def test_no_part_of_a_notebook_is_missing(omissions):
     """No part without a notebook remains either."""
     assert omissions(PROJECT) == []
@@ -117,22 +112,6 @@ def test_figure_names_are_unique():
     """Pages and the command line share one namespace for figures."""
     figures = [figure for _, figure in FIGURES]
     assert sorted(figures) == sorted(set(figures))
-
-
-def test_new_notebook_is_complete(omissions, clone):
-    """`companion new` creates all parts."""
-    assert omissions(clone.project) == []
-
-
-def test_new_notebook_is_reported_as_unpublished(unpublished, clone):
-    """The message names the command to run."""
-    assert unpublished(clone.project)
-    assert all("companion run toy" in sentence for sentence in unpublished(clone.project))
-
-
-def test_figures_are_published_after_a_run(unpublished, ran):
-    """Nothing is missing then."""
-    assert unpublished(ran.project) == []
 
 
 def remove_line(clone, path, line):
@@ -261,13 +240,6 @@ def test_missing_or_superfluous_part_is_named(omissions, clone, case):
 def test_valid_notebook_is_accepted(omissions, clone, text):
     """Imports of `companion` and of the notebook's chapter, and calls of steps, are allowed."""
     clone.rewrite_cell("# setup", text)
-    assert omissions(clone.project) == []
-
-
-def test_shared_modules_and_bytecode_are_no_orphans(omissions, clone):
-    """Figures may share drawing code, and a folder with only bytecode counts as deleted."""
-    clone.write("clone/toy/marks.py", '"""Drawing code of this chapter."""\ndef draw(table): ...\n')
-    clone.write("clone/gone/__pycache__/old.cpython-311.pyc", "x")
     assert omissions(clone.project) == []
 
 

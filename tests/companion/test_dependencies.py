@@ -1,7 +1,6 @@
 """The sources of numbers and pictures are found by following imports; edits that cannot change a result are ignored."""
 
 import io
-import shutil
 import textwrap
 import tokenize
 from pathlib import Path
@@ -44,76 +43,34 @@ def book(tmp_path):
     return lay_out
 
 
-@pytest.fixture
-def files(book):
-    """Return a function that lists the files which a figure module with the given source depends on."""
-    return lambda source, **others: (
-        set(book(source, **others).files(["book.one.figures.figure"])) - {"book/one/figures/figure.py"}
-    )
+HEART = {"lib/heart.py", "lib/deep/vein.py", "lib/shallow.py"}
+# What a figure module imports, other files of the book, and the files that it then depends on.
+IMPORTS = {
+    "re-exported name": ("from lib import beat\n", {}, HEART),
+    "module": ("import lib.heart\n", {}, HEART),
+    "relative import": ("from lib.deep import vein\n", {}, {"lib/deep/vein.py", "lib/shallow.py"}),
+    "name defined in an init": ("from lib.deep.lonely import x\n", {}, {"lib/deep/lonely.py", "lib/deep/__init__.py"}),
+    "import in a function": (
+        *("import lib.late\n", {"lib/__init__.py": "from lib.lung import breathe as renamed\n"}),
+        {"lib/late.py", "lib/lung.py"},
+    ),
+    "whole package": (
+        *("from lib import organs\n", {"lib/organs/__init__.py": "from lib.lung import x as x\n"}),
+        {"lib/organs/__init__.py", "lib/lung.py"},
+    ),
+    "circle": (
+        *("import lib.a\n", {"lib/a.py": "from lib.b import x\n", "lib/b.py": "from lib.a import y\n"}),
+        {"lib/a.py", "lib/b.py"},
+    ),
+    "installed packages and companion": ("import numpy\nfrom companion import Numbers\n", {}, set()),
+}
 
 
-@pytest.mark.parametrize("source", ["from lib import beat\n", "import lib.heart\n", "from lib.heart import beat\n"])
-def test_reexport_leads_only_to_the_defining_module(files, source):
-    """Every import of `beat` leads to its module and the imports of that, but not to `lung` or to `__init__`."""
-    assert files(source) == {"lib/heart.py", "lib/deep/vein.py", "lib/shallow.py"}
-
-
-def test_relative_imports_are_followed(files):
-    """`from ..shallow import skin` inside lib/deep is lib/shallow.py."""
-    assert files("from lib.deep import vein\n") == {"lib/deep/vein.py", "lib/shallow.py"}
-
-
-def test_name_defined_in_an_init_leads_to_it(files):
-    """An `__init__` that defines something, besides re-exports, counts as source."""
-    assert files("from lib.deep.lonely import x\n") == {"lib/deep/lonely.py", "lib/deep/__init__.py"}
-
-
-def test_imports_inside_functions_are_followed(files):
-    """An import inside a function body counts as well."""
-    init = "from lib.lung import breathe as renamed\n"
-    assert files("import lib.late\n", **{"lib/__init__.py": init}) == {"lib/late.py", "lib/lung.py"}
-
-
-def test_renamed_reexport_is_found(files):
-    """`from lib.lung import a as b` in an `__init__` makes `b` lead to `lung`."""
-    assert files("from lib import b\n", **{"lib/__init__.py": "from lib.lung import a as b\n"}) == {"lib/lung.py"}
-
-
-@pytest.mark.parametrize("source", ["import lib\n", "from lib import organs as o\n", "import lib.organs\n"])
-def test_package_imported_as_a_whole_leads_to_all_its_imports(files, source):
-    """Any attribute of the package may be used, so all of its imports count."""
-    whole = {"lib/organs/__init__.py": "from lib.lung import x as x\nfrom lib.heart import beat as beat\n"}
-    assert {"lib/lung.py", "lib/heart.py", "lib/deep/vein.py"} <= files(source, **whole)
-
-
-def test_imports_in_a_circle_end(files):
-    """Two modules that import each other are both listed, once."""
-    circle = {"lib/a.py": "from lib.b import x\n", "lib/b.py": "from lib.a import y\n"}
-    assert files("import lib.a\n", **circle) == {"lib/a.py", "lib/b.py"}
-
-
-def test_installed_packages_are_not_followed(files):
-    """Their versions are pinned by the lock file."""
-    assert files("import numpy\nfrom scipy.stats import norm\n") == set()
-
-
-def test_companion_modules_are_no_sources_of_a_figure(files):
-    """Imports do not lead to them; the modules that process numbers or pictures are added separately."""
-    assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink\n") == {
-        "lib/lung.py"
-    }
-
-
-def test_file_with_a_syntax_error_is_named(files):
-    """The user gets a message instead of a traceback."""
-    with pytest.raises(UserError, match=r"lung\.py"):
-        files("import lib.lung\n", **{"lib/lung.py": "def breathe(:\n"})
-
-
-def test_edited_file_is_read_again(files):
-    """A second query in the same process uses the new source."""
-    assert files("import lib.lung\n") == {"lib/lung.py"}
-    assert files("import lib.shallow, lib.lung\n") == {"lib/lung.py", "lib/shallow.py"}
+@pytest.mark.parametrize(("source", "others", "expected"), IMPORTS.values(), ids=IMPORTS)
+def test_imports_are_followed(book, source, others, expected):
+    """A re-exported name leads to the module that defines it, and a whole package to all that it imports."""
+    files = set(book(source, **others).files(["book.one.figures.figure"]))
+    assert files - {"book/one/figures/figure.py"} == expected
 
 
 def test_missing_package_is_named(tmp_path):
@@ -315,25 +272,6 @@ def test_edits_of_a_figure_module_affect_only_the_part_that_uses_them(digests, a
     assert changed == {"both": {"numbers", "picture"}, "neither": set()}.get(affected, {affected})
 
 
-def test_both_assignments_to_a_name_count(digests):
-    """An edit of the first assignment changes the digest, although a second one follows."""
-    twice = ("RATE = 2", "RATE = 2\nRATE = RATE * 2")
-    numbers, _ = digests(*twice)
-    edited_numbers, _ = digests(twice[0], twice[1].replace("RATE = 2", "RATE = 3", 1))
-    assert numbers != edited_numbers
-
-
-def test_public_function_used_by_draw_counts_for_numbers_too(digests):
-    """A notebook may call any public function as a step."""
-    public = ("def draw(table):", "def grid(n):\n    return n\n\ndef draw(table):\n    grid(3)")
-    (numbers, picture), (new_numbers, new_picture) = (
-        digests(*public),
-        digests(public[0], public[1].replace("n\n", "-n\n")),
-    )
-    assert numbers != new_numbers
-    assert picture != new_picture
-
-
 def test_each_part_follows_only_its_own_imports(digests):
     """A drawing module is no source of numbers, and a module of the science no source of pictures."""
     numbers, picture = digests()
@@ -343,42 +281,6 @@ def test_each_part_follows_only_its_own_imports(digests):
     assert digests(**{"lib/heart.py": "x = 2\n"})[0] != numbers
     assert digests(**{"book/one/marks.py": "def dot(*what): 1\n"})[1] != picture
     assert digests(**{"book/one/marks.py": "def dot(*what): 1\n"})[0] == numbers
-
-
-def test_shared_module_counts_as_a_whole(book):
-    """A module without `numbers` is no figure, even if it defines `draw`."""
-    shared = {"book/one/runs.py": "x = 1\ndef draw(): ...\n"}
-    source = "from book.one.runs import x\ndef numbers(): return x\ndef draw(): ...\n"
-    before = book(source, **shared).numbers_digests(["book.one.figures.figure"])
-    after = book(source, **{"book/one/runs.py": "x = 1\ndef draw(): 1\n"}).numbers_digests(["book.one.figures.figure"])
-    assert before != after
-
-
-@pytest.fixture
-def tool_copy(tmp_path_factory, monkeypatch):
-    """A writable copy of `companion`, which replaces the running one in the digests."""
-    copy = tmp_path_factory.mktemp("machine") / "companion"
-    shutil.copytree(dependencies.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(dependencies, "MACHINE", copy)
-    return copy
-
-
-@pytest.mark.parametrize(
-    ("module", "changed"),
-    [(name, {"numbers"}) for name in dependencies.NUMBERS_MODULES]
-    + [(name, {"picture"}) for name in dependencies.PICTURE_MODULES]
-    + [("companion.cli.run", set()), ("companion.site.jupyter_book", set())],
-)
-def test_companion_modules_affect_only_what_they_process(digests, tool_copy, module, changed):
-    """Some modules process numbers, some pictures; edits of all others leave both digests unchanged."""
-    numbers, picture = digests()
-    path = tool_copy.parent / f"{module.replace('.', '/')}.py"
-    path.write_text(path.read_text(encoding="utf-8") + "\n# a comment\n", encoding="utf-8")
-    assert digests() == (numbers, picture)
-    path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
-    new_numbers, new_picture = digests()
-    assert (numbers != new_numbers) == ("numbers" in changed)
-    assert (picture != new_picture) == ("picture" in changed)
 
 
 def test_readers_see_the_code_that_computes_and_draws(book):
@@ -417,29 +319,6 @@ def test_gaussian_limit_depends_on_attention_and_measures():
     chapters = {path.split("/")[1] for path in files if path.startswith("chapters/")}
     assert chapters == {"gaussian_limit", "wording.py"}
     assert [path for path in sorted(files) if path.endswith("__init__.py")] == []
-
-
-def test_companion_is_a_source_of_all_numbers():
-    """A change to the modules that write numbers makes all numbers stale; every listed file exists."""
-    project = Project(ROOT)
-    library = dependencies.Library.at(ROOT, project.settings.science)
-    for name in project.notebooks():
-        files = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
-        assert {f"{module.replace('.', '/')}.py" for module in dependencies.NUMBERS_MODULES} <= files
-        assert [
-            path
-            for path in sorted(files)
-            if not any((folder / path).is_file() for folder in (ROOT, ROOT / "companion/src"))
-        ] == []
-
-
-def test_a_changed_font_changes_the_digest_of_a_picture(digests, tmp_path, monkeypatch):
-    numbers, picture = digests()
-    (tmp_path / "text.ttf").write_bytes(b"other letters")
-    monkeypatch.setattr(dependencies, "FONTS", tmp_path)
-    changed_numbers, changed_picture = digests()
-    assert changed_numbers == numbers
-    assert changed_picture != picture
 
 
 def test_a_kernel_may_read_the_fonts_of_pictures():

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from companion.authoring import datasets
 from companion.cli import scaffold
 from companion.figures import store
 from companion.io.errors import UserError
@@ -82,14 +81,6 @@ def test_a_figure_with_other_line_ends_is_refused_with_the_commands_that_restore
     assert weave_published(converted, "toy").is_file()
 
 
-def test_the_list_of_figures_names_line_ends(converted, ran_clone):
-    finished = ran_clone.python("-m", "companion", "list", cwd=converted.root)
-    assert finished.returncode == 0, finished.stderr
-    assert "1 published figure, such as toy/toy_error: has other line ends" in finished.stdout
-    assert "git checkout -- figures" in finished.stdout
-    assert "line ends" not in ran_clone.companion("list").stdout
-
-
 @pytest.mark.parametrize("expected", [b"1\n2\n", b"1\r\n2\r\n"], ids=["LF", "CRLF"])
 @pytest.mark.parametrize(
     ("content", "fault"),
@@ -105,17 +96,3 @@ def test_a_changed_digest_is_explained_by_line_ends_only_if_nothing_else_changed
     recorded = store.digest(expected)
     sentence = store.checksum_fault(content, recorded)
     assert sentence is None if content == expected else fault in str(sentence)
-
-
-def test_a_dataset_with_other_line_ends_is_named(tmp_path):
-    import pandas as pd
-
-    from companion import Column, Table
-
-    table = Table(pd.DataFrame({"a": [1.0]}), {"a": Column("A")})
-    origin = {"command": "x", "made": "x", "machine": "x", "versions": {}}
-    datasets.keep(tmp_path, "table", datasets.Result(table, {}), origin)
-    assert datasets.faults(tmp_path) == []
-    path = tmp_path / "table.csv"
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert datasets.faults(tmp_path) == ["table.csv has other line ends (LF or CRLF) than when its record was written"]

@@ -63,11 +63,6 @@ def make_environment(folder, python):
     return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, env=environment)
 
 
-def test_an_environment_in_its_place_is_kept(checkout):
-    assert not is_made_again(checkout)
-    assert not is_made_again(checkout, interpreter(checkout, sys.version.split()[0]))
-
-
 def test_the_environment_of_a_moved_or_copied_checkout_is_made_again(checkout):
     """That of the copy would run the code of the original."""
     copy = Path(shutil.copytree(checkout, checkout.parent / "copy", symlinks=True))

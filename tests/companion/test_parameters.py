@@ -18,8 +18,6 @@ from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
 from companion.project.paths import Project
-from companion.project.provenance import RECORDED
-from companion.runs.sweep import parse_values
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Seed of all random numbers."
@@ -100,14 +98,13 @@ def test_wrong_parameter_on_the_command_line_is_refused(toy, case):
     assert toy.tree() == before
 
 
-@pytest.mark.parametrize("command", [("run", "toy"), ("build",)], ids=lambda command: command[0])
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_parameter_in_a_profile_is_refused(toy, case, command):
-    """`run` and `build` refuse it in the same way."""
+def test_wrong_parameter_in_a_profile_is_refused(toy, case):
+    """A build refuses it in the same way."""
     assignment, words = WRONG[case]
     (toy.root / "profiles/smoke.yml").write_text(f"toy:\n  {assignment}\n", encoding="utf-8")
     before = toy.tree()
-    result = invoke(*command, "--profile", "smoke")
+    result = invoke("build", "--profile", "smoke")
     assert result.exit_code == 2, (result.output, result.exception)
     assert [word for word in words if word not in result.output] == []
     assert toy.tree() == before
@@ -133,16 +130,6 @@ def test_unknown_name_is_refused(toy, arguments, words):
     assert result.exit_code == 2, result.output
     assert [word for word in words if word not in result.output] == []
     assert toy.tree() == before
-
-
-def test_refusal_has_exit_code_2_and_no_traceback(clone):
-    """In a separate process; no folder `_build` is made."""
-    before = clone.tree()
-    finished = clone.companion("run", "toy", "-p", "seed=True")
-    assert finished.returncode == 2
-    assert SEED_MEANS in finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert clone.tree() == before
 
 
 @pytest.mark.parametrize("content", ["tooy:\n  seed: 1\n", "tooy:\n"])
@@ -209,14 +196,9 @@ def test_scientific_notation_is_a_float_in_a_profile(rate, toy):
     assert rate("smoke") == {"rate": 0.001}
 
 
-def test_scientific_notation_is_a_float_on_the_command_line(rate):
-    """`-p rate=1e-3` is a number too."""
-    assert rate(overrides=dict([parse_assignment("rate=1e-3")])) == {"rate": 0.001}
-
-
-def test_whole_number_is_a_float(rate):
-    """`rate=2` needs no decimal point."""
-    assert rate(overrides={"rate": 2}) == {"rate": 2.0}
+@pytest.mark.parametrize(("text", "value"), [("rate=1e-3", 0.001), ("lengths=[10, 100]", [10, 100])])
+def test_a_value_on_the_command_line_is_yaml(text, value):
+    assert parse_assignment(text)[1] == value
 
 
 def test_command_line_overrides_profile_and_profile_overrides_cell(toy):
@@ -245,12 +227,6 @@ def test_parameters_cell_with_anything_but_plain_assignments_is_refused(clone, s
     clone.rewrite_cell("# parameters", source)
     with pytest.raises(UserError, match=r"toy\.ipynb"):
         _ = Notebook.named(clone.project, "toy").defaults
-
-
-def test_value_over_several_lines_is_read(clone):
-    """A long list may be split over lines."""
-    clone.rewrite_cell("# parameters", "seed = -1\nlengths = [\n    10,\n    100,\n]\nrepeats = 500\n")
-    assert Notebook.named(clone.project, "toy").defaults == {"seed": -1, "lengths": [10, 100], "repeats": 500}
 
 
 @pytest.mark.parametrize(("other", "count"), [([], 0), (["parameters"], 2)])
@@ -294,13 +270,6 @@ def drop(clone, path):
     (clone.root / path).unlink()
 
 
-def test_failed_import_in_the_parameters_module_is_not_hidden(toy):
-    """Python's error names the missing package."""
-    toy.write("clone/toy/parameters.py", "import missing_package\n")
-    with pytest.raises(ModuleNotFoundError, match="missing_package"):
-        parameters_of(toy.project, "toy")
-
-
 def test_message_of_a_rule_about_several_parameters_is_shown(toy):
     """It belongs to no single parameter, so no meaning is shown."""
     rule = (
@@ -311,65 +280,6 @@ def test_message_of_a_rule_about_several_parameters_is_shown(toy):
     notebook = Notebook.named(toy.project, "toy")
     with pytest.raises(UserError, match=r"Invalid parameters of 'toy'\.\n  Value error, too much of both\."):
         check(toy.project, notebook, notebook.defaults)
-
-
-def test_invalid_notebook_is_refused(clone):
-    clone.project.notebook("toy").write_text(json.dumps({}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"toy\.ipynb is not a notebook"):
-        _ = Notebook.named(clone.project, "toy").cells
-
-
-class Wave(companion.Parameters):
-    """Parameters as a chapter might define them."""
-
-    seed: Annotated[int, Field(ge=0)]
-    lengths: Annotated[list[int], Field(min_length=1)]
-    step: Annotated[float, Field(gt=0, le=1)]
-
-
-GOOD = {"seed": 1, "lengths": [16, 64], "step": 1e-3}
-
-
-@pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        ({"sed": 1}, "sed"),
-        ({"seed": True}, "seed"),
-        ({"seed": "1"}, "seed"),
-        ({"seed": 1.0}, "seed"),
-        ({"seed": -1}, "seed"),
-        ({"seed": None}, "seed"),
-        ({"lengths": []}, "lengths"),
-        ({"lengths": [16, "64"]}, "lengths"),
-        ({"lengths": [16, True]}, "lengths"),
-        ({"lengths": 16}, "lengths"),
-        ({"step": 0.0}, "step"),
-        ({"step": 1.5}, "step"),
-        ({"step": float("nan")}, "step"),
-        ({"step": float("inf")}, "step"),
-        ({"step": "1e-3"}, "step"),
-    ],
-    ids=str,
-)
-def test_parameters_of_another_type_range_or_name_are_refused(change, names):
-    """No value is converted."""
-    with pytest.raises(ValidationError, match=names):
-        Wave(**{**GOOD, **change})
-
-
-@pytest.mark.parametrize("missing", GOOD)
-def test_class_has_no_defaults(missing):
-    """Default values are in the notebook."""
-    with pytest.raises(ValidationError, match=rf"{missing}\n.*required"):
-        Wave(**{name: value for name, value in GOOD.items() if name != missing})
-
-
-def test_parameters_are_immutable():
-    """The checked values are those computed with and recorded; an integer is accepted for a float."""
-    parameters = Wave(**{**GOOD, "step": 1})
-    assert parameters.model_dump() == {**GOOD, "step": 1.0}
-    with pytest.raises(ValidationError, match="frozen"):
-        parameters.seed = 2
 
 
 @pytest.mark.parametrize(
@@ -418,26 +328,6 @@ def test_parameters_are_listed_although_a_profile_has_a_stale_entry(toy):
     assert result.exit_code == 0, result.output
     assert "  full: 321\n" in result.output
     assert "Warning: profiles/smoke.yml: notebook 'toy' has no parameter 'repeat'. Did you mean" in result.output
-
-
-def test_a_list_on_the_command_line(toy):
-    """Help and documentation explain its form, and the form works."""
-    assert "-p 'lengths=[10, 100]'" in " ".join(invoke("run", "--help").output.replace("│", " ").split())
-    assert "-p 'lengths=[10, 100], [10, 1000]'" in " ".join(invoke("sweep", "--help").output.replace("│", " ").split())
-    assert "-p 'lengths=[10, 1000, 100000]'" in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
-    assert parse_assignment("lengths=[10, 100]") == ("lengths", [10, 100])
-    assert parse_values("lengths=[10, 100], [10, 1000]") == ("lengths", [[10, 100], [10, 1000]])
-
-
-def test_run_time_in_each_profile_is_listed(toy):
-    """That of the last run."""
-    for profile, seconds in (("laptop", 215.4), ("smoke", 9.0)):
-        path = toy.project.build(profile).provenance / "toy.json"
-        path.parent.mkdir(parents=True)
-        recorded = dict.fromkeys(RECORDED) | {"seconds": seconds, "cores": 2}
-        path.write_text(json.dumps(recorded), encoding="utf-8")
-    output = invoke("run", "toy", "--parameters").output
-    assert "Last run: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in output
 
 
 RUN_AND_PRINT_MODULES = """

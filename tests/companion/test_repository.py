@@ -105,14 +105,6 @@ def test_set_url_writes_the_definition_and_every_copy(private):
     assert "Changed: no file" in private.companion("set-url").stdout
 
 
-def test_a_new_address_replaces_the_old_one_everywhere(public):
-    assert public.companion("set-url", url(NEW) + ".git").returncode == 0
-    for name in FILES:
-        text = (public.root / name).read_text()
-        assert NEW in text, name
-        assert OLD not in text, name
-
-
 @pytest.mark.parametrize("arguments", [["--unset"], [""]], ids=["option", "empty"])
 def test_unset_restores_every_byte(private, arguments):
     """Setting the address again restores the second state too."""
@@ -126,22 +118,6 @@ def test_unset_restores_every_byte(private, arguments):
     assert private.tree() == before
     assert private.companion("set-url", url(OLD)).returncode == 0
     assert private.tree() == with_address
-
-
-def test_setting_and_unsetting_restores_the_files_of_this_repository(tmp_path):
-    """In a copy, each file contains the address after it is set, and its old content after it is unset."""
-    names = ["_config.yml", "_toc.yml", "pyproject.toml", "README.md", "CITATION.cff", "book/measures.ipynb"]
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    project = Project(tmp_path)
-    repository.write_copies(project, "")
-    before = {name: (tmp_path / name).read_bytes() for name in names}
-    repository.write_copies(project, url(NEW))
-    for name in names:
-        assert (NEW.encode() in (tmp_path / name).read_bytes()) == (name != "_toc.yml"), name
-    repository.write_copies(project, "")
-    assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
 
 def test_an_address_with_unset_is_refused(private):
@@ -160,20 +136,6 @@ def test_a_configuration_without_an_address_field_is_refused(private):
     assert finished.returncode == 2
     assert "_config.yml needs a line `repository:`" in " ".join(finished.stderr.split())
     assert private.tree() == before
-
-
-@pytest.mark.parametrize("name", ["README.md", "pyproject.toml", "CITATION.cff", "book/toy.ipynb"])
-def test_a_copy_that_differs_is_named(public, name):
-    path = public.root / name
-    path.write_text(path.read_text().replace(OLD, "any--body/clone"))
-    assert repository.outdated_copies(public.project) == [name]
-
-
-def test_missing_files_are_no_faults(clone):
-    """A book may have no README and no citation file."""
-    for name in ("CITATION.cff", "README.md"):
-        (clone.root / name).unlink(missing_ok=True)
-    assert repository.outdated_copies(clone.project) == []
 
 
 def test_a_notebook_without_bootstrap_cell_is_named(clone):

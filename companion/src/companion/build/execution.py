@@ -77,11 +77,10 @@ def run(project: Project, spec: RunSpec) -> RunResult:
     _remove_unfinished(project, project.build(spec.profile))
     with _locked(project, spec) as checked:
         build = checked.build(project)
-        with atomic.announced(build.running / spec.notebook):
-            if spec.is_custom:
-                claims, edited = _run_custom(project, checked, build), False
-            else:
-                claims, edited = _run_for_the_profile(project, checked, build)
+        if spec.is_custom:
+            claims, edited = _run_custom(project, checked, build), False
+        else:
+            claims, edited = _run_for_the_profile(project, checked, build)
     published = publication_policy.Changes([], [])
     if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
         published = publication_policy.publish_figures(project, spec.notebook)

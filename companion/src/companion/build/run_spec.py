@@ -42,7 +42,7 @@ def targets_of(project: Project, name: str) -> list[Target]:
     return [Target(name), *(Target(name, figure) for figure in Notebook.named(project, name).figures)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RunSpec:
     """The specification of a run, as the user gave it: nothing is checked yet.
 
@@ -59,18 +59,6 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(copy.deepcopy(dict(self.parameters))))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RunSpec) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        # as text, because lists have no hash, and because 1 and 1.0 are different parameters
-        values = json.dumps(dict(self.parameters), sort_keys=True, default=repr)
-        return self.notebook, self.profile, values, self.figure, self.isolated
 
     def __str__(self) -> str:
         return f"{Target(self.notebook, self.figure)} ({self.profile})"

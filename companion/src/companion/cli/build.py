@@ -4,14 +4,12 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.status import Status
 
 from companion.build import cache_keys, fork_server, publication_policy
 from companion.build.progress import KNOWN, STARTED, known_seconds, last_seconds, time_needed
@@ -20,7 +18,7 @@ from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escape
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
-from companion.project.paths import DEFAULT_PROFILE, Build, Project
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 # The folder on whose path Snakemake finds the logger plugin.
 PLUGINS = Path(fork_server.__file__).with_name("snakemake_plugins")
@@ -90,7 +88,10 @@ def build(
                 command, cwd=project.root, env=environment | _logger(seconds, cores), **output
             ) as process,
         ):
-            _show_output(process, project.build(profile))
+            assert process.stdout is not None
+            for line in process.stdout:
+                console.print(line.rstrip(), markup=False, soft_wrap=True)
+            process.wait()
     if process.returncode:
         edited = cache_keys.stamps(project, profile) != stamps
         reason = "its sources were edited while it ran" if edited else "the error is above"
@@ -155,25 +156,6 @@ def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> Non
                 console.print(f"  first: {missing} of its {len(files)} tasks")
     if not steps:
         console.print("Nothing would run: everything is fresh.")
-
-
-def _show_output(process: subprocess.Popen[str], build: Build) -> None:
-    """Print the output of a build line by line; on a terminal, also show what runs now."""
-    ended = threading.Event()
-
-    def update(status: Status) -> None:
-        while not ended.wait(0.5):
-            running = atomic.alive(build.running)
-            status.update(f"Running {', '.join(running)}" if running else "Checking what is stale")
-
-    assert process.stdout is not None
-    with console.status("Checking what is stale") as status, process.stdout as lines:
-        updater = threading.Thread(target=update, args=(status,), daemon=True)
-        updater.start()
-        for line in lines:
-            console.print(line.rstrip(), markup=False, soft_wrap=True)
-        ended.set()
-    process.wait()
 
 
 def _restore_published(project: Project) -> None:

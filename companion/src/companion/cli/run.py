@@ -20,7 +20,6 @@ from companion.cli.terminal import (
     report_errors,
 )
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
-from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
@@ -148,8 +147,7 @@ def _tasks(project: Project, spec: RunSpec, task: str | None) -> None:
         return
     console.print(f"{STARTED} {spec.notebook}/{task} ({spec.profile})")
     start = time.monotonic()
-    with atomic.announced(project.build(spec.profile).running / f"{spec.notebook}-{task}"):
-        task_cache.compute(project, spec, task)
+    task_cache.compute(project, spec, task)
     console.print(f"[green]{DONE}[/] {spec.notebook}/{task}: {time.monotonic() - start:.0f} s")
 
 

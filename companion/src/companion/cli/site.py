@@ -9,7 +9,6 @@ import typer
 
 from companion.build.progress import DONE, STARTED
 from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
-from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -76,8 +75,7 @@ def _assemble(project: Project, profile: str, published: bool) -> None:
     if published:  # a build, which calls this command without the option, has reported them
         report_unlisted(project)
     console.print(f"{STARTED} the site")
-    with atomic.announced(project.build(profile).running / "the site"):
-        folder = build_published_site(project) if published else build_site(project, profile)
+    folder = build_published_site(project) if published else build_site(project, profile)
     console.print(f"[green]{DONE}[/] the site: {escaped(folder)}", soft_wrap=True)
 
 

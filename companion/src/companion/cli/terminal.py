@@ -3,8 +3,10 @@
 import errno
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +17,6 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from companion.analysis.dependencies import MACHINE
-from companion.cli import environment
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -89,8 +90,29 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
-    report_errors(environment.prepare)()
+    report_errors(prepare_environment)()
     report_other_checkout()
+
+
+def prepare_environment() -> None:
+    """Replace variables that would stop the packages with which a command, or a process of it, computes and draws.
+
+    Raises:
+      UserError: if a variable has a value that only the user can correct.
+    """
+    os.environ["MPLBACKEND"] = "agg"  # a terminal in Jupyter names a backend that may not be installed here
+    if not (date := os.environ.get("SOURCE_DATE_EPOCH", "0")).isdecimal():
+        raise UserError(
+            "SOURCE_DATE_EPOCH must be a number of seconds, because IPython, Sphinx and Matplotlib read it. "
+            f"Got {date!r}. Correct it, or unset it."
+        )
+    home = Path(os.path.expanduser("~"))
+    if not (home.is_dir() and os.access(home, os.W_OK)):  # a container may run as a user without a name and a home
+        os.environ.setdefault("LOGNAME", f"user-{os.getuid()}")
+        with suppress(UserError, OSError):  # there is no book here, or it cannot be written either
+            home = Project.here().cache / "home"
+            home.mkdir(parents=True, exist_ok=True)
+            os.environ["HOME"] = str(home)
 
 
 def report_other_checkout() -> None:

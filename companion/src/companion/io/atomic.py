@@ -125,28 +125,6 @@ def if_free(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def announced(path: Path) -> Iterator[None]:
-    """Keep a file `path` with the id of this process while the block runs, so that other processes see it."""
-    write_text(path, dump_json({"pid": os.getpid()}))
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def alive(folder: Path) -> list[str]:
-    """Return the names of the files in `folder` that running processes hold with `announced`."""
-    names = []
-    for path in sorted(folder.glob("*")) if folder.is_dir() else []:
-        try:
-            os.kill(json.loads(path.read_text(encoding="utf-8"))["pid"], 0)
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        names.append(path.name)
-    return names
-
-
-@contextmanager
 def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """Make a temporary folder below `parent` and remove it on exit.
 

@@ -348,11 +348,6 @@ class Build:
         return self.folder / "tasks"
 
     @property
-    def running(self) -> Path:
-        """The folder with a file `<target>.json` for each target that is being built."""
-        return self.folder / ".running"
-
-    @property
     def staging(self) -> Path:
         """The folder to which runs write before they are accepted.
 
