@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 from companion.analysis.dependencies import MACHINE, Library
 from companion.authoring.tasks import FOLDER
 from companion.build import fork_server
+from companion.build.run_spec import RunSpec
 from companion.cli import app, scaffold, terminal
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
@@ -332,27 +333,19 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     """Yield one sentence for each part that notebook `name` lacks."""
     try:
         notebook = Notebook.named(project, name)
-        defaults, figures = set(notebook.defaults), notebook.figures
-        if not figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
+        if not notebook.figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
             return  # a page
-        notebook.require_parameters_cell()
         assert notebook.title
+        RunSpec(name).check(project)
     except UserError as error:
         yield str(error)
         return
     folder = f"{project.settings.chapters}/{name}"
     if not (project.root / folder / "__init__.py").is_file():
         yield f"Write {folder}/__init__.py, with a line that says what the chapter is about."
-    if (parameters := _classes(project.root / folder / "parameters.py").get("Parameters")) is None:
-        yield f"Write {folder}/parameters.py with a class `Parameters(companion.Parameters)`."
-    elif (declared := _fields(parameters)) != defaults:
-        yield (
-            f"The parameters cell of book/{name}.ipynb and the class `Parameters` of {folder}/parameters.py must name "
-            f"the same parameters; they differ in {sorted(declared ^ defaults)}."
-        )
-    if not figures:
+    if not notebook.figures:
         yield f"book/{name}.ipynb publishes nothing: end a cell with `publish(FIGURE, …)`."
-    for figure in figures:
+    for figure in notebook.figures:
         yield from _missing_of_figure(project, name, figure)
     for profile in ("smoke", "full"):
         if name not in _yaml(project.profiles / f"{profile}.yml"):
@@ -368,7 +361,7 @@ def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str
         yield f"Write {file}: book/{name}.ipynb publishes it."
         return
     for function in ("numbers", "draw"):
-        if function not in {*_functions(project.root / file), *_assigned(project.root / file)}:
+        if function not in _names(project.root / file):
             yield f"Write a function `{function}` in {file}: book/{name}.ipynb publishes it."
     try:
         caption_and_alt(ModuleType(file, _docstring(project.root / file)))
@@ -458,7 +451,7 @@ def _orphans(project: Project) -> Iterator[str]:
 def _unpublishable(project: Project, name: str) -> Iterator[str]:
     """Yield one sentence for each figure module that its notebook does not publish."""
     for path in sorted(project.chapter(name).rglob("*.py")):
-        is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
+        is_figure = {"numbers", "draw"} <= _names(path) or "Alt:" in _docstring(path)
         if is_figure and path.stem not in Notebook.named(project, name).figures:
             yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(project.root)}."
 
@@ -480,28 +473,12 @@ def _unpublished(project: Project) -> Iterator[str]:
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 
 
-def _body(path: Path) -> list[ast.stmt]:
-    return ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
-
-
-def _functions(path: Path) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in _body(path) if isinstance(node, ast.FunctionDef)}
-
-
-def _assigned(path: Path) -> Iterator[str]:
-    """Yield the names that a module assigns, such as `numbers = no_numbers` in a schematic."""
-    for node in _body(path):
-        if isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-
-
-def _classes(path: Path) -> dict[str, ast.ClassDef]:
-    return {node.name: node for node in _body(path) if isinstance(node, ast.ClassDef)}
-
-
-def _fields(model: ast.ClassDef) -> set[str]:
-    return {
-        node.target.id for node in model.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+def _names(path: Path) -> set[str]:
+    """Return the functions of a module, and the names that it assigns, such as `numbers = no_numbers`."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assigned = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)} | {
+        target.id for target in assigned if isinstance(target, ast.Name)
     }
 
 

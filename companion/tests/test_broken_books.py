@@ -4,9 +4,10 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
+from bs4 import BeautifulSoup
 
 from companion.cli.scaffold import create_book, figure_of
 from companion.figures import store
@@ -39,26 +40,12 @@ def companion(project: Project, *arguments: str) -> subprocess.CompletedProcess[
 TYPED_QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
-class ParsedPage(HTMLParser):
-    """The text of a page, the alt texts of its pictures, and its scripts."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.words, self.alts, self.scripts, self._inside = [], [], [], []
-        self.feed(text)
-        self.text = " ".join("".join(self.words).split()).translate(TYPED_QUOTES)
-
-    def handle_starttag(self, tag, attrs):
-        self.alts += [value for name, value in attrs if name == "alt"]
-        if tag in ("script", "style"):
-            self._inside.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in ("script", "style") and self._inside:
-            self._inside.pop()
-
-    def handle_data(self, data):
-        (self.scripts if self._inside else self.words).append(data)
+def parsed(text: str) -> SimpleNamespace:
+    """Return the text of a page, the alt texts of its pictures, and its scripts."""
+    page = BeautifulSoup(text, "html.parser")
+    scripts = [script.extract().get_text() for script in page(["script", "style"])]
+    words = " ".join(page.get_text().split()).translate(TYPED_QUOTES)
+    return SimpleNamespace(text=words, alts=[image["alt"] for image in page.select("[alt]")], scripts=scripts)
 
 
 def add_to_front_page(project: Project, sentence: str) -> None:
@@ -89,36 +76,47 @@ def test_unbroken_book_builds_again(book: Project):
     assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
 
 
-def test_missing_figure_fails(book: Project):
+def remove_pictures(book: Project) -> None:
     for suffix in (".svg", ".png"):
         (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert f"{figure_of('toy')}.svg is missing" in finished.stderr
-    assert f"{figure_of('toy')}.png is missing" in finished.stderr
 
 
-def test_altered_data_fails(book: Project):
-    """A CSV file must match the checksum in the record."""
+def alter_data(book: Project) -> None:
     path = book.published / "toy" / f"{figure_of('toy')}.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
+
+
+def edit_code(book: Project) -> None:
+    path = book.notebook("toy")
+    path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
+
+
+def forget_run(book: Project) -> None:
+    """A woven copy remains."""
+    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
+    (book.build("laptop").executed / "toy.ipynb").unlink()
+
+
+# A damage, and words of the error.
+DAMAGES = {
+    "missing pictures": (remove_pictures, [f"{figure_of('toy')}.svg is missing", f"{figure_of('toy')}.png is missing"]),
+    "altered data": (alter_data, ["does not match the checksum in its record"]),
+    "no alt text": (lambda book: edit_record(book, lambda record: record.update(alt=" ")), ["alt text"]),
+    "claim without source": (
+        lambda book: edit_record(book, lambda record: record["claims"][0].update(source="")),
+        ["needs a source"],
+    ),
+    "notebook without a run": (forget_run, ["has not been run"]),
+    "notebook edited after its run": (edit_code, ["has changed since its run"]),
+}
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_book_is_not_built(book: Project, damage, words):
+    damage(book)
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert "does not match the checksum in its record" in finished.stderr
-
-
-def test_figure_without_alt_text_fails(book: Project):
-    edit_record(book, lambda record: record.update(alt=" "))
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert "alt text" in finished.stderr
-
-
-def test_claim_without_source_fails(book: Project):
-    edit_record(book, lambda record: record["claims"][0].update(source=""))
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert "needs a source" in finished.stderr
+    assert [word for word in words if word not in finished.stderr] == []
 
 
 STATEMENTS = """\
@@ -185,7 +183,7 @@ def test_texts_of_a_record_are_shown_literally(book: Project):
     finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     site = book.site("laptop")
-    pages = {name: ParsedPage((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
+    pages = {name: parsed((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
     for page in pages.values():
         assert "k" not in page.scripts
         assert "e" not in page.scripts
@@ -223,7 +221,7 @@ def test_docstrings_are_shown_literally(book: Project):
     finished = companion(book, "site", "--published")
     assert finished.returncode == 0, finished.stderr
     text = (book.site("laptop") / "book/names.html").read_text()
-    page = ParsedPage(text)
+    page = parsed(text)
     assert page.text.count(" ".join(words.replace("\\\\", "\\").replace("$l$", "l").split())) == 4
     assert "k" not in page.scripts
     assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
@@ -286,21 +284,3 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
         assert "has the source [MU49, Thm 2] and no row" in finished.stderr
         assert "The heading 'Nothing follows' has no content" in finished.stderr
         assert "'Above'" not in finished.stderr
-
-
-def test_notebook_without_a_run_fails(book: Project):
-    """A page without an executed notebook is refused, even if a woven copy remains."""
-    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
-    (book.build("laptop").executed / "toy.ipynb").unlink()
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert "has not been run" in finished.stderr
-
-
-def test_notebook_edited_after_its_run_fails(book: Project):
-    """Outputs are not shown below code that did not produce them."""
-    path = book.notebook("toy")
-    path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
-    finished = companion(book, "site")
-    assert finished.returncode == 2
-    assert "has changed since its run" in finished.stderr

@@ -81,16 +81,6 @@ def test_a_run_with_a_damaged_figure_is_not_listed(listed, tmp_path):
     assert [run.name for run in all_runs(clone.project)] == [NAMES[1]]
 
 
-def test_a_run_of_a_removed_notebook_is_listed(listed, tmp_path):
-    """All its parameters count as changed."""
-    clone = listed.copy_to(tmp_path / "clone")
-    clone.project.notebook("toy").unlink()
-    shutil.rmtree(clone.project.published)
-    newer = all_runs(clone.project)[-1]
-    record = store.read_record(newer.build.figures / "toy", FIGURE)
-    assert newer.changed == {name: (None, value) for name, value in record.parameters.items()}
-
-
 def test_runs_are_compared_by_name(listed):
     """A run is compared with another run or with a folder, from any folder of the clone."""
     finished = listed.python("-m", "companion", "compare", NAMES[0], NAMES[1], cwd=listed.root / "book")
@@ -132,22 +122,6 @@ def test_one_figure_is_run_without_cells_that_only_others_need(ran, one_figure):
     assert (one_figure.run_folder / table).read_bytes() == (ran.project.build("laptop").folder / table).read_bytes()
     after = {path: digest for path, digest in one_figure.tree().items() if not path.startswith("_build/runs/")}
     assert after == one_figure.before
-
-
-def test_the_record_of_one_figure_has_the_same_steps(ran, one_figure):
-    """It equals the record of a complete run."""
-    record = store.read_record(one_figure.run_folder / "figures/toy", FIGURE)
-    published = store.read_record(ran.project.published / "toy", FIGURE)
-    assert record.steps == published.steps
-    assert record.sources == published.sources
-
-
-def test_a_run_of_one_figure_has_a_page_and_is_listed(one_figure):
-    """No parameter changed and no number moved."""
-    (run,) = all_runs(one_figure.project)
-    assert (run.name, run.notebook, run.changed) == (one_figure.run_folder.name, "toy", {})
-    page = (one_figure.run_folder / "index.html").read_text(encoding="utf-8")
-    assert "No number moved." in page
 
 
 def test_a_fresh_custom_run_is_not_computed_again(one_figure):

@@ -92,17 +92,6 @@ def test_a_record_names_no_host_no_user_and_no_folder(project, monkeypatch):
     assert not any(name in origin for name in ("somebody-here", "a-host-of-ours", str(project.root)))
 
 
-def test_the_state_of_the_checkout_is_read_before_the_first_table(project, monkeypatch):
-    """Otherwise the first table would make the checkout count as modified for all later ones."""
-    identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    (project.root / ".gitignore").write_text("__pycache__/\n")
-    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *command], check=True)
-    run_make(project, monkeypatch)
-    records = [json.loads(path.read_text()) for path in project.data("walks").rglob("*.json")]
-    assert [record["git"]["modified"] for record in records] == [False] * 3
-
-
 def test_a_table_has_the_requested_number_of_digits(tmp_path):
     keep(tmp_path, "few", example_result(), ORIGIN)
     keep(tmp_path, "many", Result(example_result().table, {}, digits=10), ORIGIN)

@@ -160,14 +160,11 @@ CAUSES = {
         "cannot be used: ",
     ),
     "a file in place of _build": (partial(no_folder, lambda folder: folder.touch()), "run toy", 2, "cannot be used: "),
-    "hidden files, figures": (hidden_files, "compare figures figures", 0, "1 of 1 figures are equal"),
-    "hidden files, build": (hidden_files, "build --dry-run", 0, "the site"),
     "hidden files, run": (hidden_files, "run toy -p seed=1", 0, "1 claim holds"),
     "hidden files, site": (hidden_files, "site --published", 0, "the site: "),
     "stray notebooks": (stray_notebooks, "list", 0, "Ignored: book/toy-Copy1.ipynb is not in the table of contents"),
     "stray notebooks, build": (stray_notebooks, "build --dry-run", 0, "Ignored: book/Untitled.ipynb"),
     "stray notebooks, run": (stray_notebooks, "run toy-Copy1", 2, "Add `- file: book/toy-Copy1` to _toc.yml"),
-    "stray notebooks, site": (stray_notebooks, "site --published", 0, "the site: "),
 }
 
 

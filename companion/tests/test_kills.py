@@ -14,7 +14,7 @@ import pytest
 
 from companion.figures import store
 
-KILLS = int(os.environ.get("KILLS", "4"))
+KILLS = int(os.environ.get("KILLS", "2"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 
-from companion.build.plan import RUN
 from companion.build.status import Listing
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
@@ -81,10 +80,3 @@ def test_a_notebook_whose_cell_lost_its_tag_stops_only_its_own_run(with_page):
     assert finished.returncode == 0, finished.stderr
     finished = with_page.companion("list")
     assert finished.returncode == 0, finished.stderr
-
-
-def test_the_plan_lists_a_page_as_a_notebook_to_run(with_page):
-    from companion.build.plan import plan
-
-    steps = plan(with_page.project, "laptop", site=False)
-    assert [(step.verb, step.what) for step in steps] == [(RUN, "page")]

@@ -110,12 +110,6 @@ def test_the_site_is_rebuilt_for_pages_and_figures(ran_clone):
     assert why == ["numbers of toy", "pictures: toy/toy_error", "pages: book/index.md, book/toy.ipynb"]
 
 
-def test_a_long_list_of_names_is_shortened():
-    """Three names are listed, with the number of the others."""
-    assert plan._some(list("abcde")) == "a, b, c and 2 more"
-    assert plan._some(list("abc")) == "a, b, c"
-
-
 @pytest.mark.parametrize("arguments", [(), ("--target", "figures"), ("--tasks",)])
 def test_a_dry_run_writes_nothing(ran_clone, arguments):
     """It prints the steps, the reasons and the last run time."""

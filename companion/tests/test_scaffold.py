@@ -15,7 +15,6 @@ from companion.cli import scaffold
 from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.configuration import Settings
-from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 
 ANOTHER = Path(__file__).with_name("another_paper")
@@ -93,22 +92,6 @@ def test_tests_of_a_new_book_pass(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     finished = subprocess.run(command, cwd=tmp_path / "walks", check=False, capture_output=True, text=True)
     assert "1 passed" in finished.stdout, finished.stdout + finished.stderr
-
-
-def test_book_has_one_notebook(tmp_path):
-    """It is called `first_figure` by default."""
-    scaffold.create_book(tmp_path / "one")
-    scaffold.create_book(tmp_path / "two", "how_far")
-    assert Project(tmp_path / "one").notebooks() == ["first_figure"]
-    assert Notebook.named(Project(tmp_path / "two"), "how_far").figures == ["how_far_error"]
-
-
-def test_book_in_the_current_folder(tmp_path, monkeypatch):
-    """`--book .` uses the name of the current folder."""
-    (tmp_path / "walks").mkdir()
-    monkeypatch.chdir(tmp_path / "walks")
-    assert invoke("new", "--book", ".").exit_code == 0
-    assert Project(tmp_path / "walks").settings.chapters == "walks"
 
 
 @pytest.mark.parametrize("kind", ["build_editable", "build_wheel"])

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from companion import no_numbers
 from companion.analysis import dependencies
 from companion.analysis.dependencies import Library
 from companion.figures import store
@@ -57,12 +56,6 @@ def sketched(pristine, tmp_path_factory):
 @pytest.fixture
 def desk(sketched, tmp_path):
     return sketched.copy_to(tmp_path / "clone")
-
-
-def test_no_numbers_has_neither_columns_nor_claims():
-    numbers = no_numbers()
-    assert list(numbers.table.columns) == []
-    assert list(numbers.claims) == []
 
 
 def test_it_is_published_with_an_empty_table(sketched, omissions):

@@ -1,12 +1,11 @@
 """The settings of a book are its table `[tool.companion]`, in a checkout and in a wheel."""
 
-import os
 import sys
 
 import pytest
 
 from companion.io.errors import UserError
-from companion.project.configuration import Settings, has_table
+from companion.project.configuration import Settings
 from companion.project.paths import Project
 
 FULL = """\
@@ -74,25 +73,6 @@ def test_wrong_table_is_an_error(table, text, words):
         table(text)
 
 
-def test_edited_table_is_read_again(table, tmp_path):
-    """Within one process."""
-    assert table(FULL).chapters == "episodes"
-    path = tmp_path / "pyproject.toml"
-    path.write_text(FULL.replace('chapters = "episodes"', 'chapters = "chapters"'), encoding="utf-8")
-    os.utime(path, ns=(1, 1))
-    assert Settings.read(path).chapters == "chapters"
-
-
-def test_table_is_recognised_by_its_header(tmp_path):
-    """A comment with the name of the table is not one."""
-    path = tmp_path / "pyproject.toml"
-    assert not has_table(path)
-    path.write_text("# see [tool.companion]\n")
-    assert not has_table(path)
-    path.write_text(FULL)
-    assert has_table(path)
-
-
 def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
     """The root of a book is the nearest parent folder with `_config.yml` and a table."""
     (tmp_path / "a/b/c").mkdir(parents=True)
@@ -123,13 +103,6 @@ def test_notebook_finds_the_table_of_its_book(episodes, place):
     assert Settings.of_package("episodes").chapters == "episodes"
 
 
-def test_table_next_to_the_package_has_priority(episodes):
-    """An editable install has both; users edit this one."""
-    (episodes / "pyproject.toml").write_text(FULL.replace('["numpy"]', '["scipy"]'))
-    (episodes / "../pyproject.toml").write_text(FULL)
-    assert Settings.of_package("episodes").report == ("numpy",)
-
-
 def test_package_without_a_table_is_an_error(episodes):
     """The message names the package and its folder; a pyproject.toml without the table does not count."""
     (episodes / "../pyproject.toml").write_text("[project]\n")
@@ -143,9 +116,3 @@ def test_functions_of_the_table_are_called(episodes, table):
     settings.open_context()
     assert sys.modules["episodes"].opened == [1]
     assert settings.device_in_words() == "17"
-
-
-def test_context_and_device_are_optional(table):
-    settings = table('[tool.companion]\nchapters = "episodes"\n')
-    settings.open_context()
-    assert settings.device_in_words() is None

@@ -1,7 +1,6 @@
 """Tasks: results are computed beforehand, read by the notebook, and no longer used when their key changes."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from companion import gather
@@ -104,18 +103,6 @@ def test_the_notebook_computes_a_missing_result(split_clone):
     finished = split_clone.companion("run", "toy")
     assert finished.returncode == 2
     assert "length 100 is not cached" in finished.stderr
-
-
-def test_a_run_with_changed_parameters_does_not_read_results_of_the_profile(precomputed):
-    """They come from other parameters, although the tasks have the same names."""
-    finished = precomputed.companion("run", "toy", "-p", "seed=1")
-    assert finished.returncode == 0, finished.stderr
-    (folder,) = (precomputed.project.generated / "runs").iterdir()
-    changed, default = (
-        pd.read_csv(build / "tables/toy/toy_error.csv")
-        for build in (folder, precomputed.project.build("laptop").folder)
-    )
-    assert (changed["squared_error"] != default["squared_error"]).all()
 
 
 def test_one_task_is_computed_alone(split_clone):

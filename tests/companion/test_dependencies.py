@@ -1,8 +1,6 @@
 """The sources of numbers and pictures are found by following imports; edits that cannot change a result are ignored."""
 
-import io
 import textwrap
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -159,26 +157,6 @@ def test_comments_next_to_strings_are_ignored():
     """This holds between the parts of a string, and after a string that contains `#`."""
     code = "x = (  # {0}\n    'a'  # {0}\n    'b # c'  # {0}\n)\ny = '#'  # {0}\n"
     assert dependencies.plain_code(code.format("why")) == dependencies.plain_code(code.format("how"))
-
-
-def words(code):
-    """Return the tokens of a program in order, without comments and docstrings."""
-    kinds = (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING, tokenize.NEWLINE)
-    tokens = [token for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.type in kinds]
-    strings = []
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        ends = [neighbour is None or neighbour.type == tokenize.NEWLINE for neighbour in (before, after)]
-        if not (token.type == tokenize.STRING and all(ends)):
-            strings.append(token.string)
-    return [string for string in strings if string.strip()]
-
-
-@pytest.mark.parametrize("package", ["companion", "lib", "chapters"])
-def test_normalised_code_keeps_all_tokens(package):
-    """For every file of this repository, only comments and docstrings are removed."""
-    for path in (ROOT / package).rglob("*.py"):
-        code = path.read_text(encoding="utf-8")
-        assert words(dependencies.plain_code(code)) == words(code), path
 
 
 FIGURE = '''

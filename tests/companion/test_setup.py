@@ -307,29 +307,7 @@ def test_new_refuses_a_name(clone, monkeypatch, name, message):
     assert clone.tree() == before
 
 
-OPTIONS = {
-    "build": ["--profile", "--cores", "--target", "--tasks", "--dry-run"],
-    "site": ["--profile", "--published", "--serve", "--port", "--open", "--pdf"],
-    "list": ["--profile", "--json", "--runs"],
-    "run": [
-        "NOTEBOOK",
-        "--parameter",
-        "-p",
-        "--profile",
-        "--figure",
-        "--isolated",
-        "--open",
-        "--parameters",
-        "--tasks",
-        "--task",
-    ],
-    "redraw": ["FIGURE", "--profile"],
-    "sweep": ["NOTEBOOK", "--parameter", "-p", "--profile", "--cores"],
-    "compare": ["OLD", "NEW"],
-    "verify": ["NOTEBOOK", "--figures", "--cores"],
-    "new": ["NAME", "--book"],
-    "set-url": ["URL", "--unset"],
-}
+NAMES_OF_COMMANDS = ["build", "site", "list", "run", "redraw", "sweep", "compare", "verify", "new", "set-url"]
 GROUPS = ["Build and read", "One notebook", "Compare and verify", "Make a book"]
 
 
@@ -342,7 +320,7 @@ def test_help_lists_every_command_once_in_groups():
     result = invoke("--help")
     assert result.exit_code == 0
     output = plain(result.output)
-    assert re.findall(r"^[│|] ([a-z-]+) +[A-Z]", output, re.MULTILINE) == list(OPTIONS)
+    assert re.findall(r"^[│|] ([a-z-]+) +[A-Z]", output, re.MULTILINE) == NAMES_OF_COMMANDS
     positions = [output.index(group) for group in GROUPS]
     assert positions == sorted(positions)
     assert plain(invoke("-h").output) == output
@@ -361,7 +339,8 @@ def test_help_of_a_command(name):
     *_, heading, example = filter(None, lines)
     assert (heading, example.split()[:2]) == ("Example:", ["companion", name])
     assert example in text == plain(invoke(name, "-h").output)
-    assert [option for option in OPTIONS[name] if option not in text] == []
+    options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+    assert [option for option in options if option not in text] == []
     # click parses the words and raises an error for an unknown option or a surplus argument
     assert not command.make_context(name, shlex.split(example)[2:]).args
 

@@ -53,14 +53,6 @@ COMMANDS = [
     ("redraw toy_error", 0, [r"^✓ toy/toy_error redrawn$"]),
     ("list", 0, [r"toy_error\W+fresh\W+\d+\W+1/1"]),
 ]
-# The numbers of commands that are not repeated on a terminal: they print through the same functions as others.
-ONLY_IN_PIPE = {
-    number
-    for number, (line, _, _) in enumerate(COMMANDS)
-    if line.startswith(("--version", "list --json", "run toy --figure", "compare"))
-    or line == "redraw"
-    or line in [earlier for earlier, _, _ in COMMANDS[:number] if earlier != "list"]
-}
 
 
 def run_in_pipe(clone, *words):
@@ -113,35 +105,24 @@ def git_status(clone):
     return subprocess.run(command, cwd=clone.root, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture(scope="module", params=[run_in_pipe, run_on_terminal], ids=["pipe", "terminal"])
-def transcript(origin, request, tmp_path_factory):
-    """Return a fresh clone in which the COMMANDS were run in order, with their results by number."""
+@pytest.fixture(scope="module")
+def transcript(origin, tmp_path_factory):
+    """Return a fresh clone in which the COMMANDS were run in order, with their results."""
     clone = clone_of(origin, tmp_path_factory.mktemp("fresh") / "clone")
-    clone.terminal = request.param is run_on_terminal
-    numbers = [number for number in range(len(COMMANDS)) if not (clone.terminal and number in ONLY_IN_PIPE)]
-    clone.results = {number: request.param(clone, *COMMANDS[number][0].split()) for number in numbers}
+    clone.results = [run_in_pipe(clone, *line.split()) for line, _, _ in COMMANDS]
     return clone
 
 
 @pytest.mark.parametrize("number", range(len(COMMANDS)), ids=[line for line, _, _ in COMMANDS])
 def test_output_and_exit_code_of_a_command(transcript, number):
-    """The words are the same on a terminal, where they have colours, and in a pipe, which has no control characters."""
-    if transcript.terminal and number in ONLY_IN_PIPE:
-        pytest.skip("is not repeated on a terminal")
+    """A pipe gets no control characters."""
     _, expected_code, patterns = COMMANDS[number]
     code, output = transcript.results[number]
-    plain = CONTROL.sub("", output)
     assert code == expected_code, output
     for pattern in patterns:
-        assert re.search(pattern, plain, re.MULTILINE), f"{pattern!r} is not in\n{plain}"
-    assert "Traceback" not in plain
-    if not transcript.terminal:
-        assert [character for character in output if ord(character) < 32 and character != "\n"] == []
-
-
-def test_only_a_terminal_has_colours(transcript):
-    _, output = transcript.results[[line for line, _, _ in COMMANDS].index("list")]
-    assert ("\x1b[32m" in output) == transcript.terminal
+        assert re.search(pattern, output, re.MULTILINE), f"{pattern!r} is not in\n{output}"
+    assert "Traceback" not in output
+    assert [character for character in output if ord(character) < 32 and character != "\n"] == []
 
 
 def test_commands_leave_git_status_clean(transcript):
@@ -156,7 +137,9 @@ def test_site_of_a_fresh_clone_is_built_and_served(origin, tmp_path):
     assert (code, "the site: " in output) == (0, True), output
     code, output = run_on_terminal(clone, "site", "--serve", "--port", "0", interrupt_at="press Ctrl-C to stop.")
     assert (code, "http://127.0.0.1:" in output, "Stopped." in output) == (0, True, True), output
-    assert re.search(r"the site\W+published", CONTROL.sub("", run_on_terminal(clone, "list")[1]))
+    _, output = run_on_terminal(clone, "list")
+    assert "\x1b[32m" in output  # a colour
+    assert re.search(r"the site\W+published", CONTROL.sub("", output))
     assert git_status(clone) == ""
     code, output = run_on_terminal(clone, "new", "second_idea")
     assert (code, "Run it: companion run second_idea" in output) == (0, True), output
