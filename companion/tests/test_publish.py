@@ -1,7 +1,6 @@
 """`begin` and `publish` in a notebook run by hand: parameter checks, published files, and the verdicts of claims."""
 
 import base64
-import hashlib
 import importlib
 import io
 import json
@@ -18,7 +17,6 @@ from companion import begin
 from companion.figures import store
 from companion.figures.record import Alternative, ColumnRecord, FigureRecord
 from companion.figures.rendering import caption_and_alt
-from companion.io.errors import UserError
 from companion.project.paths import MIME, NOTEBOOK, OUT, PROFILE
 
 BOOK = {
@@ -176,21 +174,6 @@ def test_publishing_twice_gives_identical_files(demo):
     assert contents() == first
 
 
-def test_record_has_all_fields(demo):
-    """It contains origin, parameters, caption and alt text, columns, claims and files."""
-    demo.publish()
-    record = json.loads((demo.folder / "falling_line.json").read_text())
-    assert set(record) == {
-        *("schema_version", "figure", "notebook", "profile", "parameters", "seed", "caption", "alt"),
-        *("columns", "claims", "steps", "functions", "sources", "picture", "files"),
-    }
-    assert (record["figure"], record["notebook"], record["profile"]) == ("falling_line", "demo", "by hand")
-    assert record["parameters"] == {"seed": 7, "lengths": [1, 2]}
-    assert record["seed"] == 7
-    assert record["caption"] == "A line that falls as $1/L$.\n\nIt has a second paragraph."
-    assert record["alt"] == "One straight line, falling."
-
-
 @pytest.fixture
 def built(working_folder, monkeypatch):
     """The folder of a build whose notebook has `CELLS`."""
@@ -213,13 +196,6 @@ def test_record_contains_the_steps_of_the_notebook(demo):
     assert list(record.sources) == ["papers/demo/figures/falling_line.py", "papers/demo/lengths.py"]
 
 
-def test_record_without_a_notebook_has_no_steps(demo):
-    """The functions of the figure are still listed."""
-    record = demo.publish().record
-    assert record.steps == ()
-    assert record.functions[0] == "papers.demo.figures.falling_line.numbers"
-
-
 def test_record_describes_every_column(demo):
     """Readers can interpret the data without the code."""
     columns = demo.publish().record.columns
@@ -236,15 +212,6 @@ def test_record_contains_the_claims(demo):
     assert claim.alternative == Alternative(theory="the rate were twice as large", measured=2.0)
     assert claim.holds
     assert claim.catches_alternative
-
-
-def test_record_has_the_sha256_of_its_files(demo):
-    """A set of files from different runs can thus be detected."""
-    record = demo.publish().record
-    assert record.files == {
-        suffix: hashlib.sha256((demo.folder / f"falling_line{suffix}").read_bytes()).hexdigest()
-        for suffix in (".svg", ".png", ".csv")
-    }
 
 
 def test_files_contain_no_date_and_no_path(demo, working_folder):
@@ -327,22 +294,6 @@ def test_figure_needs_a_caption_and_one_alt_text(docstring):
     """The error names the figure."""
     with pytest.raises(ValueError, match=r"papers\.demo\.bare"):
         caption_and_alt(ModuleType("papers.demo.bare", docstring))
-
-
-def test_figure_without_alt_publishes_nothing(demo, edit, working_folder):
-    """The error is raised before the first file is written."""
-    edit("Alt: One", "One")
-    with pytest.raises(ValueError, match="Alt:"):
-        demo.publish()
-    assert list(working_folder.rglob("*")) == []
-
-
-def test_file_over_300_kb_is_written_but_not_tracked(demo):
-    """Large tables are allowed by hand and in other profiles; `require_small` names the file and a remedy."""
-    demo.publish(20_000)
-    assert store.faults(demo.folder, "falling_line") == []
-    with pytest.raises(UserError, match=r"falling_line\.(csv|svg) has .* 300,000.*rasterize"):
-        store.require_small(demo.folder, "falling_line")
 
 
 @pytest.mark.parametrize("part", ["numbers", "draw"])

@@ -28,10 +28,6 @@ def test_claim_ids_are_unique():
         Numbers(table(), claims("slope", "bend", "slope"))
 
 
-def test_a_figure_may_have_no_claims():
-    assert Numbers(table()).claims == ()
-
-
 @pytest.mark.parametrize("columns", [{}, {"y": Column("ordinate")}, {"x": Column("a"), "y": Column("b")}])
 def test_every_column_needs_a_meaning(columns):
     with pytest.raises(ValueError, match=r"needs a meaning for every column.*Got columns \['x'\]"):

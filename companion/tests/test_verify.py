@@ -93,17 +93,11 @@ def test_a_number_changed_by_one_percent_is_detected(verified, figures, tmp_path
     assert "1 of 2 figures are not reproduced" in finished.stdout
 
 
-@pytest.mark.parametrize("loosened", ["in the record", "in the code"])
-def test_a_loosened_tolerance_gives_exit_code_1(verified, tmp_path, loosened):
-    """It is detected in the record and in the code; published files are not changed."""
+def test_a_loosened_tolerance_gives_exit_code_1(verified, tmp_path):
+    """It is detected in the record; published files are not changed."""
     book = verified.copy_to(tmp_path / "clone")
-    if loosened == "in the code":
-        book.replace(
-            "episodes/walks/figures/spread.py", "tolerance=quantile * error", "tolerance=1.5 * quantile * error"
-        )
-    else:
-        record = book.project.published / "walks" / RECORD
-        edit(record, lambda record: record["claims"][0].update(tolerance=1.5 * record["claims"][0]["tolerance"]))
+    record = book.project.published / "walks" / RECORD
+    edit(record, lambda record: record["claims"][0].update(tolerance=1.5 * record["claims"][0]["tolerance"]))
     before = book.tree("figures")
     finished = book.companion("verify")
     assert finished.returncode == 1

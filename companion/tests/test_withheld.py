@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from companion import Claims, Numbers, Table
-from companion.build import publication_policy
 from companion.figures import record as records
 from companion.figures import store
 from companion.figures.record import WithheldClaim
@@ -67,14 +66,6 @@ def test_a_record_without_withheld_claims_is_written_as_before(ran_clone):
     rewritten(folder, (SHORT,))
     jsonschema.validate(json.loads((folder / f"{FIGURE}.json").read_text()), records.json_schema())
     assert store.read_record(folder, FIGURE).withheld == (SHORT,)
-
-
-def test_another_reason_is_published(ran_clone):
-    """A figure whose withheld claims differ is replaced."""
-    folder = ran_clone.project.published / "toy"
-    assert publication_policy.differing(ran_clone.project, "toy") == ([], [])
-    rewritten(folder, (SHORT,))
-    assert publication_policy.differing(ran_clone.project, "toy") == ([FIGURE], [])
 
 
 def test_the_default_profile_refuses_to_withhold_a_claim_that_a_page_quotes(clone):
