@@ -293,9 +293,7 @@ def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
     clone.write("clone/toy/tasks.py", TASKS)
     figure = "clone/toy/figures/toy_error.py"
-    clone.replace(
-        figure, "from companion import Claims", "from clone.toy.tasks import tasks\nfrom companion import Claims"
-    )
+    clone.replace(figure, "from companion import Cla", "from clone.toy.tasks import tasks\nfrom companion import Cla")
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
     start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")

@@ -36,7 +36,7 @@ def reworded(clone):
     """Edit prose, comments and docstrings, and touch every file."""
     clone.replace(NOTEBOOK, "measures the", "is about the")
     clone.replace(NOTEBOOK, "# means of", "# averages of")
-    clone.replace(FIGURE, "# the 99.9 %", "# a 99.9 %")
+    clone.replace(FIGURE, "is the 99.9 %", "is a 99.9 %")
     clone.replace(FIGURE, "one row per length", "a row for each length")
     for path in clone.root.rglob("*"):
         if path.is_file():
@@ -148,7 +148,7 @@ EDITS = {
     "code in a cell": (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", NUMBERS),
     "parameter of a task": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
     "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
-    "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", SITE),
+    "comment in the code": (FIGURE, "is the 99.9 %", "is a 99.9 %", SITE),
     "docstring": (FIGURE, "one row per length", "a row for each length", SITE),
     "caption": (FIGURE, "Points are means", "Points are averages", PICTURE),
     "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),

@@ -252,7 +252,7 @@ def test_a_run_with_the_same_results_replaces_nothing(ran_clone, rerun):
 @pytest.mark.parametrize(
     ("old", "new", "fresh"),
     [
-        ("# the 99.9", "# a 99.9", TARGETS),
+        ("is the 99.9", "is a 99.9", TARGETS),
         ("Points are means", "Points are averages", {Target("toy")}),
         ("expected=1.0", "expected=1", set()),
     ],

@@ -76,7 +76,7 @@ def test_an_edit_makes_the_runs_of_a_sweep_stale(swept, tmp_path):
     clone = swept.copy_to(tmp_path / "clone")
     (sweep,) = sweeping.plan(clone.project, ["toy"], POINTS, "laptop")
     assert all(map(sweep.is_cached, sweep.runs))
-    clone.replace(CODE, "# the 99.9", "# a 99.9")
+    clone.replace(CODE, "is the 99.9", "is a 99.9")
     assert all(map(sweep.is_cached, sweep.runs))
     clone.replace(CODE, "Points are means", "Points are averages")
     assert not any(map(sweep.is_cached, sweep.runs))

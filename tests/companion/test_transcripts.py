@@ -10,11 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from companion import cli
 from companion.project.notebooks import Notebook
-from companion.project.parameters import parameters_of
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,19 +157,3 @@ def test_real_book_lists_every_figure_once(real):
         for figure in Notebook.named(project, name).figures:
             assert len(re.findall(rf"{name}\W+{figure}\W", output)) == 1, f"{name}/{figure}"
     assert len(json.loads(run_in_pipe(real, "list", "--json")[1])["figures"]) > 60
-
-
-@pytest.mark.parametrize("name", Project(ROOT).notebooks())
-def test_real_notebook_lists_its_parameters(monkeypatch, name):
-    """Each with its value. The command runs in this process; COMMANDS starts a process for the same command."""
-    monkeypatch.chdir(ROOT)
-    finished = CliRunner().invoke(cli.app, ["run", name, "--parameters"])
-    assert finished.exit_code == 0, finished.output
-    for parameter in parameters_of(Project(ROOT), name).model_fields:
-        assert re.search(rf"^{parameter} = ", finished.stdout, re.MULTILINE)
-
-
-def test_real_book_lists_what_a_build_would_run(real):
-    code, output = run_in_pipe(real, "build", "--dry-run")
-    assert code == 0, output
-    assert re.search(r"^(▸ |Nothing would run)", output)

@@ -5,7 +5,6 @@ This module is not a source of numbers: a change of it reruns no notebook.
 
 import base64
 import html
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,22 +53,13 @@ class Published:
         )
 
     def _embedded(self) -> str:
-        picture = to_webp((self.folder / f"{self.record.figure}.png").read_bytes())
-        return f"data:image/webp;base64,{base64.b64encode(picture).decode()}"
+        picture = (self.folder / f"{self.record.figure}.png").read_bytes()
+        return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
     def _text(self) -> str:
         claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]
         claims += [f"{WITHHELD} {claim.id}: {as_plain_text(withheld_because(claim))}" for claim in self.record.withheld]
         return "\n".join([f"{self.record.notebook}/{self.record.figure}", *claims])
-
-
-def to_webp(png: bytes) -> bytes:
-    """Return a PNG as lossless WebP, which is a quarter smaller."""
-    from PIL import Image  # installed with matplotlib; slow to import
-
-    picture = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").save(picture, "WEBP", lossless=True, quality=50, method=2)
-    return picture.getvalue()
 
 
 def _verdict(claim: Claim) -> str:

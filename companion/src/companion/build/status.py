@@ -28,15 +28,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """The states of all figures of a profile and of the site.
-
-    `other_line_ends` has the published figures whose files differ from their records only in line ends.
-    """
+    """The states of all figures of a profile and of the site."""
 
     profile: str
     rows: list[Row]
     site: str
-    other_line_ends: list[str]
 
     @classmethod
     def of(cls, project: Project, profile: str) -> "Listing":
@@ -48,11 +44,7 @@ class Listing:
             for target in targets_of(project, name)
             if target.figure
         ]
-        figures = [
-            row for row in rows if store.only_line_ends(store.faults(project.published / row.notebook, row.figure))
-        ]
-        converted = [f"{row.notebook}/{row.figure}" for row in figures]
-        return cls(profile, rows, _site(project, profile, stamps[Site.BUILT]), converted)
+        return cls(profile, rows, _site(project, profile, stamps[Site.BUILT]))
 
     def as_json(self) -> dict[str, Any]:
         """Return the listing as JSON, for other programs."""

@@ -10,14 +10,12 @@ from companion.cli.terminal import (
     Profile,
     app,
     console,
-    counted,
     escaped,
     formatted,
     report_errors,
     report_unlisted,
     show_table,
 )
-from companion.figures import store
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -71,10 +69,6 @@ def list_figures(
         )
     table.add_row("", "the site", _coloured(listing.site), "", "")
     show_table(table)
-    if listing.other_line_ends:
-        names = f"{counted(len(listing.other_line_ends), 'published figure')}, such as {listing.other_line_ends[0]}"
-        correction = store.restore_line_ends(project.published.name)
-        console.print(f"{names}: {store.OTHER_LINE_ENDS}. {correction}", markup=False, soft_wrap=True)
 
 
 def _list_runs(project: Project, as_json: bool) -> None:
