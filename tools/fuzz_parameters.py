@@ -171,7 +171,7 @@ def run(project: Project, spec: RunSpec, limit: float, gibibytes: float) -> Resu
 def _judged(project: Project, run: CheckedRun) -> Result:
     """Return the result of a complete run: the claims that fail, if there are any, else those that are withheld."""
     folder = run.build(project).figures / run.spec.notebook
-    records = [store.read_record(folder, figure) for figure in store.names_in(folder)]
+    records = store.records_in(folder)
     claims = [claim for record in records for claim in record.claims]
     withheld = [claim.id for record in records for claim in record.withheld]
     broken = [

@@ -396,7 +396,7 @@ def _not_by_hand(source: str, nodes: list[ast.AST]) -> Iterator[str]:
     """Yield what a by-hand cell must not be: long, with a function of its own, or silent."""
     if len(source.splitlines()) > LONGEST_BY_HAND:
         yield f"a by-hand cell has at most {LONGEST_BY_HAND} lines."
-    if any(isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef) for node in nodes):
+    if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in nodes):
         yield "a by-hand cell defines no function."
     calls = [node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     if calls.count("print") != 1:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
-from companion.figures.record import Claim, FigureRecord
+from companion.figures.record import Claim, FigureRecord, WithheldClaim
 from companion.project.paths import MIME
 
 
@@ -57,9 +57,15 @@ class Published:
         return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
     def _text(self) -> str:
-        claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]
-        claims += [f"{WITHHELD} {claim.id}: {as_plain_text(withheld_because(claim))}" for claim in self.record.withheld]
+        claims = map(verdict_line, (*self.record.claims, *self.record.withheld))
         return "\n".join([f"{self.record.notebook}/{self.record.figure}", *claims])
+
+
+def verdict_line(claim: Claim | WithheldClaim) -> str:
+    """Return the verdict on a claim as plain text."""
+    if isinstance(claim, WithheldClaim):
+        return f"{WITHHELD} {claim.id}: {as_plain_text(withheld_because(claim))}"
+    return f"{_verdict(claim)} {claim.id}: {claim.measured}"
 
 
 def _verdict(claim: Claim) -> str:

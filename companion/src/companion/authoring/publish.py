@@ -17,9 +17,11 @@ import pandas as pd
 from pydantic import ValidationError
 
 from companion.analysis import dependencies
+from companion.authoring import display
 from companion.authoring.display import Published
 from companion.figures import mathtext_cache, rendering, store, table_io
-from companion.figures.record import SCHEMA_VERSION, ColumnRecord, RunRecord
+from companion.figures.claims import Claims
+from companion.figures.record import SCHEMA_VERSION, Claim, ColumnRecord, NotebookClaims, RunRecord, WithheldClaim
 from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
@@ -70,6 +72,7 @@ class Publisher:
 
     def __init__(self, notebook: str, parameters: Parameters, settings: Settings):
         self.notebook, self.parameters, self.settings = notebook, parameters, settings
+        self._claims: dict[str, Claim | WithheldClaim] = {}
 
     def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> Published:
         """Publish a figure of the chapter.
@@ -84,8 +87,7 @@ class Publisher:
         """
         numbers = self._numbers(figure, outputs, named)
         name = figure.__name__.rpartition(".")[2]
-        out = os.environ.get(OUT)
-        folder = (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
+        out, folder = self._folders()
         frame, kinds = table_io.plain(numbers.table.frame, where=figure.__name__)
         library = dependencies.Library.installed(self.settings.science)
         # a notebook run by hand has another file, if any, and its cells may have run in another order
@@ -112,6 +114,31 @@ class Publisher:
             self._write_unrounded(Path(out), run, frame)
         mathtext_cache.parse_once()
         return Published(folder, rendering.write_set(folder, figure, frame, run, library))
+
+    def claims(self, claims: Claims) -> None:
+        """Publish claims that no figure shows; a notebook may do so in several cells.
+
+        In a notebook run by hand, the verdicts are printed.
+        """
+        self._claims |= {claim.id: claim for claim in claims}
+        out, folder = self._folders()
+        made = NotebookClaims(
+            schema_version=SCHEMA_VERSION,
+            notebook=self.notebook,
+            profile=os.environ.get(PROFILE, "by hand"),
+            parameters=self.parameters.model_dump(mode="json"),
+            claims=tuple(claim for claim in self._claims.values() if isinstance(claim, Claim)),
+            withheld=tuple(claim for claim in self._claims.values() if isinstance(claim, WithheldClaim)),
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        store.write_record(folder, made)
+        if not out:
+            print("\n".join(map(display.verdict_line, claims)))
+
+    def _folders(self) -> tuple[str | None, Path]:
+        """Return the folder of the build, or None in a notebook run by hand, and the folder of its figures."""
+        out = os.environ.get(OUT)
+        return out, (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
 
     def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:
         if not isinstance(figure, ModuleType) or not all(hasattr(figure, part) for part in ("numbers", "draw")):

@@ -23,7 +23,7 @@ from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import Claim, WithheldClaim
 from companion.io import atomic, processes
 from companion.io.errors import ClaimsFailed, UserError
-from companion.project import provenance
+from companion.project import provenance, slicing
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
 from companion.project.paths import CACHE, DEFAULT_PROFILE, NOTEBOOK, OUT, PROFILE, Build, Project, relative
@@ -302,16 +302,18 @@ def _require_complete(notebook: Notebook, folder: Path) -> None:
     published = set(store.names_in(folder))
     if published != set(notebook.figures):
         raise UserError(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(published)}.")
+    if slicing.publishes_claims(notebook.code) != (store.read_claims(folder) is not None):
+        raise UserError(f"{notebook.name}: every `publish.claims(…)` must be a statement that the notebook reaches.")
     if faults := [fault for figure in sorted(published) for fault in store.faults(folder, figure)]:
         raise UserError(f"{notebook.name} wrote files that do not belong together: {'; '.join(faults)}.")
 
 
 def _claims(folder: Path) -> list[Claim]:
-    return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).claims]
+    return [claim for record in store.records_in(folder) for claim in record.claims]
 
 
 def _withheld(folder: Path) -> list[WithheldClaim]:
-    return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).withheld]
+    return [claim for record in store.records_in(folder) for claim in record.withheld]
 
 
 def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldClaim]) -> None:
@@ -363,4 +365,6 @@ def _files(build: Build, target: Target) -> list[Path]:
     """Return the files of a target."""
     if target.figure:
         return store.files(build.figures / target.notebook, target.figure)
-    return [build.executed / f"{target.notebook}.ipynb", *sorted((build.tables / target.notebook).iterdir())]
+    claims = store.files(build.figures / target.notebook, store.CLAIMS)
+    tables = sorted((build.tables / target.notebook).iterdir())
+    return [build.executed / f"{target.notebook}.ipynb", *tables, *(path for path in claims if path.is_file())]

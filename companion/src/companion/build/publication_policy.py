@@ -8,9 +8,10 @@ from pathlib import Path
 
 from companion.analysis import dependencies
 from companion.figures import store
-from companion.figures.record import FigureRecord, PublishedClaim, PublishedWithheld
+from companion.figures.record import FigureRecord, NotebookClaims, PublishedClaim, PublishedWithheld
 from companion.io import git
 from companion.io.atomic import locked, replace_folder, staging_folder
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
@@ -63,13 +64,13 @@ def publish_figures(project: Project, name: str, only: str | None = None) -> Cha
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()
-            for figure in {*store.names_in(published), *replaced}.difference(dropped):
+            for figure in {*store.parts_in(published), *replaced}.difference(dropped):
                 origin = published
                 if figure in replaced:
                     committed = _committed(project, published, figure, staging / "committed")
                     origin = committed if _reproduces(build.tables / name, built, committed, figure) else built
-                for suffix in store.SUFFIXES:
-                    shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
+                for path in store.files(origin, figure):
+                    shutil.copyfile(path, new / path.name)
             replace_folder(new, published)
     return Changes(replaced, dropped)
 
@@ -87,15 +88,20 @@ def _committed(project: Project, published: Path, figure: str, folder: Path) -> 
 
 
 def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
-    """Return the figures whose published files would be replaced, and those that no notebook builds any more."""
+    """Return the figures whose published files would be replaced, and those that no notebook builds any more.
+
+    The claims of the notebook are one of them, `CLAIMS`.
+    """
     build = project.build(DEFAULT_PROFILE)
     built, published = build.figures / name, project.published / name
-    figures = store.names_in(built)
-    replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
-    return replaced, sorted(set(store.names_in(published)) - set(figures))
+    parts = store.parts_in(built)
+    replaced = [part for part in parts if not _reproduces(build.tables / name, built, published, part)]
+    return replaced, sorted(set(store.parts_in(published)) - set(parts))
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
+    if figure == store.CLAIMS:
+        return _reproduces_claims(built, published)
     if store.faults(published, figure):
         return False
     old, new, table = store.read_record(published, figure), store.read_record(built, figure), f"{figure}{store.DATA}"
@@ -106,6 +112,18 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     from companion.figures.comparison import compare  # pandas takes a second to import, and most calls end above
 
     return compare(old, new, (published / table, tables / table)).reproduces
+
+
+def _reproduces_claims(built: Path, published: Path) -> bool:
+    try:
+        old, new = store.read_claims(published), store.read_claims(built)
+    except UserError:
+        return False
+    if old is None or new is None:
+        return False
+    from companion.figures.comparison import compare_claims
+
+    return old == new or all(difference.bound <= 1 for difference in compare_claims(old, new))
 
 
 def departures(project: Project, name: str, figure: str) -> list[str]:
@@ -140,9 +158,12 @@ def withheld_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[Pu
     return [claim for record in _records_shown(project, profile) for claim in PublishedWithheld.all_of(record)]
 
 
-def _records_shown(project: Project, profile: str) -> Iterator[FigureRecord]:
+def _records_shown(project: Project, profile: str) -> Iterator[FigureRecord | NotebookClaims]:
     for name in project.notebooks():
         folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
         existing = {path.name.removesuffix(store.RECORD) for path in visible(folder, f"*{store.RECORD}")}
+        existing.discard(store.CLAIMS)
         for figure in [*filter(existing.__contains__, shown), *sorted(existing - set(shown))]:
             yield store.read_record(folder, figure)
+        if claims := store.read_claims(folder):
+            yield claims

@@ -14,12 +14,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord
+from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord, NotebookClaims
+
+AnyRecord = TypeVar("AnyRecord", FigureRecord, NotebookClaims)
 
 
 @dataclass(frozen=True)
@@ -180,14 +182,20 @@ def compare(
       identical_tables: whether the rounded tables are identical; the measured numbers of claims must then agree except
         for rounding. Otherwise they may move by five of their standard errors, like the numbers of a table.
     """
-    published = {claim.id: claim for claim in old.claims}
-    claims = [
-        difference
-        for claim in new.claims
-        if claim.id in published
-        for difference in claim_moved(published[claim.id], claim, identical_tables=identical_tables)
-    ]
+    claims = _claims_moved(old, new, identical_tables=identical_tables)
     return Comparison(tuple(_words_moved(old, new)), movement(*tables, new.columns), tuple(claims))
+
+
+def compare_claims(old: NotebookClaims, new: NotebookClaims) -> list[Difference]:
+    """Return the differences of the claims that a notebook published and of those that it publishes now."""
+    return [*_words_moved(old, new), *_claims_moved(old, new, identical_tables=False)]
+
+
+def _claims_moved(old: AnyRecord, new: AnyRecord, *, identical_tables: bool) -> Iterator[Difference]:
+    published = {claim.id: claim for claim in old.claims}
+    for claim in new.claims:
+        if claim.id in published:
+            yield from claim_moved(published[claim.id], claim, identical_tables=identical_tables)
 
 
 def claim_moved(old: Claim, new: Claim, *, identical_tables: bool) -> Iterator[Difference]:
@@ -254,7 +262,7 @@ def distance(first: float | None, second: float | None, allowed: float = 1e-12) 
     return abs(first - second) / max(1e-3 * max(abs(first), abs(second)), allowed)
 
 
-def _words_moved(old: FigureRecord, new: FigureRecord) -> Iterator[Difference]:
+def _words_moved(old: AnyRecord, new: AnyRecord) -> Iterator[Difference]:
     """Yield the parts of two records that differ in more than computed numbers; claims by their identifiers."""
     old_words, new_words = old.without_numbers(), new.without_numbers()
     for part, old_value, new_value in old_words.differences(new_words):

@@ -182,15 +182,16 @@ class Claim(_Part):
 
 
 class PublishedClaim(Claim):
-    """A claim together with the notebook and the figure that publish it."""
+    """A claim together with the notebook and the figure that publish it; a claim of the notebook has no figure."""
 
     notebook: str
     figure: str
 
     @classmethod
-    def all_of(cls, record: "FigureRecord") -> "list[PublishedClaim]":
-        """Return the claims of a figure."""
-        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
+    def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedClaim]":
+        """Return the claims of a figure, or those of a notebook."""
+        place = {"notebook": record.notebook, "figure": record.figure}
+        return [cls(**dict(claim), **place) for claim in record.claims]
 
 
 class WithheldClaim(_Part):
@@ -210,9 +211,32 @@ class PublishedWithheld(WithheldClaim):
     figure: str
 
     @classmethod
-    def all_of(cls, record: "FigureRecord") -> "list[PublishedWithheld]":
-        """Return the withheld claims of a figure."""
-        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.withheld]
+    def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedWithheld]":
+        """Return the withheld claims of a figure, or those of a notebook."""
+        place = {"notebook": record.notebook, "figure": record.figure}
+        return [cls(**dict(claim), **place) for claim in record.withheld]
+
+
+class NotebookClaims(_Part):
+    """The claims that a notebook publishes by itself, because no figure shows them."""
+
+    schema_version: Literal[1] = Field(description="Version of this schema.")
+    notebook: str = Field(description="Name of the notebook.")
+    profile: str = Field(description="Profile of the run, or `by hand`.")
+    parameters: dict[str, JsonValue] = Field(description="The values of all parameters of the notebook.")
+    claims: tuple[Claim, ...] = Field(description="The claims of the notebook.")
+    withheld: tuple[WithheldClaim, ...] = Field(
+        (), description="The statements that are not claimed at these parameters; absent if there are none."
+    )
+
+    @property
+    def figure(self) -> str:
+        """The empty name, where the claim of a figure has that of the figure."""
+        return ""
+
+    def without_numbers(self) -> "NotebookClaims":
+        """Return the record without the computed numbers of its claims."""
+        return self.model_copy(update={"claims": tuple(claim.without_numbers() for claim in self.claims)})
 
 
 class ColumnRecord(_Part):
@@ -270,7 +294,7 @@ class FigureRecord(RunRecord):
         return self.model_copy(update={"claims": claims, "files": {}})
 
 
-Record = TypeVar("Record", bound=RunRecord)
+Record = TypeVar("Record", bound=RunRecord | NotebookClaims)
 
 
 def parse(text: str, kind: type[Record]) -> Record:
@@ -282,16 +306,16 @@ def parse(text: str, kind: type[Record]) -> Record:
     return kind.model_validate_json(text)
 
 
-def dump(record: RunRecord) -> dict[str, JsonValue]:
+def dump(record: RunRecord | NotebookClaims) -> dict[str, JsonValue]:
     """Return a record as the content of its JSON file."""
     content = _json(record)
     return content if record.withheld else {name: value for name, value in content.items() if name != OPTIONAL}
 
 
-def json_schema() -> dict[str, JsonValue]:
-    """Return the JSON schema of `FigureRecord`."""
+def json_schema(model: type[FigureRecord | NotebookClaims] = FigureRecord) -> dict[str, JsonValue]:
+    """Return the JSON schema of `FigureRecord`, or of `NotebookClaims`."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    schema = FigureRecord.model_json_schema(mode="serialization")
+    schema = model.model_json_schema(mode="serialization")
     required = [name for name in schema["required"] if name != OPTIONAL]
     return {"$schema": dialect, **schema, "required": required}
 

@@ -1,6 +1,6 @@
-"""Read and write the four files of a published figure.
+"""Read and write the four files of a published figure, and the file with the claims of a notebook.
 
-The JSON record, which is written last, contains the checksums of the other three files.
+The JSON record of a figure, which is written last, contains the checksums of the other three files.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from companion.analysis.dependencies import digest, same_but_for_line_ends
 from companion.figures import plain_math
 from companion.figures import record as records
-from companion.figures.record import FigureRecord, Record, RunRecord
+from companion.figures.record import FigureRecord, NotebookClaims, Record, RunRecord
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 from companion.project.paths import visible
@@ -17,6 +17,8 @@ PICTURES = (".svg", ".png")
 DATA = ".csv"
 RECORD = ".json"
 SUFFIXES = (*PICTURES, DATA, RECORD)
+# The name of the file with the claims of a notebook, without its ending. No figure has this name.
+CLAIMS = "claims"
 # The fault of a file whose digest differs only because git, an editor or a copy replaced LF by CRLF or CRLF by LF.
 OTHER_LINE_ENDS = "has other line ends (LF or CRLF) than when its record was written"
 # Largest size of a published file, in bytes.
@@ -25,11 +27,19 @@ LARGEST = 300_000
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the figures with at least one file in `folder`, sorted."""
-    return sorted({path.name.split(".")[0] for path in visible(folder, "*") if path.name.endswith(SUFFIXES)})
+    names = {path.name.split(".")[0] for path in visible(folder, "*") if path.name.endswith(SUFFIXES)}
+    return sorted(names - {CLAIMS})
+
+
+def parts_in(folder: Path) -> list[str]:
+    """Return the names of the figures in `folder`, and `CLAIMS` if the notebook has claims of its own."""
+    return [*names_in(folder), *([CLAIMS] if files(folder, CLAIMS)[0].is_file() else [])]
 
 
 def files(folder: Path, figure: str) -> list[Path]:
-    """Return the paths of the four files of a figure."""
+    """Return the paths of the four files of a figure; those of `CLAIMS` are one."""
+    if figure == CLAIMS:
+        return [folder / f"{CLAIMS}{RECORD}"]
     return [folder / f"{figure}{suffix}" for suffix in SUFFIXES]
 
 
@@ -43,21 +53,34 @@ def read_run_record(folder: Path, figure: str) -> RunRecord:
     return _read(folder / f"{figure}{RECORD}", RunRecord)
 
 
-def write_record(folder: Path, record: RunRecord) -> None:
+def read_claims(folder: Path) -> NotebookClaims | None:
+    """Return the claims of the notebook, or None if it has none of its own."""
+    (path,) = files(folder, CLAIMS)
+    return _read(path, NotebookClaims) if path.is_file() else None
+
+
+def records_in(folder: Path) -> list[FigureRecord | NotebookClaims]:
+    """Return the records of all figures in `folder`, and then the claims of the notebook."""
+    claims = read_claims(folder)
+    return [*(read_record(folder, figure) for figure in names_in(folder)), *([claims] if claims else [])]
+
+
+def write_record(folder: Path, record: RunRecord | NotebookClaims) -> None:
     """Write the JSON of a record to `folder`. Raise a `UserError` if a formula in its texts cannot be shown."""
     _require_readable(record)
-    write_text(folder / f"{record.figure}{RECORD}", dump_json(records.dump(record)))
+    write_text(folder / f"{record.figure or CLAIMS}{RECORD}", dump_json(records.dump(record)))
 
 
-def _require_readable(record: RunRecord) -> None:
-    texts = [(f"column {name!r}", column.meaning) for name, column in record.columns.items()]
+def _require_readable(record: RunRecord | NotebookClaims) -> None:
+    columns = record.columns if isinstance(record, RunRecord) else {}
+    texts = [(f"column {name!r}", column.meaning) for name, column in columns.items()]
     for claim in (*record.claims, *record.withheld):
         texts += [(f"claim {claim.id!r}", claim.statement), (f"the reason of claim {claim.id!r}", claim.reason or "")]
     theories = [(claim.id, claim.alternative.theory) for claim in record.claims if claim.alternative]
     texts += [(f"the alternative of claim {name!r}", theory) for name, theory in theories]
     for place, text in texts:
         if fault := plain_math.fault(text):
-            raise UserError(f"{record.notebook}/{record.figure}: {place} {fault}.")
+            raise UserError(f"{record.notebook}/{record.figure or CLAIMS}: {place} {fault}.")
 
 
 def _read(path: Path, kind: type[Record]) -> Record:

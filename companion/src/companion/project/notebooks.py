@@ -15,6 +15,7 @@ PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
 INJECTED_TAG = "injected-parameters"  # papermill's
 NBFORMAT = 4  # the newest format of notebooks that Jupyter reads
+BY_HAND_TAG = "by-hand"  # on a cell that computes one number in a few lines; the site shows its code unfolded
 TECHNICAL_TAG = "technical"  # on a cell whose figures the site folds
 
 
@@ -156,7 +157,9 @@ class Notebook:
     def only(self, figure: str) -> dict[str, Any]:
         """Return the JSON content of the notebook with all prose but only the code that leads to `figure`."""
         self.require_figure(figure)
-        sources = iter(slicing.reduced_cells(self.code, figure))
+        # a by-hand cell leads to no figure
+        code = ["" if _has_tag(cell, BY_HAND_TAG) else cell["source"] for cell in self.cells if _computes(cell)]
+        sources = iter(slicing.reduced_cells(code, figure))
         cells = [{**cell, "source": next(sources)} if _computes(cell) else cell for cell in self.cells]
         content = json.loads(self.path.read_text(encoding="utf-8"))
         return {**content, "cells": [cell for cell in cells if cell["cell_type"] != "code" or cell["source"]]}
@@ -168,6 +171,10 @@ class Notebook:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
         raise UserError(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")
+
+
+def _has_tag(cell: dict[str, Any], tag: str) -> bool:
+    return tag in cell["metadata"].get("tags", [])
 
 
 def _computes(cell: dict[str, Any]) -> bool:

@@ -41,6 +41,11 @@ def published_figures(cells: Sequence[str]) -> list[str]:
     return [figure for figure in figures if figure]
 
 
+def publishes_claims(cells: Sequence[str]) -> bool:
+    """Return whether a cell publishes claims of the notebook, by `publish.claims(…)`."""
+    return any(_is_claims(node) for cell in cells if PUBLISH in cell for node in ast.walk(parse(cell)))
+
+
 def modules(cells: Sequence[str]) -> list[str]:
     """Return all imports of the cells as dotted names, sorted; `from a import b` gives `a.b`."""
     return sorted(set(_imports([node for cell in cells for node in ast.walk(parse(cell))]).values()))
@@ -73,15 +78,15 @@ def reduced_cells(cells: Sequence[str], figure: str) -> list[str]:
     """Return the cells reduced to the code that `figure` needs; a cell without such code becomes an empty string.
 
     The function removes assignments that do not lead to the last `publish(figure, …)`, statements that publish other
-    figures, and all later statements. It keeps imports and calls for their effect, with everything they need, and
-    earlier cells of another language (`%%bash`), whose effect is unknown.
+    figures or claims, and all later statements. It keeps imports and calls for their effect, with everything they need,
+    and earlier cells of another language (`%%bash`), whose effect is unknown.
     """
     statements = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
     last = max(i for i, (_, node) in enumerate(statements) if figure in map(_figure, ast.walk(node)))
     kept, needed = {last}, {PUBLISH, *_names(statements[last][1])}
     for i, (_, node) in reversed(list(enumerate(statements[:last]))):
         bound = set(_bound(node))
-        if (bound and not needed & bound) or any(map(_figure, ast.walk(node))):
+        if (bound and not needed & bound) or any(_figure(part) or _is_claims(part) for part in ast.walk(node)):
             continue
         if not isinstance(node, ast.AugAssign):
             needed -= bound
@@ -120,6 +125,13 @@ def _figure(node: ast.AST) -> str | None:
         case ast.Call(func=ast.Name(id="publish"), args=[ast.Attribute(attr=figure), *_]):
             return figure
     return None
+
+
+def _is_claims(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="publish"), attr="claims")):
+            return True
+    return False
 
 
 def _imports(statements: Sequence[ast.AST]) -> dict[str, str]:

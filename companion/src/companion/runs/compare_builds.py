@@ -28,6 +28,7 @@ def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, 
     old_figures, new_figures = _figures(old, exact, notebook), _figures(new, exact, notebook)
     first_differences: dict[str, str | None] = {}
     moved = _moved(old_figures, new_figures)
+    first_differences |= _claims_of_notebooks(old, new, notebook)
     for name in sorted(old_figures.keys() | new_figures.keys()):
         if name in old_figures and name in new_figures:
             first_differences[name] = _first_difference(old_figures[name], new_figures[name])
@@ -37,6 +38,23 @@ def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, 
         elif name not in moved.values():
             first_differences[name] = f"only in {old if name in old_figures else new}"
     return first_differences
+
+
+def _claims_of_notebooks(old: Path, new: Path, only: str | None) -> dict[str, str | None]:
+    """Return the first difference of the claims that notebooks publish by themselves, by `notebook/claims`."""
+    found: list[dict[str, dict[str, Claim]]] = []
+    for build in (old, new):
+        figures = build / "figures" if (build / "figures").is_dir() else build
+        paths = visible(figures, f"{only or '*'}/{store.CLAIMS}{store.RECORD}")
+        claims = {path.parent.name: store.read_claims(path.parent) for path in paths}
+        found.append(
+            {
+                f"{name}/{store.CLAIMS}": {claim.id: claim for claim in read.claims}
+                for name, read in claims.items()
+                if read
+            }
+        )
+    return {name: _in_claims(*(each.get(name, {}) for each in found)) for name in sorted({*found[0], *found[1]})}
 
 
 def _moved(old: dict[str, tuple[Path, Path]], new: dict[str, tuple[Path, Path]]) -> dict[str, str]:
@@ -71,6 +89,8 @@ def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path
     paths: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
+        if figure == store.CLAIMS:
+            continue
         paths[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
     return paths
 

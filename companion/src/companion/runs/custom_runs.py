@@ -43,8 +43,9 @@ class Run:
 
     @property
     def claims(self) -> list[Claim]:
-        """The claims of all its figures."""
-        return [claim for record in self.records.values() for claim in record.claims]
+        """The claims of all its figures, and those of the notebook."""
+        own = store.read_claims(self.build.figures / self.notebook)
+        return [claim for record in (*self.records.values(), *([own] if own else [])) for claim in record.claims]
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:

@@ -11,7 +11,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,9 @@ from companion.analysis.dependencies import MACHINE
 from companion.build import execution
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.figures import rendering, store, table_io
-from companion.figures.comparison import Difference, compare
+from companion.figures.comparison import Difference, compare, compare_claims
 from companion.figures.image_comparison import visible_difference
-from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord
+from companion.figures.record import SIGNIFICANT_DIGITS, Claim, FigureRecord
 from companion.io import processes
 from companion.io.errors import UserError
 from companion.project.configuration import FILE
@@ -106,7 +106,19 @@ class Verification:
         return [
             *(self._verdict(project, build, target) for target in targets),
             *(Verdict(str(target), math.inf, "", (unknown,)) for target in sorted(orphans, key=str)),
+            *self._verdict_on_claims(build, name),
         ]
+
+    def _verdict_on_claims(self, build: Build, name: str) -> Iterator[Verdict]:
+        """Yield the verdict on the claims of the notebook, if it published claims or publishes them now."""
+        old, new = (store.read_claims(folder / name) for folder in (self.published, build.figures))
+        if old and new:
+            yield _of_differences(f"{name}/{store.CLAIMS}", [*compare_claims(old, new), *_broken(new.claims)])
+        elif old or new:
+            missing = Difference(
+                "the claims", math.inf, *("exist" if claims else "do not exist" for claims in (old, new))
+            )
+            yield Verdict(f"{name}/{store.CLAIMS}", math.inf, "", (missing,))
 
     def _verdict(self, project: Project, build: Build, target: Target) -> Verdict:
         if faults := store.faults(self.published / target.notebook, target.figure or ""):
@@ -116,9 +128,7 @@ class Verification:
             compared = list(self._compared(project, build, target))
         except ValueError as error:
             compared = [Difference("the table", math.inf, f"cannot be read ({error})", "")]
-        largest = max(compared, key=lambda difference: difference.by, default=Difference("", 0.0, "", ""))
-        differing = tuple(difference for difference in compared if difference.by > 1)
-        return Verdict(str(target), largest.by, largest.what if largest.by else "", differing)
+        return _of_differences(str(target), compared)
 
     def _compared(self, project: Project, build: Build, target: Target) -> Iterator[Difference]:
         """Yield a difference for everything that was compared, whether or not it moved."""
@@ -129,9 +139,7 @@ class Verification:
         tables = published / table, build.tables / name / table
         compared = compare(old, new, tables, identical_tables=identical)
         yield from compared.all()
-        for claim in execution.broken_claims(new.claims):
-            fault = "does not hold" if not claim.holds else "does not catch its alternative"
-            yield Difference(f"claim {claim.id}", math.inf, "", f"{fault}: measured {claim.measured}")
+        yield from _broken(new.claims)
         if not compared.table.other_rows:
             yield from self._pictures(project, build, target, new)
 
@@ -149,6 +157,19 @@ class Verification:
                 redrawn = rendering.pictures(module, frame)
             if fault := visible_difference((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
+
+
+def _of_differences(name: str, compared: Sequence[Difference]) -> Verdict:
+    """Return the verdict of everything that was compared, whether or not it moved."""
+    largest = max(compared, key=lambda difference: difference.by, default=Difference("", 0.0, "", ""))
+    differing = tuple(difference for difference in compared if difference.by > 1)
+    return Verdict(name, largest.by, largest.what if largest.by else "", differing)
+
+
+def _broken(claims: Iterable[Claim]) -> Iterator[Difference]:
+    for claim in execution.broken_claims(claims):
+        fault = "does not hold" if not claim.holds else "does not catch its alternative"
+        yield Difference(f"claim {claim.id}", math.inf, "", f"{fault}: measured {claim.measured}")
 
 
 def short(value: Any) -> str:

@@ -140,7 +140,7 @@ class Statements:
 
     def figures_of(self, row: Statement) -> list[str]:
         """Return the figures that show `row`: those that it names, and those of its claims."""
-        return list(dict.fromkeys([*row.figures, *(claim.figure for claim in self.claims_of(row))]))
+        return list(dict.fromkeys([*row.figures, *(claim.figure for claim in self.claims_of(row) if claim.figure)]))
 
     def numbers_by_page(self) -> Counter[tuple[str, str]]:
         """Return, by paper and page, how many statements of the paper the page states, shows or checks."""

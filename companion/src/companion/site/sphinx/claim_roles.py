@@ -13,7 +13,7 @@ from companion.figures.record import Claim, PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
 from companion.project.paths import DEFAULT_PROFILE
 from companion.site.sphinx.claim_index import all_claims, all_withheld, note_shown
-from companion.site.sphinx.inline_text import claim_anchor, mark
+from companion.site.sphinx.inline_text import LEDGER, claim_anchor, ledger_anchor, mark
 
 
 def _number(claim: Claim) -> str:
@@ -91,8 +91,8 @@ class ClaimRole(SphinxRole):
         return [self._link([nodes.Text("(not claimed here)")], claim)], []
 
     def _link(self, label: Sequence[nodes.Node], claim: PublishedClaim | PublishedWithheld) -> nodes.Node:
-        target = self.config.companion_project.book.name + "/" + claim.notebook
-        uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
+        page, anchor = (claim.notebook, claim_anchor) if claim.figure else (LEDGER, ledger_anchor)
+        uri = f"{self._relative_uri(f'{self.config.companion_project.book.name}/{page}')}#{anchor(claim.id)}"
         return nodes.reference("", "", *label, refuri=uri, internal=True, classes=["companion-claim"])
 
     def _error(self, sentence: str) -> tuple[list[nodes.Node], list[nodes.system_message]]:

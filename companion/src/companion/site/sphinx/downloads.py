@@ -22,6 +22,7 @@ from companion.site.sphinx.nodes import picture, size_of
 
 FIGURES, NOTEBOOKS, SVG, PNG = "figures", "notebooks", ".svg", ".png"
 SCHEMA = "record.schema.json"
+SCHEMA_OF_CLAIMS = "claims.schema.json"
 # The PNG of a figure in the metadata of a page.
 PREVIEWED = re.compile(rf'property="og:image" content="[^"]*/{FIGURES}/([^"/]+/[^"/]+\.png)"')
 
@@ -65,12 +66,13 @@ class FileRole(SphinxRole):
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
     """Copy the files that `place_of` links to, and remove files of figures that no longer exist."""
-    wanted = {out / FIGURES / SCHEMA}
+    wanted = {out / FIGURES / SCHEMA, out / FIGURES / SCHEMA_OF_CLAIMS}
     previewed = {file for page in out.rglob("*.html") for file in PREVIEWED.findall(page.read_text(encoding="utf-8"))}
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
+    write_text(out / FIGURES / SCHEMA_OF_CLAIMS, dump_json(record.json_schema(record.NotebookClaims)))
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
-        for path in (path for figure in store.names_in(folder) for path in store.files(folder, figure)):
+        for path in (path for figure in store.parts_in(folder) for path in store.files(folder, figure)):
             file = f"{name}/{path.name}"
             if path.is_file() and (path.suffix != PNG or file in previewed):
                 wanted.add(out / FIGURES / file)
@@ -91,7 +93,7 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
 
 def _archive(folder: Path) -> bytes:
     """Return an archive of the tables and records of a chapter, without times, so that it changes only with them."""
-    files = [path for figure in store.names_in(folder) for path in store.files(folder, figure) if path.is_file()]
+    files = [path for figure in store.parts_in(folder) for path in store.files(folder, figure) if path.is_file()]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in files:

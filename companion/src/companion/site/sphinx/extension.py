@@ -20,7 +20,7 @@ from sphinx.util.typing import ExtensionMetadata
 from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
 from companion.io.atomic import dump_json
-from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, TECHNICAL_TAG
+from companion.project.notebooks import BOOTSTRAP_TAG, BY_HAND_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
 from companion.site import notebook_content
@@ -39,8 +39,8 @@ from companion.site.sphinx.formulas import is_short, register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
-from companion.site.sphinx.inline_text import FORMULA_ROLE, FormulaRole
-from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
+from companion.site.sphinx.inline_text import FORMULA_ROLE, LEDGER, FormulaRole
+from companion.site.sphinx.ledger import LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
@@ -234,6 +234,8 @@ def _folded(cell: Cell) -> Cell:
     tags = notebook_content.tags(cell)
     if BOOTSTRAP_TAG in tags:
         return cell
+    if BY_HAND_TAG in tags:  # the page quotes its number by the role of a claim
+        return {**cell, "metadata": {**cell["metadata"], "tags": [*tags, "remove-output"]}}
     first = "".join(cell["source"]).partition("\n")[0]
     summary = first.lstrip("# ").strip() if first.startswith("#") else "code"
     if INJECTED_TAG in tags:

@@ -23,6 +23,7 @@ from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import PNG, picture_of
 from companion.site.sphinx.inline_text import (
+    LEDGER,
     claim_anchor,
     code,
     escaped,
@@ -36,7 +37,6 @@ from companion.site.sphinx.inline_text import (
     with_anchor,
     without_html,
 )
-from companion.site.sphinx.ledger import LEDGER
 from companion.site.sphinx.nodes import Part, details, line, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 

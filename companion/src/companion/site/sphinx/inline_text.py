@@ -126,6 +126,10 @@ def without_html(caption: str) -> str:
     return "".join(part if index % 2 else re.sub(r"[<>&]", r"\\\g<0>", part) for index, part in enumerate(parts))
 
 
+# The name of the page with the ledger.
+LEDGER = "claims"
+
+
 def claim_anchor(identifier: str) -> str:
     """Return the anchor of a claim on the page of its figure."""
     return f"claim-{identifier}"

@@ -10,15 +10,17 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from companion.figures.plain_math import WITHHELD, withheld_because
+from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
 from companion.figures.record import PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.theorem_blocks import boxes
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
+    LEDGER,
     claim_anchor,
     evidence,
     ledger_anchor,
@@ -31,7 +33,6 @@ from companion.site.sphinx.nodes import add_to_line, details, summary
 from companion.site.sphinx.statement_index import read_hand, read_where, statements_of
 
 logger = logging.getLogger(__name__)
-LEDGER = "claims"
 # The form is hidden (`pst-js-only`) if the browser runs no scripts.
 FILTER = """
 <form class="companion-filter pst-js-only" aria-label="Filter the claims" role="search">
@@ -86,7 +87,7 @@ class LedgerDirective(SphinxDirective):
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
         for figure, claims_of_figure in groupby(claims, key=lambda claim: claim.figure):
             link = nodes.paragraph(classes=["companion-shown-in"])
-            link += figure_link(self.env, figure)
+            link += figure_link(self.env, figure) if figure else nodes.Text("In the text")
             chapter += link
             chapter += [self._entry(claim, known) for claim in claims_of_figure]
         chapter += [self._withheld(claim, known) for claim in withheld]
@@ -102,8 +103,9 @@ class LedgerDirective(SphinxDirective):
             nodes.inline("", "", *typeset(withheld_because(claim)), classes=["companion-verdict"]),
         )
         text = nodes.paragraph("", "Source: ")
-        text += [self._source(claim, known), nodes.Text(". Belongs to "), figure_link(self.env, claim.figure)]
-        text += nodes.Text(".")
+        text += [self._source(claim, known), nodes.Text(".")]
+        if claim.figure:
+            text += [nodes.Text(" Belongs to "), figure_link(self.env, claim.figure), nodes.Text(".")]
         entry += text
         return with_anchor(self, entry, ledger_anchor(claim.id))
 
@@ -125,8 +127,13 @@ class LedgerDirective(SphinxDirective):
         page = self.env.app.builder.get_relative_uri(
             self.env.docname, f"{self.config.companion_project.book.name}/{claim.notebook}"
         )
-        link = nodes.reference("", "stated there", refuri=f"{page}#{claim_anchor(claim.id)}", internal=True)
-        text += [*origin, nodes.Text(" Shown in "), figure_link(self.env, claim.figure), nodes.Text(", "), link]
+        text += origin
+        if claim.figure:
+            link = nodes.reference("", "stated there", refuri=f"{page}#{claim_anchor(claim.id)}", internal=True)
+            text += [nodes.Text(" Shown in "), figure_link(self.env, claim.figure), nodes.Text(", "), link]
+        else:
+            BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), ledger_anchor(claim.id))
+            text += [nodes.Text(" Quoted in "), nodes.reference("", "the text", refuri=page, internal=True)]
         text += nodes.Text(".")
         entry += text
         return with_anchor(self, entry, ledger_anchor(claim.id))

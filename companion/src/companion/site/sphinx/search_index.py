@@ -25,7 +25,7 @@ from companion.project.paths import Project
 from companion.site.sphinx.api_pages import library_of
 from companion.site.sphinx.claim_index import all_claims, all_withheld
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.inline_text import claim_anchor
+from companion.site.sphinx.inline_text import LEDGER, claim_anchor, ledger_anchor
 from companion.site.sphinx.terms import places_of_terms
 
 INDEX = "_static/search-entries.js"
@@ -170,8 +170,8 @@ def _terms(app: Sphinx, collected: list[Entry]) -> Iterator[Entry]:
 def _claims(app: Sphinx) -> Iterator[Entry]:
     project: Project = app.config.companion_project
     for claim in (*all_claims(app), *all_withheld(app)):
-        page = f"{project.book.name}/{claim.notebook}"
-        yield Entry("claim", page, claim_anchor(claim.id), "Claim", as_plain_text(claim.statement))
+        name, anchor = (claim.notebook, claim_anchor) if claim.figure else (LEDGER, ledger_anchor)
+        yield Entry("claim", f"{project.book.name}/{name}", anchor(claim.id), "Claim", as_plain_text(claim.statement))
 
 
 def _names(app: Sphinx) -> Iterator[Entry]:
