@@ -3,7 +3,7 @@ r"""Both gradients converge as the prompt grows; for large token scales the boun
 The vertical axis is the mean squared Hilbert–Schmidt norm of the error of the gradient, over prompts and queries, for
 Gaussian tokens of scale $\sigma$. Points are simulated, with two standard errors; solid curves (left) are exact. Dashed
 curves have the form of the bound: $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ for $\nabla_V$ and $c_1\sigma^{12}(\ln
-L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$. The paper does not give the constants; the figure uses one pair per gradient, the
+L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$. The constants are not known; the figure uses one pair per gradient, the
 slowest decay rate among the scales and the smallest $c_1$ that bounds all points. The panels have the same axes: the
 error of $\nabla_U$ is larger on average and falls more slowly, and its bound is further above.
 

@@ -1,4 +1,5 @@
-r"""On average over queries $\nabla_U$ has a larger error than $\nabla_V$, and their ratio grows with the prompt length.
+r"""On average over queries $\nabla_U$ has a larger error than $\nabla_V$, by a ratio that grows over the simulated
+lengths.
 
 Both panels show the ratio of the two mean squared errors, with two standard errors. Left: on average over queries from
 $\nu$, against the length, by token scale; the dash-dotted line is proportional to $\ln L$. Right: for one query of size

@@ -1,4 +1,4 @@
-r"""For standard normal tokens and the query as target, the best rescaled head on finite prompts is smaller than the
+r"""For standard normal tokens and the query as target, the best rescaled head on long prompts is smaller than the
 balanced one.
 
 The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
@@ -6,8 +6,8 @@ exact error of finite prompts, averaged over queries and divided by the error of
 exact, one per prompt length up to $\ln L=20$, with markers at their minima. The dashed curve is the limit of long
 prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
 
-Tokens and queries are standard normal, and the target is the query itself. Linear attention has the error $d(d+1)/L$ at
-every prompt length. The minimum of the dashed curve is the price of one head.
+Tokens and queries are standard normal in $d$ dimensions, and the target is the query itself. Linear attention has the
+error $d(d+1)/L$ at every prompt length. The minimum of the dashed curve is the price of one head.
 
 Alt: Chart with two logarithmic axes. Solid curves fall to a common minimum at the left and rise to the right, the
 higher the longer the prompts. The dashed curve goes to infinity at one half.

@@ -5,10 +5,10 @@ A softmax head learns a regression from infinite prompts. The vertical axis is t
 $\lVert V\Sigma U-I\rVert_{\mathrm{op}}$, the horizontal axis the time in units of one over the fastest rate. Curves are
 closed forms, one colour per condition number of $\Sigma$; points are flows of full matrices, integrated numerically.
 
-All flows start at a balanced head that has learnt the same small share of the target matrix. A unit of time is
-one over the largest rate at the optimum, because the largest rate limits the step of gradient descent. Blocks are the
-heads $(A,b)$ of in-context regression with the gradient $\Sigma^{-2}\nabla_A\Sigma^{-1}$; their curve is that of
-condition number 1 at every condition number.
+All flows start at a balanced head (for the plain flow $V=U$) that has learnt the same small share of the target matrix
+in every direction. A unit of time is one over the largest rate at the optimum, because the largest rate limits the step
+of gradient descent. Blocks are the heads $(A,b)$ of in-context regression with the gradient
+$\Sigma^{-2}\nabla_A\Sigma^{-1}$; their curve is that of condition number 1 at every condition number.
 
 Alt: Chart with a logarithmic time axis. Curves fall from one to zero. Those of condition number one coincide. With a
 larger condition number, the preconditioned curves fall a little later, and the plain ones orders of magnitude later.
