@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.finite_prompts import SIZES, exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.schema import comparison_quantile
+from companion.figures.claims import comparison_quantile
 from companion.figures.style import COLUMN, error_bars, ink
 
 # The exponent of one Gaussian component at H = 1 (chapter `sharp_rates`), and the middle between it and 1.
