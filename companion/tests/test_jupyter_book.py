@@ -26,16 +26,16 @@ WARNING = """    import warnings
         length: np.random"""
 
 
-# Start a build whose Jupyter Book truncates the search index by half and kills the build.
+# Start a build whose Jupyter Book truncates a page by half and kills the build.
 KILLED = """
 import os, signal, sys
 from companion.site import jupyter_book
 from companion.project.paths import Project
 
 project = Project.here()
-index = project.site("laptop") / "searchindex.js"
+page = project.site("laptop") / "book/toy.html"
 harm = (
-    f"import os, signal; text = open({str(index)!r}).read(); open({str(index)!r}, 'w').write(text[:len(text) // 2]);"
+    f"import os, signal; text = open({str(page)!r}).read(); open({str(page)!r}, 'w').write(text[:len(text) // 2]);"
     f"os.kill({os.getpid()}, signal.SIGKILL)"
 )
 jupyter_book.JUPYTER_BOOK = (sys.executable, "-c", harm)
@@ -100,14 +100,14 @@ def test_a_technical_figure_is_folded_below_its_headline(site):
 
 
 def test_build_after_a_killed_build_is_complete(site):
-    """It succeeds at once and repairs the truncated search index."""
-    index = site.project.site("laptop") / "searchindex.js"
-    size = index.stat().st_size
+    """It succeeds at once and repairs the truncated page, which has not changed."""
+    page = site.project.site("laptop") / "book/toy.html"
+    size = page.stat().st_size
     site.replace("book/index.md", "Every figure", "Each figure")
     assert site.python("-c", KILLED).returncode == -signal.SIGKILL
-    assert index.stat().st_size < size
+    assert page.stat().st_size < size
     assert site.project.build("laptop").site_begun.exists()
     finished = site.companion("build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert index.read_text(encoding="utf-8").endswith("})")
+    assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert not site.project.build("laptop").site_begun.exists()

@@ -288,7 +288,7 @@ def test_formulas_and_names_are_not_cut(page: Page, address: str, project: Proje
 
 
 def test_tokens_are_the_only_colours(site: Path):
-    """The style sheets name no colour, except that of search hits in `companion.css`."""
+    """The style sheets name no colour, except that of a shadow in `companion.css`."""
     names = ("design.css", "navigation.css")
     sheet = "".join((site / "_static" / name).read_text(encoding="utf-8") for name in names)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b|rgba?\(", sheet) == []

@@ -384,7 +384,7 @@ def test_other_chapters_show_interactive_pictures(browser: Browser, address: str
         page, place = browser.new_page(viewport=DESKTOP), f"live-{name}"
         page.goto(f"{address}/book/{borrower.partition('/')[0]}.html", wait_until="domcontentloaded")
         page.wait_for_selector(".lab-live", state="attached")
-        fold = page.locator(f"#fig-{borrower.partition('/')[2].replace('_', '-')} ~ details.companion-live").first
+        fold = page.locator(f"#fig-{borrower.partition('/')[2].replace('_', '-')} > details.companion-live")
         assert not fold.evaluate("node => node.open")
         fold.locator("summary").click()
         assert page.locator(".lab").count() == 1

@@ -308,22 +308,6 @@ def test_an_unknown_address_leads_to_the_front_page(browser: Browser, address: s
     page.close()
 
 
-def test_only_the_search_page_loads_the_index(site: Path):
-    loading = {
-        path.relative_to(site).as_posix() for path in site.rglob("*.html") if "searchindex.js" in path.read_text()
-    }
-    assert loading == {"search.html"}
-
-
-def test_search_finds_tilted(browser: Browser, address: str):
-    """A search for a word of the first chapter leads to a page of the book."""
-    page = browser.new_page(viewport=DESKTOP)
-    open_and_watch(page, f"{address}/search.html?q=tilted")
-    page.wait_for_selector("#search-results ul.search li a")
-    assert any("book/" in link.get_attribute("href") for link in page.locator("#search-results ul.search li a").all())
-    page.close()
-
-
 def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dict[str, Visit], project: Project):
     """All files exist, and the CSV has the recorded checksum and columns; a schematic has no CSV."""
     page = browser.new_page()

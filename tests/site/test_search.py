@@ -1,21 +1,68 @@
-"""The search: results while typing, hits that open at their place, and the page of results."""
+"""The search: places and passages while typing, hits that open at their place, and the page of results."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from companion.project.paths import Project
-from companion.site.sphinx.search_index import INDEX
+from companion.site.sphinx.search_index import INDEX, TEXTS
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 DIALOG = "#pst-search-dialog"
-FIELD, HITS = f"{DIALOG} input", "#companion-hits a"
+FIELD, STATUS = f"{DIALOG} input", ".companion-hits-status"
+PASSAGES = "#companion-hits a.companion-hit-passage"
+HITS = "#companion-hits a:not(.companion-hit-passage)"
+# What readers type, and the pages one of which answers it. The queries of `REVIEWED` are those that a first-time reader
+# of the site tried in November 2026, most in vain. Those of `UNSEEN` and their pages were written down before the index
+# was ranked for the first time, by somebody who knew the titles of the chapters and of their sections. Neither list is
+# to be fitted to what the search finds: mend the search, or give a page the keyword that its authors forgot.
+REVIEWED = {
+    "needle in a haystack": {"needle_in_a_long_prompt"},
+    "temperature scaling": {"temperature_and_length", "threshold_in_temperature"},
+    "phase transition": {"needle_in_a_long_prompt", "threshold_in_temperature"},
+    "attention sink": {"temperature_and_length", "real_heads", "trained_at_other_lengths"},
+    "length generalization": {"trained_at_other_lengths"},
+    "how much data do I need": {"finite_samples"},
+    "citation": {"index"},
+    "Boursier": {"index", "references"},
+    "training dynamics": {"icl_infinite", "trajectory_stability", "single_location_training"},
+    "MiniLM": {"real_heads"},
+    "prerequisites": {"index"},
+    "BERT": {"real_heads"},
+    "long context": {"needle_in_a_long_prompt", "trained_at_other_lengths", "temperature_and_length"},
+    "linear attention": {"gaussian_limit"},
+    "temperature": {"temperature_and_length", "threshold_in_temperature"},
+    "sub-Gaussian": {"concentration", "measures", "sharp_rates", "notation"},
+    "random energy model": {"needle_in_a_long_prompt", "exact_finite_prompt", "threshold_in_temperature"},
+}
+UNSEEN = {
+    "why is softmax attention linear": {"gaussian_limit"},
+    "how long must a prompt be": {"concentration", "icl_finite"},
+    "heavy tails": {"trajectory_stability", "sharp_rates", "concentration"},
+    "multi-head attention": {"opposite_heads", "worth_of_heads", "which_kernel"},
+    "diffusion model": {"mixture_denoising"},
+    "approximate message passing": {"message_passing"},
+    "golden ratio": {"sharp_rates"},
+    "inverse temperature": {"threshold_in_temperature", "temperature_and_length"},
+    "clustering": {"mixture_discrimination", "mixture_denoising"},
+    "real transformer": {"real_heads"},
+    "convergence of gradient flow": {"icl_infinite", "trajectory_stability", "mixture_discrimination"},
+    "bug in the published code": {"published_experiment", "differences"},
+    "local minima": {"second_minima"},
+    "ridge regression": {"finite_samples", "published_experiment"},
+    "Zdeborová": {"index", "references"},
+    "all-or-nothing": {"needle_in_a_long_prompt"},
+    "condition number": {"preconditioned_training", "icl_infinite"},
+    "reproduce a figure": {"rerun"},
+    "open problems": {"what_holds"},
+    "classification": {"mixture_discrimination"},
+}
 # Commands and groups of TeX.
 TEX = re.compile(r"\\[a-zA-Z(\[]|\$|[\^_]\{")
 
@@ -32,10 +79,10 @@ def page(browser: Browser, address: str, project: Project) -> Iterator[Page]:
 
 
 def hits(page: Page, query: str) -> list[str]:
-    """Type a query and return the texts of the results."""
+    """Type a query, wait until the text of all pages is searched, and return the texts of the places."""
     page.fill(FIELD, query)
-    expect(page.locator(HITS).last).to_contain_text(f"“{query}”")
-    return [" ".join(text.split()) for text in page.locator(HITS).all_inner_texts()[:-1]]
+    expect(page.locator(STATUS)).to_contain_text(f"“{query}”")
+    return [" ".join(text.split()) for text in page.locator(HITS).all_inner_texts()]
 
 
 def serious(page: Page) -> list[str]:
@@ -50,8 +97,6 @@ def serious(page: Page) -> list[str]:
         ("Proposition 7", "Proposition 7 "),
         ("lemma 2.1", "Lemma 2.1 of [BB26] "),
         ("Fig. 12", "Fig. 12 "),
-        ("2 ln L", "Fig. "),
-        ("2lnL", "Fig. "),
         ("thm 4.3", "Theorem 4.3 "),
         ("tau", "Symbol τ: "),
         ("τ", "Symbol τ: "),
@@ -67,7 +112,7 @@ def test_results_are_shown_while_typing(page: Page, query: str, first: str):
     assert hits(page, query)[0].startswith(first)
 
 
-@pytest.mark.parametrize("query", ["participation", "excess risk", "gaussian"])
+@pytest.mark.parametrize("query", ["participation", "excess risk"])
 def test_definitions_and_boxes_precede_names_of_the_library(page: Page, query: str):
     """The definition and the boxes with this word in their title are before all names, which are found too."""
     kinds = [text.partition(" ")[0] for text in hits(page, query)]
@@ -85,8 +130,10 @@ def test_other_endings_of_a_word_find_the_same(page: Page, forms: tuple[str, ...
     assert all(other == found[0] for other in found)
 
 
-def test_a_search_for_2_ln_l_finds_the_threshold(page: Page):
-    found = hits(page, "2 ln L")
+@pytest.mark.parametrize("query", ["2 ln L", "2lnL"])
+def test_a_search_for_2_ln_l_finds_the_threshold(page: Page, query: str):
+    found = hits(page, query)
+    assert "2 ln L" in found[0]
     assert sum("2 ln L" in text for text in found) >= 6
     assert any("signal strength" in text for text in found)
 
@@ -151,29 +198,6 @@ def test_the_next_search_replaces_the_last_one(page: Page, at_once: bool):
     expect(page.locator(FIELD)).to_have_value("xyz")
 
 
-def test_a_page_of_the_results_marks_no_single_letters(page: Page, address: str):
-    """Of "2 ln L" nothing is marked; a longer word is marked in the text, and not in the list of pages.
-
-    The list of results marks the same.
-    """
-    for query, marked in (("2 ln L", False), ("freezing", True)):
-        page.goto(f"{address}/search.html?q={quote(query)}")
-        page.locator("#search-results li .context").first.wait_for()
-        listed = page.locator("#search-results .highlighted").all_text_contents()
-        assert all(len(text) > 2 for text in listed)
-        assert bool(listed) == marked
-        page.locator("#search-results li a").first.click()
-        page.wait_for_load_state()
-        page.wait_for_timeout(500)  # Sphinx marks the words after a short time
-        texts = page.locator("article span.highlighted").all_text_contents()
-        assert all(len(text) > 2 for text in texts)
-        assert bool(texts) == marked
-        backgrounds = page.locator(".bd-sidebar span.highlighted").evaluate_all(
-            "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
-        )
-        assert set(backgrounds) <= {"rgba(0, 0, 0, 0)"}
-
-
 def test_all_results_have_the_same_width(page: Page):
     """Also a page among them."""
     hits(page, "notation")
@@ -182,10 +206,31 @@ def test_all_results_have_the_same_width(page: Page):
     assert len(set(found.evaluate_all("all => all.map(node => node.getBoundingClientRect().width)"))) == 1
 
 
-def test_the_last_option_searches_the_text_of_all_pages(page: Page):
-    hits(page, "zzzz")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/search.html?q=zzzz")
+@pytest.mark.parametrize("query", REVIEWED | UNSEEN)
+def test_what_readers_type_is_found(page: Page, query: str):
+    """One of the first three places is on a page that answers the query. No word in a place only contains it."""
+    places = hits(page, query)
+    pages = [Path(urlsplit(link).path).stem for link in page.locator(HITS).evaluate_all("all => all.map(a => a.href)")]
+    assert (REVIEWED | UNSEEN)[query].intersection(pages[:3])
+    assert not [text for text in places if "Hilbert" in text and query == "BERT"]
+
+
+def test_passages_are_below_the_places(page: Page, address: str):
+    """A passage shows the words of the query, and opens at its section. The page of results shows more of them."""
+    hits(page, "largest of the other scores")
+    kinds = page.locator("#companion-hits a").evaluate_all("all => all.map(a => a.matches('.companion-hit-passage'))")
+    assert kinds == sorted(kinds)
+    found = page.locator(PASSAGES)
+    assert all("scor" in text.lower() for text in found.all_inner_texts())
+    assert sum(map(bool, found.evaluate_all("all => all.map(link => link.hash)"))) > found.count() / 2
+    in_dialog = found.count()
+    page.goto(f"{address}/search.html?q={quote('largest of the other scores')}")
+    expect(page.locator(STATUS)).to_contain_text("passages")
+    assert page.locator(PASSAGES).count() > in_dialog
+
+
+def test_a_word_with_a_typing_error_is_found(page: Page):
+    assert any("denoising" in text.lower() for text in hits(page, "denoisng"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -211,15 +256,10 @@ def test_no_result_has_raw_formulas(page: Page, browser: Browser, address: str):
     assert any("\\sqrt" in text for text in texts)
     results = browser.new_page(viewport=DESKTOP, color_scheme="dark")
     results.goto(f"{address}/search.html?q={quote('mean output')}")
-    results.locator("#search-results p.context").first.wait_for()
-    results.wait_for_load_state("networkidle")
-    excerpts = results.locator("#search-results li").all_inner_texts()
-    assert len(excerpts) > 3
-    assert not [text for text in excerpts if TEX.search(text) or "import " in text]
-    # results open at the section of the excerpt
-    links = results.locator("#search-results li a").evaluate_all("all => all.map(link => link.hash)")
-    assert sum(map(bool, links)) > len(links) / 2
-    assert results.locator(".companion-first-hits a").count() > 0
+    expect(results.locator(STATUS)).to_contain_text("passages")
+    passages = results.locator(PASSAGES).all_inner_texts()
+    assert len(passages) > 3
+    assert not [text for text in passages if TEX.search(text) or "import " in text]
     assert serious(results) == []
     results.close()
 
@@ -229,10 +269,10 @@ def test_the_index_is_loaded_when_the_search_opens(browser: Browser, address: st
     page.on("request", lambda request: requested.append(request.url))
     page.goto(f"{address}/book/{project.notebooks()[0]}.html")
     page.wait_for_load_state("networkidle")
-    assert not [url for url in requested if url.endswith(INDEX)]
+    assert not [url for url in requested if "search-" in url or "minisearch" in url]
     page.keyboard.press("Control+k")
-    page.wait_for_function("window.companionSearch")
-    assert (site / INDEX).stat().st_size < 400_000
+    page.wait_for_function("window.companionSearch && window.companionTexts")
+    assert sum((site / name).stat().st_size for name in (INDEX, TEXTS)) < 1_500_000
     page.close()
 
 
@@ -242,6 +282,7 @@ def test_the_search_works_from_a_disk(browser: Browser, site: Path, project: Pro
     page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
     page.keyboard.press("/")
     assert hits(page, "Proposition 7")[0].startswith("Proposition 7 ")
+    assert page.locator(PASSAGES).count() > 0
     page.keyboard.press("Enter")
     page.wait_for_url("file://**#*")
     assert faults == []

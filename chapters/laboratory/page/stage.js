@@ -28,7 +28,12 @@
       const hint = element("p", { class: "lab-hint" }, how);
       if (view.play) hint.append(this.#player(view.play));
       this.root.append(element("p", { class: "lab-says" }, view.says), hint, this.panels, this.#controls(), this.#readings());
-      this.link = element("a", { class: "lab-link" }, "Link to this setting");
+      this.link = element("a", { class: "lab-link" });
+      this.link.addEventListener("click", (event) => {
+        if (!navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey) return; // the link opens
+        event.preventDefault();
+        navigator.clipboard.writeText(this.link.href).then(() => { this.link.textContent = "Link copied"; });
+      });
       this.root.append(this.link);
       this.place = figure.id;
       figure.prepend(this.root);
@@ -125,6 +130,7 @@
       Object.entries(this.redraw(this.state)).forEach(([name, value]) => {
         this.said[name].textContent = typeof value === "number" ? laboratory.say(value) : value;
       });
+      this.link.textContent = "Copy link to this setting";
       this.link.href = `?${this.address()}#${this.place}`;
     }
 

@@ -35,7 +35,7 @@ def build_site(project: Project, profile: str) -> Path:
     """Build the pages of `profile` and return the folder of the site.
 
     After a build that failed or was killed, all pages are read and written again. Otherwise Sphinx would reuse an
-    incomplete search index and would not repeat the warnings about pages that it has already read.
+    incomplete page and would not repeat the warnings about pages that it has already read.
 
     Raises:
       UserError: if Sphinx warns; the message contains the warnings.

@@ -41,8 +41,7 @@ def weave(project: Project, name: str, profile: str) -> Path:
     source, executed = (notebook_content.read(notebook.path) for notebook in (current, last))
     figures = project.shown_figures(profile)
     woven: Content = {
-        **executed,
-        "metadata": {part: value for part, value in executed["metadata"].items() if part != "papermill"},
+        **source,
         "cells": [_refreshed(cell, project, figures) for cell in _cells(source["cells"], executed["cells"])],
     }
     return _write(build.notebooks / f"{name}.ipynb", woven)

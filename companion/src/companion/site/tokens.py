@@ -2,8 +2,7 @@
 
 In the light theme, the background, the ink and the colours of sources are those of the figures. In the dark theme the
 browser inverts the lightness of pictures and keeps the hues; white becomes the background, so that no picture has a
-visible frame. `css()` writes the tokens as custom properties; the style sheets name no other colour, except that of
-search hits.
+visible frame. `css()` writes the tokens as custom properties; the style sheets name no other colour.
 """
 
 from companion.figures.style import FAINT, INK, PALETTE, PAPER

@@ -70,9 +70,7 @@ class FigureDirective(SphinxDirective):
             if not claim.source.strip():
                 raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
         table = table_script(project, self.env.docname, folder, figure)
-        live = embedded_figure(self)
-        content = [self._picture(folder, figure, record), *table, *live]
-        content.append(self._line(project, folder, figure, record))
+        content = [self._picture(folder, figure, record), *table, self._line(project, folder, figure, record)]
         return [self._folded(record, content)] if "technical" in self.options else content
 
     def _folded(self, record: FigureRecord, content: list[nodes.Node]) -> nodes.Node:
@@ -88,7 +86,7 @@ class FigureDirective(SphinxDirective):
 
     def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
-        shown += picture_of(self.env.docname, folder, record)
+        shown += [picture_of(self.env.docname, folder, record), *embedded_figure(self)]
         rest = without_html(record.caption).split("\n\n")[1:]
         text, messages = self._headline(record)
         shown += nodes.caption("", "", *text)

@@ -14,11 +14,10 @@ from companion.site.sphinx.style_sheets import join_sheets
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
-# The theme loads the index of the search on every page, and only the page of results uses it.
+# The search of Sphinx, and the marks that it makes in the pages it finds; `search.js` replaces them.
 SEARCH_SCRIPT = re.compile(
-    r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
+    r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"[^>]*></script>'
 )
-SEARCH_PAGE = "search.html"
 # All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
 HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
 UNDEFERRED = re.compile(r"<script(?=[^>]*\bsrc=)(?![^>]*\bdefer\b)")
@@ -51,9 +50,13 @@ FONT_SOURCES = re.compile(
 )
 UNUSED = (
     "**/*.map",
+    "_static/language_data.js",
     "_static/scripts/fontawesome.js*",
+    "_static/searchtools.js",
+    "_static/sphinx_highlight.js",
     "_static/vendor/fontawesome/webfonts/*",
     "_static/locales/*/*/*",
+    "searchindex.js",
 )
 
 
@@ -62,9 +65,8 @@ def slim(out: Path) -> None:
     pages = sorted(out.rglob("*.html"))
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, text in texts.items():
-        slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
-        slimmer = WORD.sub(r"\1", ICON_SCRIPT.sub("", slimmer).replace(AUTOMATIC, SYSTEM + LAZY))
-        slimmer = _scripts_last(slimmer) if page.name != SEARCH_PAGE else slimmer
+        slimmer = ICON_SCRIPT.sub("", SEARCH_SCRIPT.sub("", text)).replace(AUTOMATIC, SYSTEM + LAZY)
+        slimmer = _scripts_last(WORD.sub(r"\1", slimmer))
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}

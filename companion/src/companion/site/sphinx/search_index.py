@@ -1,7 +1,11 @@
-"""The index of the search that shows results while the reader types: one entry per title, figure, box, term, claim, ….
+"""What the search finds while the reader types: titles, figures, boxes, terms, claims, …, and the text of all sections.
 
-The index is a script, `_static/search-entries.js`, so that it can be loaded from a disk. `search.js` loads it when the
-search is first opened. A formula in an entry is TeX between dollar signs; the script shows it as plain text.
+Both are scripts, `_static/search-entries.js` and `_static/search-texts.js`, so that they can be read from a disk.
+`search.js` loads them when the search is first opened, and ranks them with MiniSearch. A formula is TeX between dollar
+signs; the script shows it as plain text. The keywords of a page, `keywords` in its front matter or in the metadata of
+its notebook, are words that readers may search for and that its text lacks.
+
+`minisearch.js` is the unaltered file `dist/umd/index.js` of the npm package `minisearch@7.2.0`, under the MIT licence.
 """
 
 # Sphinx types its events incompletely.
@@ -9,13 +13,15 @@ search is first opened. A formula in an entry is TeX between dollar signs; the s
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 
 from companion.figures.plain_math import as_plain_text
@@ -29,10 +35,17 @@ from companion.site.sphinx.inline_text import LEDGER, claim_anchor, ledger_ancho
 from companion.site.sphinx.terms import places_of_terms
 
 INDEX = "_static/search-entries.js"
+TEXTS = "_static/search-texts.js"
+# The texts of a page, next to what Sphinx stores of it.
+KEPT = ".texts.json"
 # The first cell of the header of a table with one symbol per row.
 SYMBOL = "Symbol"
 # Longer texts are cut. No result shows more.
 LONGEST = 200
+# What is no text to read: what other entries find, code, and the parts of a page that are folded.
+APART = (addnodes.desc, nodes.comment, nodes.literal_block, nodes.raw, nodes.system_message, nodes.title)
+FOLDED = {"cell", "companion-details", "companion-ledger", "companion-live", "toctree-wrapper"}
+PARTS = (nodes.paragraph, nodes.caption, nodes.term)
 Kind = Literal["page", "section", "figure", "box", "claim", "symbol", "term", "name"]
 
 
@@ -53,9 +66,22 @@ class Entry:
 
 
 def add_search(app: Sphinx) -> None:
-    """Register the script of the search and the event handlers that collect its entries."""
+    """Register the script of the search, the event handlers that collect its entries, and the page of results."""
     app.add_js_file("search.js", loading_method="defer")
+    app.connect("config-inited", _add_page)
+    app.connect("builder-inited", _leave_out_index)
+    app.connect("html-page-context", keep_texts)
     app.connect("doctree-read", collect_entries)
+
+
+def _add_page(app: Sphinx, config: Any) -> None:
+    config.html_additional_pages = {**config.html_additional_pages, "search": "search.html"}
+
+
+def _leave_out_index(app: Sphinx) -> None:
+    """Keep Sphinx from writing an index of its own, with the page of results that needs it."""
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        app.builder.search = False
 
 
 def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
@@ -70,20 +96,58 @@ def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def write_index(app: Sphinx, out: Path) -> None:
-    """Write the index of all pages of the book."""
+    """Write the entries and the texts of all pages of the book."""
     read = BookDomain.of(app.env).pages.values()
     collected = [_numbered(app.env, entry) for page in read for entry in page.entries]
     every = [*_terms(app, collected), *collected, *_claims(app), *_names(app)]
     pages = list(dict.fromkeys(entry.page for entry in every))
     titles = {entry.page: entry.text for entry in every if entry.kind == "page"}
     content = {
-        "pages": [[app.builder.get_target_uri(page), titles.get(page, "")] for page in pages],
+        "pages": [[app.builder.get_target_uri(page), titles.get(page, ""), _keywords(app, page)] for page in pages],
         "entries": [
             [entry.kind, pages.index(entry.page), entry.anchor, entry.label, _short(entry.text)] for entry in every
         ],
     }
+    _write(out / INDEX, "companionSearch", content)
+    kept = {page: Path(app.env.doctreedir, f"{page}{KEPT}") for page in pages}
+    texts = {page: json.loads(path.read_text(encoding="utf-8")) for page, path in kept.items() if path.is_file()}
+    _write(out / TEXTS, "companionTexts", [[pages.index(page), *text] for page in texts for text in texts[page]])
+
+
+def _write(path: Path, name: str, content: Any) -> None:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    write_text(out / INDEX, f"window.companionSearch = {text};\n")
+    write_text(path, f"window.{name} = {text};\n")
+
+
+def _keywords(app: Sphinx, page: str) -> list[str]:
+    """Return the keywords of a page. Sphinx stores a list of them as JSON."""
+    return re.findall(r"[^\[\]\",\s][^\[\]\",]*", str(app.env.metadata[page].get("keywords", "")))
+
+
+def keep_texts(
+    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: nodes.document | None
+) -> None:
+    """Store the anchor, the title and the text of each section of a page that is written, for this and later builds."""
+    if doctree is not None:
+        texts = [
+            ("" if section.parent is doctree else section["ids"][0], words_of(section.children[0]), text)
+            for section in doctree.findall(nodes.section)
+            if _is_titled(section) and (text := " ".join(_read(section)))
+        ]
+        write_text(Path(app.env.doctreedir, f"{pagename}{KEPT}"), json.dumps(texts, ensure_ascii=False))
+
+
+def _is_titled(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.section) and bool(node.children) and isinstance(node[0], nodes.title)
+
+
+def _read(node: nodes.Element) -> Iterator[str]:
+    """Yield the paragraphs of a section without those of its sections."""
+    for child in node.children:
+        if isinstance(child, PARTS):
+            yield words_of(child)
+        elif isinstance(child, nodes.Element) and not isinstance(child, APART) and not _is_titled(child):
+            yield from () if FOLDED.intersection(child.get("classes", ())) else _read(child)
 
 
 def _numbered(env: BuildEnvironment, entry: Entry) -> Entry:

@@ -2,7 +2,7 @@
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
   const TARGETS = ".proof, div.math[id], figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
-  const LEFT_OUT = ".headerlink, .companion-back, button, script";
+  const LEFT_OUT = ".headerlink, .companion-back, .companion-live, button, script";
   const WAIT = 350, HOLD = 500, LINGER = 250;
   const article = document.querySelector("article.bd-article");
   if (!article) return;

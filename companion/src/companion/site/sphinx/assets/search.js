@@ -1,9 +1,10 @@
-// Search while the reader types: titles, figures, theorem boxes, terms, claims, symbols and names of the library. The index is a
-// script that is loaded when the search is first opened. Without it, the form of the theme opens the page of results.
+// Search while the reader types: titles, figures, theorem boxes, terms, claims, symbols and names of the library, and below them
+// the text of all pages. MiniSearch and the texts are scripts, so that they can be read from a disk; they are loaded when the
+// search is first opened.
 (() => {
-  const SHOWN = 12, SHOWN_ON_PAGE = 6;
-  const KINDS = { page: "Page", section: "Section", figure: "Figure", box: "Box", claim: "Claim", symbol: "Symbol", term: "Definition", name: "Library" };
-  const WEIGHTS = { page: 9, box: 8, term: 7, figure: 7, symbol: 7, section: 5, name: 5, claim: 3 };
+  const SHOWN = 12, TEXTS_SHOWN = 8, TEXTS_ON_PAGE = 40, LONG = 36; // results, and words of an excerpt
+  const KINDS = { page: "Page", section: "Section", figure: "Figure", box: "Box", claim: "Claim", symbol: "Symbol", term: "Definition", name: "Library", passage: "Text" };
+  const WEIGHTS = { page: 1.8, term: 1.6, symbol: 1.5, box: 1.4, figure: 1.2, section: 1.2, claim: 0.7, name: 0.6 };
   const root = document.documentElement.dataset.content_root ?? "";
 
   // Formulas as plain text: letters, accents, fractions and roots on one line, exponents and indices as characters.
@@ -47,13 +48,14 @@
   };
   const plain = (text) => text.replace(/\$([^$]+)\$/g, (_, tex) => formula(tex));
 
-  // Words in the form in which they are compared: small letters without accents, Greek letters by name, no punctuation.
+  // Words in the form in which they are compared: small letters without accents, Greek letters by name, no punctuation except
+  // between digits, no endings, so that "freeze", "freezing" and "frozen" are the same word.
   const GREEK = new Map([..."αβγδεζηθκλμνξπρστφχψω"].map((letter, index) => [letter,
     "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega".split(" ")[index]]));
-  const normal = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase()
+  const tokens = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase()
     .replace(/[α-ω]/g, (letter) => (GREEK.has(letter) ? ` ${GREEK.get(letter)} ` : letter))
-    .replace(/[^\p{L}\p{N}∞√∑∫∇]+/gu, " ").trim();
-  // Words without their endings, so that "freeze", "freezing" and "frozen" are the same word.
+    .replace(/(ln|log|exp)(?=[a-z]\b)/g, " $1 ")
+    .match(/\d+(?:\.\d+)*|\p{L}+|[∞√∑∫∇]/gu) ?? [];
   const IRREGULAR = { froze: "freeze", frozen: "freeze", fallen: "fall", grew: "grow", grown: "grow", shown: "show", chose: "choose", chosen: "choose" };
   const stem = (given) => {
     const word = IRREGULAR[given] ?? given;
@@ -62,60 +64,16 @@
     const known = rest !== word && rest.length > 2 && /[aeiouy]/.test(rest);
     return (known ? rest.replace(/([^lsz])\1$/, "$1") : word).replace(/(?<=..)y$/, "i");
   };
-  const stems = (text) => text.split(" ").map(stem).join(" ");
-
-  let entries = null;
-  const loaded = () => {
-    const { pages, entries: all } = window.companionSearch;
-    entries = all.map(([kind, page, anchor, label, text]) => {
-      const [file, title] = pages[page];
-      const shown = { kind, label: plain(label), text: plain(text), page: plain(title), href: `${root}${file}${anchor && `#${anchor}`}` };
-      const named = kind === "page" ? shown.text : shown.label;
-      const also = ["figure", "box"].includes(kind) ? anchor.replace(/^fig-/, "") : "";
-      const words = ` ${normal(`${shown.label} ${shown.text} ${also}`)} `;
-      return { ...shown, name: ` ${stems(normal(named))} `, means: ` ${stems(normal(shown.text).replace(/^the /, ""))} `, words, stems: stems(words), joined: words.replace(/ /g, "") };
-    });
-  };
-  let loading = null;
-  const load = () => (loading ??= new Promise((resolve) => {
-    const script = document.createElement("script");
-    script.src = `${root}_static/search-entries.js`;
-    script.onload = () => { loaded(); resolve(); };
-    script.onerror = () => resolve(); // the page of results still works
-    document.head.append(script);
-  }));
-
-  // How well an entry fits the words of a query, 0 if a word is missing. A number or a word of one or two letters must be
-  // a whole word, except the last one, which may not be complete; a longer one may have another ending or be the
-  // beginning of a word, and one with a number may be a formula without its spaces. `code` is whether the query is a
-  // name of the library, such as `tilted_mean`; otherwise definitions precede these names.
-  const fits = (entry, words, query, code) => {
-    const has = (word, last) => {
-      if (/^\p{N}+$/u.test(word) || (word.length < 3 && !last)) return entry.words.includes(` ${word} `);
-      return entry.words.includes(` ${word}`) || entry.stems.includes(` ${stem(word)} `) ||
-        (word.length > 3 && (entry.joined.includes(word) && /\p{N}/u.test(word) || entry.stems.includes(stem(word))));
-    };
-    if (!words.every((word, index) => has(word, index === words.length - 1))) return 0;
-    let score = WEIGHTS[entry.kind] + 8 / (1 + entry.text.length / 60);
-    if (entry.name === ` ${query} `) score += 80;
-    else if (entry.name.startsWith(` ${query} `)) score += 40;
-    else if (words.every((word) => entry.name.includes(` ${stem(word)}`))) score += 12;
-    if (entry.means.startsWith(` ${query} `)) score += 16; // the definition of a symbol begins with its name
-    else if (entry.label.startsWith("Definition") && entry.means.includes(` ${query}`)) score += 25;
-    if (entry.stems.includes(` ${query} `)) score += 30;
-    else if (entry.stems.includes(` ${query}`)) score += 10;
-    return entry.kind === "name" && !code ? score / 3 : score;
-  };
-  const SHORT = { thm: "theorem", lem: "lemma", eq: "equation", rem: "remark" };
-  const search = (text) => {
-    const words = normal(plain(text.replace(/\\[a-zA-Z]+/g, (command) => formula(command))))
-      .replace(/^\p{L}+(?= |$)/u, (word) => SHORT[word] ?? word).split(" ").filter(Boolean);
-    if (!words.length || !entries) return [];
-    const query = stems(words.join(" ")), code = /[a-z][_.][a-z]|[a-z][A-Z]/.test(text);
-    const hits = entries.map((entry) => [fits(entry, words, query, code), entry]).filter(([score]) => score > 0)
-      .sort(([one], [other]) => other - one).map(([, entry]) => entry);
-    // a term and the symbol that defines it are one place
-    return hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
+  const stems = (text) => ` ${tokens(text).map(stem).join(" ")} `;
+  // Words without weight in a query, unless it has no other.
+  const WEIGHTLESS = new Set(("a about all am an and any are as at be been but by can could did do does for from get had has have how i if in into is it its " +
+    "me much my need not of on or our please should so some such than that the their them then there these they this to us was we were what when where " +
+    "which who whose why will with would you your").split(" "));
+  const SHORT = { thm: "theorem", lem: "lemma", prop: "proposition", eq: "equation", rem: "remark", figure: "fig" };
+  const wordsOf = (query) => {
+    const all = tokens(plain(query.replace(/\\[a-zA-Z]+/g, (command) => formula(command)))).map((word) => SHORT[word] ?? word);
+    const weighty = all.filter((word) => !WEIGHTLESS.has(word));
+    return (weighty.length ? weighty : all).map(stem);
   };
 
   const element = (name, attributes, ...inside) => {
@@ -124,9 +82,78 @@
     made.append(...inside);
     return made;
   };
+
+  // A script of the site, loaded once; the promise resolves when it has run or cannot be read.
+  const scripts = {};
+  const script = (name) => (scripts[name] ??= new Promise((resolve) => {
+    const made = element("script", { src: `${root}_static/${name}` });
+    made.onload = made.onerror = resolve;
+    document.head.append(made);
+  }));
+  // `boost` says how much a word in each field counts. The last word of a query may be incomplete.
+  const emptyIndex = (boost) => new MiniSearch({ fields: Object.keys(boost), tokenize: tokens, processTerm: stem,
+    searchOptions: { boost, prefix: (word, position, words) => position === words.length - 1 && word.length > 2 } });
+  const placeOf = (page, anchor) => ({ page: plain(page[1]), href: `${root}${page[0]}${anchor && `#${anchor}`}` });
+  let loading = null, loadingTexts = null;
+  const load = () => (loading ??= Promise.all([script("minisearch.js"), script("search-entries.js")]).then(() => {
+    const { pages, entries } = window.companionSearch, index = emptyIndex({ name: 3, keywords: 3, text: 1, also: 0.5 });
+    const documents = entries.map(([kind, page, anchor, label, text], id) => {
+      const shown = { id, kind, label: plain(label), text: plain(text), ...placeOf(pages[page], anchor) };
+      const name = shown.label || shown.text;
+      // the anchor of a figure or box has words of its subject
+      return { ...shown, name, keywords: kind === "page" ? pages[page][2] : [], also: ["figure", "box"].includes(kind) ? anchor : "",
+        named: stems(name), phrases: stems(`${shown.label} ${shown.text}`) };
+    });
+    index.addAll(documents);
+    return { index, documents };
+  }));
+  const loadTexts = () => (loadingTexts ??= Promise.all([load(), script("search-texts.js")]).then(async () => {
+    const { pages } = window.companionSearch, index = emptyIndex({ name: 2, text: 1 });
+    const documents = window.companionTexts.map(([page, anchor, name, text], id) =>
+      ({ id, kind: "passage", name: plain(name), text: plain(text), ...placeOf(pages[page], anchor) }));
+    await index.addAllAsync(documents, { chunkSize: 40 }); // the page stays responsive
+    return { index, documents };
+  }));
+
+  // The documents with words of a query, the best first; those with more of its words precede. A word with a typing error
+  // is found if nothing else is.
+  const ranked = ({ index, documents }, words, weight) => {
+    const options = { tokenize: (text) => text.split(" "), processTerm: (word) => word }, query = words.join(" ");
+    const hits = index.search(query, options);
+    return (hits.length ? hits : index.search(query, { ...options, fuzzy: 0.2 }))
+      .map((hit) => [hit.score * (hit.queryTerms.length / new Set(words).size) ** 2 * weight(documents[hit.id]), documents[hit.id]])
+      .sort(([one], [other]) => other - one).map(([, document]) => document);
+  };
+  // `code` is whether the query is a name of the library, such as `tilted_mean`; otherwise definitions precede these names.
+  const searchEntries = async (query) => {
+    const words = wordsOf(query), phrase = ` ${words.join(" ")} `, code = /[a-z][_.][a-z]|[a-z]{3}[A-Z]/.test(query);
+    const asked = (keyword) => stems(keyword) === phrase;
+    const weight = (entry) => entry.kind === "name" && !code ? WEIGHTS.name : WEIGHTS[entry.kind] *
+      (entry.named === phrase || entry.keywords.some(asked) ? 4 : entry.named.startsWith(phrase) ? 2 : 1) * (entry.phrases.includes(phrase) ? 1.5 : 1);
+    const hits = words.length ? ranked(await load(), words, weight) : [];
+    // a term and the symbol that defines it are one place
+    return hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
+  };
+  const searchTexts = async (query, most) => {
+    const words = wordsOf(query);
+    const hits = words.length ? ranked(await loadTexts(), words, () => 1).slice(0, most) : [];
+    return hits.map((hit) => ({ ...hit, label: hit.name, text: excerpt(hit.text, new Set(words)) }));
+  };
+  // The part of a text with most of the words.
+  const excerpt = (text, wanted) => {
+    const words = text.split(" "), has = words.map((word) => tokens(word).map(stem).filter((stemmed) => wanted.has(stemmed)));
+    let best = 0, most = 0;
+    has.forEach((hits, from) => {
+      const distinct = hits.length && new Set(has.slice(from, from + LONG).flat()).size;
+      if (distinct > most) [best, most] = [from, distinct];
+    });
+    const from = Math.max(0, Math.min(best - 6, words.length - LONG)), to = from + LONG;
+    return `${from ? "… " : ""}${words.slice(from, to).join(" ")}${to < words.length ? " …" : ""}`;
+  };
+
   // A result: its kind or number, its text, and the page that it is on.
   const shown = (entry, attributes) => {
-    const named = ["symbol", "term", "name"].includes(entry.kind);
+    const named = ["symbol", "term", "name", "passage"].includes(entry.kind);
     const label = (!named && entry.label) || KINDS[entry.kind];
     const text = named ? `${entry.label}: ${entry.text}` : entry.text || entry.label;
     return element("a", { href: entry.href, class: `companion-hit companion-hit-${entry.kind}`, ...attributes },
@@ -134,10 +161,9 @@
       element("span", { class: "companion-hit-place" }, entry.kind === "page" ? "" : entry.page));
   };
 
-  // The results below the field of the theme's dialog, a combobox with a list.
-  const offerResults = (dialog) => {
-    const form = dialog.querySelector("form"), field = dialog.querySelector("input[name='q']");
-    if (!form || !field) return;
+  // The results below a field, which is a combobox with a list. `close` is called before a result is opened.
+  const offerResults = (form, most, close) => {
+    const field = form.querySelector("input[name='q']");
     const list = element("div", { id: "companion-hits", role: "listbox", "aria-label": "Results", hidden: "" });
     const status = element("p", { class: "companion-hits-status", role: "status" });
     const box = element("div", { class: "companion-search" });
@@ -156,118 +182,63 @@
         options[chosen].scrollIntoView({ block: "nearest" });
       }
     };
-    const option = (index) => ({ role: "option", id: `companion-hit-${index}`, tabindex: "-1", "aria-selected": "false" });
-    const update = () => {
-      const text = field.value.trim();
-      const hits = search(text);
-      const everywhere = element("a", { href: `${root}search.html?q=${encodeURIComponent(text)}`, class: "companion-hit", ...option(hits.length) },
-        element("span", { class: "companion-hit-label" }, "All pages"), " ", `Search the text of all pages for “${text}”`);
-      list.replaceChildren(...hits.map((entry, index) => shown(entry, option(index))), ...(text ? [everywhere] : []));
-      list.hidden = !text;
-      field.setAttribute("aria-expanded", String(Boolean(text)));
-      status.textContent = !text ? "Definitions, figures, theorems by number, claims, symbols, names of the library" :
-        hits.length === SHOWN ? `The first ${SHOWN} results` : `${hits.length} ${hits.length === 1 ? "result" : "results"}`;
-      choose(text ? 0 : -1);
+    const show = (hits, message) => {
+      list.append(...hits.map((entry, index) =>
+        shown(entry, { role: "option", id: `companion-hit-${list.children.length + index}`, tabindex: "-1", "aria-selected": "false" })));
+      list.hidden = !list.children.length;
+      field.setAttribute("aria-expanded", String(!list.hidden));
+      status.textContent = message;
+      if (chosen < 0) choose(0);
     };
-    field.addEventListener("focus", () => load().then(update));
-    field.addEventListener("input", () => load().then(update));
+    const count = (hits, name, limit) => `${hits.length === limit ? `the first ${limit}` : hits.length} ${name}`;
+    const update = async () => {
+      const query = field.value.trim(), entries = await searchEntries(query);
+      if (field.value.trim() !== query) return; // typed meanwhile
+      list.replaceChildren();
+      choose(-1);
+      if (!query) return show([], "Definitions, figures, theorems by number, claims, symbols, names of the library, and the text of all pages");
+      show(entries, "Searching the text of all pages");
+      const passages = await searchTexts(query, most);
+      if (field.value.trim() === query) show(passages, `“${query}”: ${count(entries, "places", SHOWN)}, ${count(passages, "passages", most)}`);
+    };
+    field.addEventListener("focus", () => { loadTexts().then(update); });
+    field.addEventListener("input", update);
     field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") choose(chosen + 1);
       else if (event.key === "ArrowUp") choose(chosen - 1);
-      else if (event.key === "Escape") dialog.close();
-      else if (event.key === "Enter" && chosen >= 0 && !event.isComposing) list.children[chosen].click();
+      else if (event.key === "Escape") close();
+      else if (event.key === "Enter" && !event.isComposing) list.children[chosen]?.click();
       else return;
       event.preventDefault();
       event.stopPropagation();
     });
     list.addEventListener("click", (event) => {
-      if (event.target.closest("a") && !event.ctrlKey && !event.metaKey && !event.shiftKey) dialog.close();
-    });
-    document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-      if (event.target.closest?.("input:not([type='range']), textarea, select, [contenteditable]")) return;
-      event.preventDefault();
-      dialog.showModal();
-    });
-    // However the search is opened, the last query is selected, so that the next one replaces it. An event "focus" would
-    // not do: the field of a dialog that is closed and opened at once keeps the focus.
-    new MutationObserver(() => {
-      if (!dialog.open) return;
-      field.focus();
-      field.select();
-    }).observe(dialog, { attributeFilter: ["open"] });
-  };
-
-  // The page of results: the entries that fit come first. Excerpts have no code, and formulas as plain text. Each result
-  // opens at the section of its excerpt.
-  const SECTION = "section[id]";
-  const words = (part) => {
-    const copy = part.cloneNode(true);
-    copy.querySelectorAll(".headerlink, script, style, .cell_input, .highlight, .companion-details, .companion-live, .prev-next-footer, nav, .visually-hidden")
-      .forEach((unwanted) => unwanted.remove());
-    copy.querySelectorAll(".math").forEach((math) => { math.textContent = formula(math.dataset.tex ?? math.textContent); });
-    return copy.textContent.replace(/\s+/g, " ").trim();
-  };
-  const mendExcerpts = () => {
-    Search.makeSearchSummary = (html, keywords, anchor) => {
-      const page = new DOMParser().parseFromString(html, "text/html").querySelector('[role="main"]');
-      const paragraphs = [...((anchor && page?.querySelector(anchor)) || page)?.querySelectorAll("p, li, dd, figcaption, td") ?? []]
-        .filter((part) => !part.closest(".companion-details, .companion-live, nav, .cell_input, .header-article"));
-      const terms = [...keywords].map((word) => word.toLowerCase());
-      let best = null;
-      paragraphs.forEach((part) => {
-        const text = words(part), lower = text.toLowerCase();
-        const found = terms.filter((term) => lower.includes(term)).length;
-        if (found > (best?.found ?? 0)) best = { part, text, found, start: Math.min(...terms.map((term) => lower.indexOf(term)).filter((at) => at >= 0)) };
-      });
-      const summary = element("p", { class: "context" });
-      if (!best) return summary;
-      const from = best.start < 120 ? 0 : best.text.lastIndexOf(" ", best.start - 80) + 1;
-      const to = best.text.length - from <= 260 ? best.text.length : best.text.lastIndexOf(" ", from + 240);
-      summary.textContent = `${from ? "… " : ""}${best.text.slice(from, to)}${to < best.text.length ? " …" : ""}`;
-      const section = best.part.closest(SECTION);
-      // the link is known when the caller has added the excerpt to its result
-      queueMicrotask(() => {
-        const link = summary.parentElement?.querySelector("a");
-        if (link && section && !link.hash) link.hash = section.id;
-      });
-      return summary;
-    };
-  };
-  // The results, and the page that a result opens, mark every occurrence of the words of the query, also of "l" in "2 ln L":
-  // only longer ones are left.
-  const markLongWords = (results) => {
-    const parse = Search._parseQuery, KEY = "sphinx_highlight_terms";
-    const shorten = () => localStorage.setItem(KEY, (localStorage.getItem(KEY) ?? "").split(" ").filter((term) => term.length > 2).join(" "));
-    Search._parseQuery = (query) => {
-      const parsed = parse(query);
-      shorten();
-      return parsed;
-    };
-    shorten(); // the query of the address may have been read already
-    const unmark = () => results.querySelectorAll(".highlighted").forEach((mark) => {
-      if (mark.textContent.length < 3) mark.replaceWith(mark.textContent);
-    });
-    new MutationObserver(unmark).observe(results, { childList: true, subtree: true });
-    unmark();
-  };
-  const offerEntries = (results) => {
-    const query = new URLSearchParams(location.search).get("q");
-    if (!query) return;
-    load().then(() => {
-      const hits = search(query);
-      if (hits.length) results.before(element("div", { class: "companion-first-hits" }, ...hits.slice(0, SHOWN_ON_PAGE).map((entry) => shown(entry, {}))));
+      if (event.target.closest("a") && !event.ctrlKey && !event.metaKey && !event.shiftKey) close();
     });
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    const dialog = document.getElementById("pst-search-dialog");
-    if (dialog && typeof HTMLDialogElement === "function") offerResults(dialog);
-    const results = document.getElementById("search-results");
-    if (results && typeof Search !== "undefined") {
-      mendExcerpts();
-      markLongWords(results);
-      offerEntries(results);
+    const dialog = document.getElementById("pst-search-dialog"), page = document.querySelector(".bd-search-container form");
+    if (page) { // the page of results, which an address with a query opens
+      const field = page.querySelector("input");
+      field.value = new URLSearchParams(location.search).get("q") ?? "";
+      offerResults(page, TEXTS_ON_PAGE, () => {});
+      field.dispatchEvent(new Event("focus"));
+    } else if (dialog && typeof HTMLDialogElement === "function") {
+      offerResults(dialog.querySelector("form"), TEXTS_SHOWN, () => dialog.close());
+      document.addEventListener("keydown", (event) => {
+        if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+        if (event.target.closest?.("input:not([type='range']), textarea, select, [contenteditable]")) return;
+        event.preventDefault();
+        dialog.showModal();
+      });
+      // However the search is opened, the last query is selected, so that the next one replaces it. An event "focus" would
+      // not do: the field of a dialog that is closed and opened at once keeps the focus.
+      new MutationObserver(() => {
+        if (!dialog.open) return;
+        dialog.querySelector("input").focus();
+        dialog.querySelector("input").select();
+      }).observe(dialog, { attributeFilter: ["open"] });
     }
   });
 })();

@@ -1,0 +1,147 @@
+"""Faults that readers of the site found on phones, on zoomed pages, on paper, and in actions and colours."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+NEEDLE, LABORATORY = "needle_in_a_long_prompt", "laboratory"
+# The smallest text of a published picture, in pixels at its own size, and the smallest that can be read on a phone.
+SMALLEST_TEXT, READABLE = 12.2, 9.0
+# Relative luminance and contrast of two colours as `rgb(…)`, by WCAG 2.
+CHANNEL = re.compile(r"[\d.]+")
+
+
+def luminance(colour: str) -> float:
+    channels = [float(channel) / 255 for channel in CHANNEL.findall(colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def style(page: Page, selector: str, name: str) -> str:
+    return page.locator(selector).first.evaluate("(node, name) => getComputedStyle(node)[name]", name)
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page of the book."""
+    pages: list[Page] = []
+
+    def opened(name: str, viewport: dict[str, int] = DESKTOP, **options: str) -> Page:
+        pages.append(browser.new_page(viewport=viewport, **options))
+        pages[-1].goto(f"{address}/book/{name}.html")
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 844, "height": 390}, {"width": 720, "height": 450}])
+def test_readings_never_cover_a_figure_on_a_low_screen(visit, viewport):
+    """Such as a phone in landscape, or a page at 200 %."""
+    page = visit(LABORATORY, viewport)
+    page.wait_for_selector(".lab-readings")
+    assert style(page, ".lab-readings", "position") == "static"
+
+
+def test_readings_are_as_wide_as_their_figure(visit):
+    page = visit(LABORATORY, {"width": 800, "height": 1000})
+    page.wait_for_selector(".lab-readings")
+    assert style(page, ".lab-readings", "position") == "sticky"
+    inner, outer = (page.locator(part).first.bounding_box()["width"] for part in (".lab-readings", ".lab-panels"))
+    assert inner == pytest.approx(outer, abs=1)
+
+
+def test_a_phone_has_no_maps_and_the_name_of_the_book(visit):
+    page = visit("index", PHONE)
+    assert page.locator(".companion-map").count() > 0
+    assert page.locator(".companion-map:visible").count() == 0
+    expect(page.locator(".companion-home")).to_be_in_viewport()
+    name = page.locator("meta[property='og:site_name']").get_attribute("content")
+    expect(page.locator(".companion-home")).to_have_text(name)
+    page.set_viewport_size(DESKTOP)
+    assert page.locator(".companion-map:visible").count() > 0
+    expect(page.locator(".companion-home")).to_be_hidden()
+
+
+def test_pictures_can_be_read_on_a_phone(visit):
+    """They scroll in their frames, and say that a tap enlarges them; small crops are not shown."""
+    page = visit(NEEDLE, PHONE)
+    scales = page.locator("figure.companion-figure > a > img").evaluate_all(
+        "all => all.map(image => image.getBoundingClientRect().width / image.getAttribute('width'))"
+    )
+    assert scales
+    assert min(scales) * SMALLEST_TEXT >= READABLE
+    sign = "node => getComputedStyle(node, '::after').content"
+    assert "enlarge" in page.locator("figure.companion-figure > a.companion-zoom").first.evaluate(sign)
+    assert page.locator(".companion-finding").count() > 0
+    assert page.locator(".companion-finding:visible").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("name", ["notation", "benchmarks"])
+def test_a_wide_table_shows_on_a_phone_that_it_scrolls(visit, name):
+    """It has a shadow at its edge, and breaks no word of a link."""
+    page = visit(name, PHONE)
+    wide = page.locator("article table").evaluate_all(
+        """all => all.filter((table) => table.scrollWidth > table.clientWidth + 1)
+          .map((table) => getComputedStyle(table).backgroundImage)"""
+    )
+    assert all("gradient" in image for image in wide)
+    page.wait_for_timeout(300)
+    links = page.locator("article table a").evaluate_all("all => all.map(link => getComputedStyle(link).overflowWrap)")
+    assert set(links) <= {"normal"}
+
+
+def test_paper_has_text_and_figures_and_no_controls(visit):
+    page = visit(NEEDLE)
+    page.emulate_media(media="print")
+    for gone in ("#jb-print-toc", ".companion-line summary", ".companion-live", ".toggle-button", "article button"):
+        assert page.locator(f"{gone}:visible").count() == 0, gone
+    assert page.locator("article details:not([open]):visible").count() == 0
+    expect(page.locator(".companion-lead img")).to_be_visible()
+    assert style(page, "figure.companion-figure", "breakInside") == "avoid"
+    # a proof may break: boxes that hide what overflows are not split
+    boxes = page.locator("article .admonition:not([class*='from-']):visible").evaluate_all(
+        "all => all.map(box => [getComputedStyle(box).breakInside, getComputedStyle(box).overflow].join())"
+    )
+    assert set(boxes) == {"auto,visible"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_links_have_one_colour_and_enough_contrast(visit, scheme):
+    page = visit("notation", color_scheme=scheme)
+    paper = style(page, "body", "backgroundColor")
+    assert style(page, "article table a", "color") == style(page, "article p a", "color")
+    page.locator("article p a").first.hover()
+    assert contrast(style(page, "article p a", "color"), paper) >= 4.5
+    button = "#pst-back-to-top"
+    assert contrast(style(page, button, "color"), style(page, button, "backgroundColor")) >= 4.5
+
+
+def test_the_first_action_of_a_figure_is_to_move_it(visit):
+    page = visit(NEEDLE)
+    figure = page.locator("figure.companion-figure:has(> details.companion-live)").first
+    parts = figure.evaluate("node => [...node.children].map(child => child.tagName)")
+    assert parts == ["A", "DETAILS", "FIGCAPTION"]
+    action = figure.locator("details.companion-live > summary")
+    assert action.evaluate("node => getComputedStyle(node).borderStyle") == "solid"
+
+
+def test_the_link_to_a_setting_is_copied(browser: Browser, address: str):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}/book/{LABORATORY}.html")
+    link = page.locator(".lab-link").first
+    link.click()
+    expect(link).to_have_text("Link copied")
+    assert page.evaluate("navigator.clipboard.readText()") == link.evaluate("node => node.href")
+    context.close()
