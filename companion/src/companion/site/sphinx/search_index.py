@@ -247,7 +247,8 @@ def _names(app: Sphinx) -> Iterator[Entry]:
     for entry in library.entries.values():
         page = f"{project.book.name}/{library.page_of(entry.full)}"
         summary = " ".join(re.split(r"\n\s*\n", entry.doc.strip())[0].replace("`", "").split())
-        yield Entry("name", page, entry.full, entry.name, f"{as_plain_text(summary)} ({entry.module})")
+        text = re.sub(r"([\^_])\{([^{}]*)\}", r"\1(\2)", as_plain_text(summary))
+        yield Entry("name", page, entry.full, entry.name, f"{text} ({entry.module})")
 
 
 def words_of(node: nodes.Node) -> str:
