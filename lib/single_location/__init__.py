@@ -6,6 +6,7 @@ This file exports the public types and functions of the folder.
 from lib.single_location.activations import Activation as Activation
 from lib.single_location.activations import Erf as Erf
 from lib.single_location.activations import PositiveKernel as PositiveKernel
+from lib.single_location.activations import SinkSoftmax as SinkSoftmax
 from lib.single_location.activations import Softplus as Softplus
 from lib.single_location.activations import compiled_lowest_risk as compiled_lowest_risk
 from lib.single_location.activations import erf as erf
@@ -15,6 +16,7 @@ from lib.single_location.activations import linear as linear
 from lib.single_location.activations import optimal_risk as optimal_risk
 from lib.single_location.activations import relu as relu
 from lib.single_location.activations import sigmoid as sigmoid
+from lib.single_location.activations import sink_softmax as sink_softmax
 from lib.single_location.activations import softmax as softmax
 from lib.single_location.activations import softplus as softplus
 from lib.single_location.bayes_optimal import INFORMED as INFORMED
@@ -53,6 +55,12 @@ from lib.single_location.population import best_risk as best_risk
 from lib.single_location.population import single_token_posterior as single_token_posterior
 from lib.single_location.replica import Replica as Replica
 from lib.single_location.replica import replica as replica
+from lib.single_location.several_tokens import Absent as Absent
+from lib.single_location.several_tokens import Independent as Independent
+from lib.single_location.several_tokens import RelevantTokens as RelevantTokens
+from lib.single_location.several_tokens import Several as Several
+from lib.single_location.several_tokens import bayes_risk_bounds as bayes_risk_bounds
+from lib.single_location.several_tokens import simulate_bayes_risk as simulate_bayes_risk
 from lib.single_location.tasks import LocationTask as LocationTask
 from lib.single_location.tasks import Max as Max
 from lib.single_location.tasks import Spiked as Spiked

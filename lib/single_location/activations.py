@@ -16,6 +16,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public
+from lib._types import Scalar
 from lib.single_location._moments import (
     Moments,
     argmax_moments,
@@ -28,6 +29,7 @@ from lib.single_location._posterior import FINE_RESOLUTION
 from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location._score_mixture import ScoreMixture
 from lib.single_location._search import minimise_scalar
+from lib.single_location.several_tokens import RelevantTokens
 from lib.single_location.tasks import LocationTask
 
 # Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
@@ -106,6 +108,51 @@ class Activation(eqx.Module):
         Transformations: jit, vmap, grad.
         """
         return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
+
+    @public
+    def head_moments(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> Moments:
+        """Return the averages of which the risk of a head consists.
+
+        Args:
+          task: a single task.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The moments, NaN where the quadrature does not resolve them.
+        """
+        return _compiled_moments(self, self.score_mixture(task, m_k, q_k))
+
+    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+        """Return the lowest risk of a head with k = c k* and v along v* for a set of relevant tokens.
+
+        Args:
+          task: a single task, known numbers.
+
+        Returns:
+          The risk, shape (), NaN where it is not resolved.
+        """
+        return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
+
+    def moments_of_sets(
+        self,
+        task: RelevantTokens,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+    ) -> Moments:
+        """Return the averages of which the risk of a head consists, for a set of relevant tokens.
+
+        Args:
+          task: a single task, known numbers.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The moments, divided by the mean number of relevant tokens.
+        """
+        return self.head_moments(task, m_k, q_k)
 
     @public
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
@@ -226,6 +273,78 @@ class _Softmax(_Normalised):
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
         return jnp.asarray(task.bayes_risk_at(FINE_RESOLUTION))
+
+    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+        """Return the lowest risk over c, by a global search."""
+        return np.asarray(task.best_softmax(with_sink=False).risk)
+
+    def moments_of_sets(
+        self,
+        task: RelevantTokens,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+    ) -> Moments:
+        """Return the moments by Laplace's identity."""
+        return task.softmax_moments(m_k, q_k)
+
+
+class SinkSoftmax(Activation):
+    """The weights `s_l = e^{χ_l} / (e^{sink} + Σ_m e^{χ_m})` of a softmax with one more score, whose value is 0.
+
+    With the sink 0 this is the softmax-1 of Miller (2023), and with the sink -∞ softmax.
+
+    Attributes:
+      sink: the score of the sink.
+    """
+
+    sink: Float[Array | np.ndarray, "*stack"] = eqx.field(
+        converter=lambda sink: sink if sink is _ZERO_BIAS else as_float(sink), default_factory=lambda: _ZERO_BIAS
+    )
+
+    @public
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return the weights of the tokens, whose sum is below one."""
+        chi = jnp.asarray(chi)
+        sink = jnp.broadcast_to(jnp.asarray(self.sink, chi.dtype)[..., None], (*chi.shape[:-1], 1))
+        return jax.nn.softmax(jnp.concatenate([chi, sink], axis=-1), axis=-1)[..., :-1]
+
+    @public
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
+        """Raise, because the sink is known for sets of relevant tokens only."""
+        raise ValueError(
+            "The risk of one head with `sink_softmax` is known for `Several`, `Independent` and `Absent`; "
+            f"`Spiked(length, snr)` is `Several(length, 1, snr)`. Got the task {type(task).__name__}."
+        )
+
+    @public
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments of softmax, and NaN with a sink."""
+        return nan_unless(jnp.isneginf(self.sink), softmax.moments(mixture))
+
+    @public
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return that of softmax, the limit of a sink at -∞."""
+        return softmax.lowest_risk(mixture)
+
+    @public
+    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
+        """Return the Bayes risk: with exactly one relevant token no sink, at -∞, is best."""
+        return softmax.best_risk(task)
+
+    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+        """Return the lowest risk over c and the sink, by a global search."""
+        return np.asarray(task.best_softmax(with_sink=True).risk)
+
+    def moments_of_sets(
+        self,
+        task: RelevantTokens,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+    ) -> Moments:
+        """Return the moments by Laplace's identity."""
+        return task.softmax_moments(m_k, q_k, self.sink)
 
 
 class Softplus(_Normalised):
@@ -352,6 +471,11 @@ class _Linear(_Elementwise):
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
         return _affine_fit(mixture)[0]
 
+    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+        """Return `1/(1/(1 - q) + νq)`."""
+        q = np.asarray(task.relevance)
+        return np.where(q < 1.0, 1.0 / (1.0 / np.maximum(1.0 - q, 1e-300) + np.asarray(task.snr) * q), 0.0)
+
     @public
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """Return the exact minimum by the root of one scalar equation; `starts` are not used."""
@@ -462,6 +586,10 @@ class _Sigmoid(_SmoothStep):
         """Return a bound from the posterior odds of one token, which begin at 1/(L - 1)."""
         return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
+    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+        """Return the risk of the posterior of a token given its own score, a sigmoid."""
+        return np.asarray(task.elementwise_risk())
+
 
 class Erf(_SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
@@ -553,6 +681,7 @@ softplus = Softplus()
 hardmax = _Hardmax()
 linear = _Linear()
 exp = _Exp()
+sink_softmax = SinkSoftmax()
 erf = Erf()
 sigmoid = _Sigmoid()
 relu = _Relu()

@@ -8,7 +8,7 @@ joint distribution of ε and the scores. Everything else of a prompt is independ
 
 import abc
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -42,11 +42,13 @@ class LocationTask(eqx.Module):
       snr: signal strength ν.
       ambient: variance of a score without the signal: 1 where scores are those of plain Gaussian tokens, 0 where the
         signal is added to them.
+      in_numpy: whether risks are computed by NumPy, however many they are.
     """
 
     length: eqx.AbstractVar[Float[Array, "*stack"]]
     snr: eqx.AbstractVar[Float[Array, "*stack"]]
     ambient: eqx.AbstractClassVar[float]
+    in_numpy: ClassVar[bool] = False
 
     @abc.abstractmethod
     def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
@@ -117,6 +119,39 @@ class LocationTask(eqx.Module):
           The risk, shape ().
 
         Transformations: jit, vmap, grad.
+        """
+
+    def best_risk(self, activation: Any) -> Float[Array, ""]:
+        """Return the lowest risk of a head with this activation, k = c k* and v along v*.
+
+        Args:
+          activation: an `Activation`.
+
+        Returns:
+          The risk, shape (), NaN where it is not resolved.
+
+        Transformations: jit, vmap, grad.
+        """
+        return activation.best_risk(self)
+
+    def head_moments(self, activation: Any, m_k: Scalar | float, q_k: Scalar | float) -> Moments:
+        """Return the averages of which the risk of a head consists.
+
+        Args:
+          activation: an `Activation`.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The moments, NaN where the quadrature does not resolve them.
+        """
+        return activation.head_moments(self, m_k, q_k)
+
+    def require_known(self) -> None:
+        """Raise where risks are computed by NumPy and the task is traced.
+
+        Raises:
+          ValueError: for a traced task with `in_numpy`.
         """
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
