@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+import companion
 from companion.build.run_spec import RunSpec
 from companion.figures import store
 from companion.project.notebooks import Notebook
@@ -167,19 +168,17 @@ def test_a_figure_is_rerun_from_python(ran, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("names", "parameters", "says"),
     [
-        ("'toy', 'toy_eror'", "has no figure 'toy_eror'. Did you mean 'toy_error'?"),
-        ("'toi', 'toy_error'", "There is no notebook 'toi'. Did you mean 'toy'?"),
-        ("'toy', 'toy_error', sed=1", "no parameter 'sed'. Did you mean 'seed'?"),
+        (("toy", "toy_eror"), {}, "has no figure 'toy_eror'. Did you mean 'toy_error'?"),
+        (("toi", "toy_error"), {}, "There is no notebook 'toi'. Did you mean 'toy'?"),
+        (("toy", "toy_error"), {"sed": 1}, "no parameter 'sed'. Did you mean 'seed'?"),
     ],
 )
-def test_rerun_refuses_unknown_names_before_a_kernel_starts(ran, call, says):
+def test_rerun_refuses_unknown_names_before_a_kernel_starts(ran, monkeypatch, names, parameters, says):
     """The error is a public class, and does not speak of a command line."""
-    catching = (
-        f"import companion\ntry:\n    companion.rerun({call})\nexcept companion.UserError as error:\n    print(error)"
-    )
-    called = ran.python("-c", catching)
-    assert called.returncode == 0, called.stderr
-    assert says in called.stdout
-    assert "command line" not in called.stdout
+    monkeypatch.chdir(ran.root)
+    with pytest.raises(companion.UserError) as caught:
+        companion.rerun(*names, **parameters)
+    assert says in str(caught.value)
+    assert "command line" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The Sphinx domain of a book stores what pages show, forgets pages, and joins the pages of several processes."""
+"""The Sphinx domain of a book stores what pages show, and forgets pages."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from docutils import nodes
 
-from companion.site.sphinx.domain import BookDomain, PageData
+from companion.site.sphinx.domain import BookDomain
 
 
 def domain_with(*pages: str) -> BookDomain:
@@ -40,20 +40,6 @@ def test_a_page_is_forgotten():
         domain.clear_doc(page)
     assert list(domain.pages) == ["two"]
     assert list(objects_of(domain)) == ["two-claim"]
-
-
-def test_pages_of_another_process_are_added():
-    """Only those that it has read: it also has old data of the other pages."""
-    domain, other = domain_with("one", "two"), domain_with("one", "two", "three")
-    other.pages["one"].shown.add("stale")
-    other.pages["two"] = PageData(shown={"new"})
-    domain.merge_domaindata({"two", "three", "empty"}, other.data)
-    assert {page: data.shown for page, data in domain.pages.items()} == {
-        "one": {"one-claim"},
-        "two": {"new"},
-        "three": {"three-claim"},
-    }
-    assert list(objects_of(domain)) == ["one-claim", "three-claim"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,5 @@
 """Forked kernels: they give the same bytes as started kernels, and their end is noticed."""
 
-import os
-import subprocess
-import sys
-import time
-
 import pytest
 
 from companion.build import fork_server
@@ -82,27 +77,3 @@ def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
     finished = with_two_notebooks(clone).companion("build", "--target", "figures")
     assert finished.returncode == 2
     assert f"its kernel died. The kernel {cause}" in finished.stdout
-
-
-REQUEST = """
-import os, sys
-from companion.build import fork_server
-kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/", 1)
-print(kernel.wait(), kernel.poll(), flush=True)
-"""
-
-
-def test_a_fork_reports_its_exit_code(tmp_path):
-    """Its output goes to the output of the client."""
-    address = str(tmp_path / "socket")
-    with subprocess.Popen(fork_server.command(address, []), stdin=subprocess.PIPE) as process:
-        while not (tmp_path / "socket").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
-        environment = {**os.environ, fork_server.FORK_SERVER: address}
-        client = subprocess.run(
-            [sys.executable, "-c", REQUEST], env=environment, capture_output=True, text=True, check=True
-        )
-    version, codes = client.stdout.split("\n")[:2]
-    assert version[0].isdigit()
-    assert codes == "0 0"

@@ -92,17 +92,6 @@ def test_the_record_names_the_present_drawing_code(desk):
     assert "clone.toy.figures.toy_error._empty" in record.functions
 
 
-def test_undoing_an_edit_restores_the_bytes(desk, drawn):
-    """A picture drawn from the stored table equals the one that the kernel drew."""
-    desk.replace(FIGURE, *COLOUR)
-    assert desk.companion("redraw").code == 0
-    assert desk.clone.tree("figures") != drawn.tree("figures")
-    desk.replace(FIGURE, *COLOUR[::-1])
-    assert desk.companion("redraw").code == 0
-    for folder in ("figures", "_build"):
-        assert desk.clone.tree(folder) == drawn.tree(folder)
-
-
 def test_a_build_redraws_figures_without_a_kernel(desk):
     """One rule redraws both figures."""
     desk.replace(FIGURE, *CAPTION)

@@ -5,8 +5,6 @@ import shutil
 
 import pytest
 
-from companion.analysis import dependencies
-from companion.analysis.dependencies import Library
 from companion.figures import store
 
 SKETCH = '''r"""A mean is one number.
@@ -110,11 +108,3 @@ def test_the_site_shows_its_code_and_origin_but_no_data(desk):
     assert "toy_sketch.csv" not in page
     assert "toy_error.csv" in page
     assert (site / "thumbnails/toy_sketch.png").is_file()
-
-
-@pytest.mark.parametrize(("figure", "depends"), [("toy_sketch", True), ("toy_error", False)])
-def test_only_a_picture_that_imports_the_helpers_depends_on_them(sketched, monkeypatch, figure, depends):
-    library, module = Library.at(sketched.root, ["clone"]), f"clone.toy.figures.{figure}"
-    before = library.picture_digest(module)
-    monkeypatch.setattr(dependencies, "SCHEMATICS", "companion.figures.plain_math")
-    assert (library.picture_digest(module) != before) == depends

@@ -6,7 +6,6 @@ import pytest
 
 from companion.io.errors import UserError
 from companion.project.configuration import Settings
-from companion.project.paths import Project
 
 FULL = """\
 [project]
@@ -71,16 +70,6 @@ def test_wrong_table_is_an_error(table, text, words):
     """The message names the file, the entry and the rule."""
     with pytest.raises(UserError, match=r"pyproject\.toml.*" + words):
         table(text)
-
-
-def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
-    """The root of a book is the nearest parent folder with `_config.yml` and a table."""
-    (tmp_path / "a/b/c").mkdir(parents=True)
-    for folder in ("a", "a/b"):
-        (tmp_path / folder / "_config.yml").touch()
-    (tmp_path / "a/pyproject.toml").write_text(FULL)
-    monkeypatch.chdir(tmp_path / "a/b/c")
-    assert Project.here().root == tmp_path / "a"
 
 
 @pytest.fixture

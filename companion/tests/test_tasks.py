@@ -77,25 +77,6 @@ def test_edits_that_cannot_change_a_result_keep_it(precomputed):
     assert precomputed.tree("_build/laptop/tasks") == before
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        (NOTEBOOK, "seed = 0", "seed = 1"),
-        (CODE, "uniform(-1, 1", "uniform(-2, 2"),
-        (CODE, "of repeats is a constant", "of repeats is fixed"),
-        ("requirements.lock", "# Pin", "numpy==2.4\n# Pin"),
-    ],
-    ids=["parameter", "source", "comment", "lock"],
-)
-def test_edits_that_can_change_a_result_make_it_stale(split_clone, path, old, new):
-    """Undoing the edit makes it fresh again; a comment does not matter."""
-    write_results(split_clone)
-    split_clone.replace(path, old, new)
-    assert any(cached(split_clone).values()) == (old == "of repeats is a constant")
-    split_clone.replace(path, new, old)
-    assert all(cached(split_clone).values())
-
-
 def test_the_notebook_computes_a_missing_result(split_clone):
     """The task refuses to be computed in this kernel, so the run stops with its message."""
     write_results(split_clone)

@@ -109,13 +109,6 @@ def test_the_site_shows_the_reason_and_refuses_a_quotation(clone):
     assert "quotes the claim 'toy-rate', which is not claimed here: 1/L needs L² repeats" in said
 
 
-def test_other_profiles_show_that_a_quoted_claim_is_withheld(clone):
-    withhold(clone)
-    finished = clone.companion("build", "--profile", "smoke")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "their ratio is (not claimed here)" in text_of(clone.project.site("smoke") / "book/toy.html")
-
-
 @pytest.mark.parametrize("role", ["claim", "claim-count", "claim-quiet"])
 def test_a_page_that_quotes_a_claim_is_found(clone, role):
     """A longer identifier is another claim."""

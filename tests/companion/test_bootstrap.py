@@ -130,16 +130,6 @@ def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed, folder)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
 
 
-@EITHER
-@pytest.mark.parametrize("name", ["lib.py", "chapters/__init__.py"])
-def test_in_a_clone_no_file_next_to_the_notebook_hides_its_packages(tmp_path, cell, name):
-    root = small_clone(tmp_path / "clone")
-    (root / "book" / name).parent.mkdir(exist_ok=True)
-    (root / "book" / name).touch()
-    finished = first_cell(root / "book", then=PLACES, cell=cell)
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
-
-
 @pytest.mark.parametrize(
     "missing", ["_config.yml", "pyproject.toml", *(f"{folder}/__init__.py" for folder in PACKAGES.values())]
 )

@@ -8,7 +8,7 @@ to be read again. The inventory of the site, `objects.inv`, lists the objects. A
 # Sphinx types its domains incompletely.
 # pyright: reportUnknownMemberType=false, reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -71,10 +71,6 @@ class BookDomain(Domain):
     def clear_doc(self, docname: str) -> None:
         """Forget a page."""
         self.pages.pop(docname, None)
-
-    def merge_domaindata(self, docnames: Iterable[str], otherdata: Mapping[str, Any]) -> None:
-        """Add the pages that another process has read."""
-        self.pages.update({page: otherdata["pages"][page] for page in docnames if page in otherdata["pages"]})
 
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """Yield the objects for the inventory. The search of the book has its own index, hence the priority -1."""
