@@ -4,13 +4,11 @@ import functools
 import gzip
 import http.client
 import re
-import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 
 import pytest
@@ -73,19 +71,6 @@ def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):
     monkeypatch.setattr(site, "PORTS_TRIED", 1)
     with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
         site.listening(served.project.site("laptop"), taken)
-
-
-def test_option_open_opens_the_browser(served, tmp_path):
-    """At the address of the server; a stand-in for the browser loads the page and writes its address to a file."""
-    note = tmp_path / "opened"
-    program = "import sys, urllib.request as u; open(sys.argv[2], 'w').write(u.urlopen(sys.argv[1]).url)"
-    served.environment["BROWSER"] = f"{sys.executable} -c {shlex.quote(program)} %s {note}"
-    for _, port, _ in served_until_ctrl_c(served, "--port", "0", "--open"):
-        for _ in range(1200):  # at most a minute; it takes about a second
-            if note.is_file() and note.read_text():
-                break
-            time.sleep(0.05)
-        assert note.read_text() == f"http://127.0.0.1:{port}/"
 
 
 @pytest.mark.parametrize("wanted", ["gzip", "identity"])

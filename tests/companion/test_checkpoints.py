@@ -1,11 +1,5 @@
 """A killed computation resumes from its checkpoint bit for bit; the example is a descent of `lib.flow.train`."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -58,37 +52,6 @@ def test_a_stopped_run_resumes_bit_for_bit(tmp_path, uninterrupted, stop):
     resumed = list(stages(checkpoint))
     assert [int(progress.state.step) for progress in resumed] == [*range(stop, 41, 10)]
     assert_same(resumed[-1], uninterrupted)
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-import jax, jax.numpy as jnp, jax.random as jr, optax
-from companion.authoring.checkpoints import Checkpoint
-from lib.flow import train
-
-jax.config.update("jax_enable_x64", True)
-checkpoint = Checkpoint(Path(sys.argv[1]), "a run")
-for progress in train(lambda params, key: 0.5 * jnp.sum((params["x"] - jr.normal(key, (3,))) ** 2),
-        {"x": jnp.arange(3.0)}, optimiser=optax.sgd(0.1, momentum=0.5), steps=40, every=10, key=jr.key(5),
-        resume=checkpoint.load):
-    checkpoint.save(progress.arrays)
-    if progress.state.step == 20:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted):
-    """SIGKILL gives the process no chance to clean up."""
-    path = tmp_path / "killed" / "killed.npz"
-    root = Path(__file__).resolve().parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
-    finished = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=tmp_path, env=environment, check=False)
-    assert finished.returncode == -signal.SIGKILL
-    assert os.listdir(path.parent) == ["killed.npz"]
-    first, *_, end = stages(Checkpoint(path, "a run"))
-    assert first.state.step == 20
-    assert_same(end, uninterrupted)
 
 
 @pytest.mark.parametrize(
