@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from companion.analysis import dependencies
 from companion.authoring import display
 from companion.authoring.display import Published
-from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.figures import rendering, store, table_io
 from companion.figures.claims import Claims
 from companion.figures.record import SCHEMA_VERSION, Claim, ColumnRecord, NotebookClaims, RunRecord, WithheldClaim
 from companion.figures.schema import Numbers
@@ -112,7 +112,6 @@ class Publisher:
         )
         if out:
             self._write_unrounded(Path(out), run, frame)
-        mathtext_cache.parse_once()
         return Published(folder, rendering.write_set(folder, figure, frame, run, library))
 
     def claims(self, claims: Claims) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from companion.analysis.dependencies import Library
 from companion.build import cache_keys, publication_policy
 from companion.build.run_spec import Target, targets_of
-from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.figures import rendering, store, table_io
 from companion.figures.record import FigureRecord, RunRecord
 from companion.io import atomic
 from companion.io.errors import UserError, did_you_mean
@@ -47,7 +47,6 @@ def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> 
             library = Library.at(project.root, project.settings.science)
             run = _with_present_names(run, project, module.__name__, library)
             frame = table_io.read_csv(table, run.columns)
-            mathtext_cache.parse_once()
             drawn = rendering.write_set(new, module, frame, run, library)
             if shown == project.published / name and _is_up_to_date(shown, figure, drawn):
                 return []
