@@ -118,8 +118,8 @@ def test_a_run_of_one_figure_needs_no_claims(by_hand, tmp_path):
 
 
 def test_the_rules_of_by_hand_cells_are_checked(by_hand, omissions, tmp_path):
-    assert omissions(by_hand.project) == []
     other = by_hand.copy_to(tmp_path / "other")
+    assert omissions(other.project) == []
     other.rewrite_cell("# by hand", "def mean(x):\n    return x\n" + "half = 0.5\n" * 12)
     faults = " ".join(omissions(other.project))
     for fault in ("at most 12 lines", "defines no function", "prints its number"):
