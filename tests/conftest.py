@@ -109,8 +109,8 @@ def assert_monte_carlo():
 FIRST = (
     "test_pages.py",
     *("test_transformations.py", "test_many_heads.py", "test_mixtures.py", "test_icl.py"),
-    *("test_pdf.py", "test_laboratory.py", "test_reading.py"),
-    *("test_another_paper.py", "test_transcripts.py", "test_exercises.py", "test_real_heads.py"),
+    *("test_pdf.py", "test_laboratory.py", "test_search.py"),
+    *("test_another_paper.py", "test_transcripts.py", "test_notebooks.py", "test_real_heads.py"),
 )
 
 

@@ -1,11 +1,10 @@
 """The contents of a page mark the current section; formulas in plain text are set; the data of a chapter can be had."""
 
 import io
-import re
 import zipfile
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser
 
 from companion.figures import store
 from companion.project.notebooks import Notebook
@@ -46,29 +45,6 @@ def test_the_last_section_can_be_marked(browser: Browser, address: str, project:
     page.close()
 
 
-def plain_formulas(page: Page, selector: str) -> list[str]:
-    """Return the exponents and indices in braces that the elements show as plain text."""
-    texts = page.locator(selector).evaluate_all(
-        "all => all.map(node => { const copy = node.cloneNode(true);"
-        " copy.querySelectorAll('code, pre').forEach(part => part.remove()); return copy.textContent; })"
-    )
-    return [text for text in texts if re.search(r"[\w)]\^[\w{(]|\w_\{", text)]
-
-
-def test_formulas_in_tables_and_docstrings_are_set(browser: Browser, address: str, project: Project):
-    page = browser.new_page(viewport=DESKTOP)
-    for name in project.notebooks()[:4]:
-        page.goto(f"{address}/book/{name}.html")
-        assert plain_formulas(page, ".companion-details :is(li, td)") == []
-    page.goto(f"{address}/book/rerun.html")
-    assert plain_formulas(page, "article details td") == []
-    for name in ("lib_attention", "lib_icl", "lib_single_location"):
-        page.goto(f"{address}/book/{name}.html")
-        assert plain_formulas(page, "dl.py > dd > p, dl.py > dd li") == []
-        assert page.locator("dl.py > dd :is(sub, sup)").count() > 0
-    page.close()
-
-
 def test_the_data_of_a_chapter_is_one_archive(browser: Browser, address: str, project: Project):
     """It has the table and the record of every figure."""
     page, name = browser.new_page(), project.notebooks()[0]
@@ -80,14 +56,6 @@ def test_the_data_of_a_chapter_is_one_archive(browser: Browser, address: str, pr
     assert sorted(files) == sorted(
         f"{name}/{figure}{kind}" for figure in figures for kind in (store.DATA, store.RECORD)
     )
-    page.close()
-
-
-def test_the_list_of_pages_shows_the_current_one(browser: Browser, address: str, project: Project):
-    page = browser.new_page(viewport=DESKTOP)
-    for name in (project.notebooks()[0], project.notebooks()[-1]):
-        page.goto(f"{address}/book/{name}.html")
-        expect(page.locator(".bd-sidebar-primary .current.active").first).to_be_in_viewport()
     page.close()
 
 

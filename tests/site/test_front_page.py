@@ -56,26 +56,6 @@ def test_its_numbers_are_those_of_the_build(front: Page, project: Project, profi
     assert f"{claims} claims" in shown
 
 
-def test_the_pictures_of_five_minutes_are_shown(front: Page):
-    pictures = front.locator("#in-five-minutes .companion-picture")
-    assert pictures.count() >= 3
-    for picture in pictures.all():
-        picture.scroll_into_view_if_needed()
-        expect(picture.locator("img:visible")).to_have_count(1)
-
-
-def test_three_cards_are_side_by_side(front: Page, browser: Browser, address: str):
-    """On a phone there is one card in a row."""
-    row = front.locator(".companion-cards", has=front.locator(".companion-card:nth-child(3)")).first
-    tops = row.locator(".companion-card").evaluate_all("all => all.map(card => card.getBoundingClientRect().top)")
-    assert tops.count(tops[0]) == 3
-    phone = browser.new_page(viewport=PHONE)
-    phone.goto(f"{address}/book/index.html")
-    tops = phone.locator(".companion-card").evaluate_all("all => all.map(card => card.getBoundingClientRect().top)")
-    assert len(set(tops)) == len(tops)
-    phone.close()
-
-
 def test_the_map_names_every_chapter_and_marks_its_links(front: Page, project: Project):
     chapters = front.locator(".companion-map").first
     links = chapters.locator("a[data-chapter]")

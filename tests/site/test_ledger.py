@@ -4,7 +4,6 @@ import posixpath
 import re
 from collections import Counter
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -18,15 +17,6 @@ from companion.site.sphinx.inline_text import ledger_anchor, typeset
 
 # The entries of claims; those that are withheld at the parameters of this site have other numbers.
 ENTRY = ".companion-entry:not(.verdict-withheld)"
-# Return the targets of the links in each element, by the id of the element and the ids of its ancestors.
-LINKS = """selector => {
-    const links_by_id = {};
-    for (const node of document.querySelectorAll(selector)) {
-        const links = [...node.querySelectorAll('a[href]')].map(link => link.href);
-        for (let outer = node; outer; outer = outer.parentElement) (links_by_id[outer.id] ??= []).push(...links);
-    }
-    return links_by_id;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +56,24 @@ def claims(project: Project, site, profile) -> list[dict]:
     return published_claims(project, profile)
 
 
+@pytest.fixture(scope="module")
+def whole(browser: Browser, address: str):
+    """The ledger, for tests that only read it."""
+    page = browser.new_page()
+    page.goto(f"{address}/book/claims.html")
+    yield page
+    page.close()
+
+
 def shown(ledger: Page) -> int:
     """Return the number of claims that are visible: their chapter is open, and they match the filters."""
     return ledger.locator(f"{ENTRY}:visible").count()
 
 
-def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
+def test_every_claim_has_its_row(whole: Page, claims: list[dict]):
     """Each claim has one entry under its anchor, with its statement, measured value and threshold."""
-    assert ledger.locator(ENTRY).count() == len(claims) > 0
-    rows = dict(ledger.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
+    assert whole.locator(ENTRY).count() == len(claims) > 0
+    rows = dict(whole.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
         assert "".join(node.astext() for node in typeset(claim.statement)) in row
@@ -82,13 +81,13 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
         assert not re.search(r"\de[-+]\d", row), "powers of ten must be typeset"
 
 
-def test_every_claim_is_judged_by_labelled_lines(ledger: Page, browser: Browser, address: str, claims: list[dict]):
+def test_every_claim_is_judged_by_labelled_lines(whole: Page, browser: Browser, address: str, claims: list[dict]):
     """Measured, expected, tolerance and, where there is one, the alternative; also with the claims of a figure."""
     figures = browser.new_page()
     figures.goto(f"{address}/book/{claims[0].notebook}.html")
     of_chapter = [claim for claim in claims if claim.notebook == claims[0].notebook]
     for page, selector, listed in (
-        (ledger, f"{ENTRY} > .companion-evidence", claims),
+        (whole, f"{ENTRY} > .companion-evidence", claims),
         (figures, ".companion-statement-of > .companion-evidence", of_chapter),
     ):
         names = page.locator(selector).evaluate_all(
@@ -98,8 +97,8 @@ def test_every_claim_is_judged_by_labelled_lines(ledger: Page, browser: Browser,
         assert names == [words if claim.alternative else words[:3] for claim in listed]
     figures.close()
     # far alternatives have no number that would be read as a rival
-    assert re.search(r", more than 1,000 tolerances (from|beyond)", ledger.content())
-    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", ledger.content())
+    assert re.search(r", more than 1,000 tolerances (from|beyond)", whole.content())
+    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", whole.content())
 
 
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
@@ -156,28 +155,6 @@ def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims:
     row.locator("p").first.wait_for(state="visible")
     assert row.evaluate("row => row.matches(':target') && row.getBoundingClientRect().top < innerHeight")
     page.close()
-
-
-def test_theorems_and_ledger_link_to_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
-    """A claim links to the box of its theorem, and the box links to the claim."""
-    boxes: dict[str, list[tuple[str, str]]] = {}
-    links = ledger.evaluate(LINKS, ENTRY)
-    for claim in claims:
-        if claim.box:
-            row = ledger_anchor(claim.id)
-            target = next(link for link in links[row] if link.endswith(f"#{claim.box}"))
-            boxes.setdefault(target, []).append((claim.box, row))
-    assert boxes
-    context = browser.new_context(java_script_enabled=False)  # the links must work without scripts
-    page = context.new_page()
-    for target, linked in sorted(boxes.items()):
-        if page.url.partition("#")[0] != target.partition("#")[0]:
-            page.goto(target)
-        checked = page.evaluate(LINKS, ".companion-checked")
-        for label, anchor in linked:
-            assert page.locator(f"#{label}").is_visible()
-            assert [urlsplit(link).fragment for link in checked[label]].count(anchor) == 1
-    context.close()
 
 
 def test_anchors_of_a_page_are_unique(site: Path):

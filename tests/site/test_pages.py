@@ -1,4 +1,7 @@
-"""Every page in a browser: it loads completely, only from its own host, and fits the screen."""
+"""Every page in a browser, opened once: it loads completely, fits both screens and themes, and has all its parts.
+
+What a reader does on one page is in the other files of this folder.
+"""
 
 import csv
 import io
@@ -9,20 +12,27 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from companion.analysis.api_index import ApiIndex
 from companion.analysis.dependencies import digest
+from companion.build.publication_policy import published_claims
 from companion.figures import store
+from companion.figures.record import PublishedClaim
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, relative
 from companion.project.repository import public_address
+from companion.site.sphinx.cards import CARD
+from companion.site.sphinx.inline_text import figure_anchor, ledger_anchor
+from companion.site.sphinx.statement_index import SECOND_HAND
+from companion.site.statements import Statements
 
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-FIGURE = "figure.companion-figure"
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
 LINK_TO_A_PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
 LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*><span[^>]*>(Fig\. \d+)<')
 DECODE_IMAGES = """async () => {
@@ -32,40 +42,113 @@ DECODE_IMAGES = """async () => {
     const missing = image => image.checkVisibility() && !image.naturalWidth;
     return images.filter(image => missing(image) || !image.alt.trim()).map(image => 'image: ' + image.src);
 }"""
-MATH_ERRORS = """() => [...document.querySelectorAll('.math:not(:has(> .katex, > .katex-display > .katex))')]
-    .map(error => 'mathematics: ' + error.textContent)"""
-TOO_WIDE = """() => {
-    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-    return wide > 0 ? [wide + ' pixels too wide'] : [];
+# The contents of a page as it opens. In an SVG, such as the map of chapters, `href` is an object.
+FACTS = """() => {
+    delete document.documentElement.dataset.lazy;  // lay out sections that are far from the window, too
+    const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+    const target = link => new URL(link.href.baseVal ?? link.href, document.baseURI).href;
+    const links = node => all('a[href]', node).map(target);
+    const around = node => { const ids = []; for (let n = node; n; n = n.parentElement) ids.push(n.id); return ids; };
+    const caption = figure => {
+        const words = figure.querySelector('figcaption');
+        if (figure.closest('details.companion-technical')) return words.textContent.trim();
+        return words.checkVisibility() ? words.innerText : '';
+    };
+    const article = document.querySelector('article'), first = article?.querySelector('.cell, figure');
+    const before = document.createRange();
+    if (first) { before.setStart(article, 0); before.setEndBefore(first); }
+    const figures = all('figure.companion-figure'), head = document.querySelector('article h1 + .companion-head');
+    const lead = document.querySelector('.companion-lead a');
+    const withoutWords = figures.filter(node => {
+        let above = (node.closest('details.companion-technical') ?? node).previousElementSibling;
+        while (above && !above.matches('p, ul, ol, .proof')) above = above.previousElementSibling;
+        return !above;
+    });
+    return {
+        anchors: all('[id]').map(node => node.id),
+        links: links(document),
+        downloads: all('a.download').map(node => node.href),
+        captions: Object.fromEntries(figures.map(figure => [figure.id, caption(figure)])),
+        lines: all('.companion-line.companion-details').map(line => [
+            all(':scope > details > summary', line).map(node => node.textContent),
+            line.checkVisibility() ? line.getBoundingClientRect().height : 0,
+        ]),
+        head: head && [head.innerText, all('a.download', head).map(link => link.href)],
+        lead: lead && [lead.getAttribute('href'), lead.innerText],
+        findings: all('#findings > ul > li').length,
+        pictures: all('.companion-findings > li > .companion-finding a').map(link => {
+            const target = link.getAttribute('href');
+            const words = all(`a[href='${target}']:not(:has(img))`, link.closest('li'));
+            return [words.length, all(`figure${target}`).length];
+        }),
+        folds: all('.cell details.hide > summary p.collapsed').map(node => node.textContent),
+        before: [before.toString().split(/\\s+/).length, first?.className],
+        withoutWords: withoutWords.map(node => node.id),
+        cited: all("article a[href*='references.html#id']").map(node => node.textContent.trim()),
+        listed: all('.companion-cited li').map(node => [node.querySelector('strong').innerText, links(node)]),
+        boxes: all('div.proof[id]').map(node => [node.id, node.querySelector('.companion-badge')?.textContent.trim()]),
+        origins: all('.companion-read').map(node => [around(node), links(node), node.innerText]),
+        checked: all('.companion-checked').map(node => [around(node), links(node)]),
+        entries: Object.fromEntries(all('.companion-entry').map(node => [node.id, links(node)])),
+        signatures: all('dt.sig').map(node => [node.id, node.innerText.replace(/#$/, '').trim()]),
+    };
 }"""
-CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}')].map(figure => {{
-    const caption = figure.querySelector('figcaption');
-    const folded = figure.closest('details.companion-technical');
-    return [figure.id, folded ? caption.textContent.trim() : caption.checkVisibility() ? caption.innerText : ''];
-}}))"""
-# In an SVG, such as the map of chapters, `href` is an object.
-LINKS = "all => all.map(node => new URL(node.href.baseVal ?? node.href, document.baseURI).href)"
+OPEN_ALL = (
+    """() => document.querySelectorAll('details').forEach(fold => { fold.removeAttribute('name'); fold.open = true })"""
+)
+# Faults of formulas that do not depend on the size of the window.
+FORMULAS = """() => {
+    const all = selector => [...document.querySelectorAll(selector)];
+    const unset = all('.math:not(:has(> .katex, > .katex-display > .katex))').map(node => node.textContent);
+    const plain = all('article details td, .companion-details li, dl.py > dd :is(p, li)').map(node => {
+        const copy = node.cloneNode(true);
+        copy.querySelectorAll('code, pre, .math').forEach(part => part.remove());
+        return copy.textContent;
+    }).filter(text => /[\\p{L}\\d)]\\^[\\p{L}\\d{(]|[\\p{L}\\d]_\\{/u.test(text));
+    return [...unset, ...plain].map(text => 'mathematics: ' + text);
+}"""
+# What does not fit the window. On a phone, a formula that does not fit at 70 % scrolls and shows it.
+CUT = """async phone => {
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))));
+    const wide = node => node.scrollWidth > node.clientWidth + 1, root = document.documentElement;
+    const size = node => parseFloat(getComputedStyle(node).fontSize);
+    const smallest = 0.7 * parseFloat(getComputedStyle(root).getPropertyValue('--size-formula'));
+    const scrolls = node => phone && node.tabIndex === 0 && getComputedStyle(node).backgroundImage !== 'none' &&
+        Math.abs(size(node.firstElementChild) / size(node) / smallest - 1) < 0.015;
+    const broken = node => !node.textContent.includes(' ') && node.getClientRects().length > 1;
+    const faults = [
+        ...[...document.querySelectorAll('article .katex-display')].filter(node => wide(node) && !scrolls(node)),
+        ...[...document.querySelectorAll('article table code')].filter(broken),
+        ...[...document.querySelectorAll('article pre, dt.sig')].filter(wide),
+    ].map(node => 'cut: ' + node.textContent.slice(0, 80));
+    const over = root.scrollWidth - root.clientWidth;
+    return over > 0 ? [over + ' pixels too wide', ...faults] : faults;
+}"""
 # The page "not found" has no scripts and no theme.
 IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"
-# Pages lay out a section only when it comes near the window.
-LAY_OUT_ALL = "delete document.documentElement.dataset.lazy"
-OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 # Wait until all animations, such as those of colours, have ended.
 AT_REST = """async () => {
     await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     await Promise.all(document.getAnimations().map(node => node.finished.catch(() => null)));
 }"""
-# The drawn form of formulas is half of the elements of a page, hidden from screen readers, and in the colour of the
-# text around it. Without it axe-core is quicker.
-REMOVE_DRAWN_FORMULAS = "document.querySelectorAll('.katex-html').forEach(node => node.remove())"
-# The rules of axe-core that take nine tenths of its time, as they collect everything behind each word.
-OF_WORDS = ["color-contrast", "link-in-text-block"]
-# Rules about colours and about pictures of a theme; the results of all other rules do not depend on the theme.
-OF_A_THEME = [*OF_WORDS, "image-alt"]
-# One link or element with words of each kind: those with the same names, classes and ancestors in the same colour look
-# alike.
-KINDS_OF_WORDS = """() => {
-    const kinds = new Map();
+# Formulas are most of the elements of a page. As plain text they have the same colour, and axe-core is quicker.
+REPLACE_FORMULAS = """document.querySelectorAll('.katex').forEach(node =>
+    node.replaceWith(node.querySelector('annotation')?.textContent ?? node.textContent))"""
+# Rules about the colours of words: they take most of the time of axe-core, and only they depend on the theme.
+OF_WORDS = {"color-contrast": "[data-kind]", "link-in-text-block": "a[href][data-kind]"}
+# Mark one link or element with words of each kind that is not `known` from another page, and return the hashes of these
+# kinds. Those with the same names, classes and ancestors in the same colour look alike.
+MARK_KINDS = """known => {
+    const seen = new Set(known), kinds = new Map();
+    const hash = text => {
+        let a = 7, b = 11;
+        for (let i = 0; i < text.length; i++) {
+            a = Math.imul(a ^ text.charCodeAt(i), 2654435761);
+            b = Math.imul(b ^ text.charCodeAt(i), 1597334677);
+        }
+        return `${a}.${b}`;
+    };
+    document.querySelectorAll('[data-kind]').forEach(element => element.removeAttribute('data-kind'));
     for (const element of document.querySelectorAll('body *')) {
         const words = [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
         const counts = words || element.localName === 'a';
@@ -74,9 +157,11 @@ KINDS_OF_WORDS = """() => {
         for (let node = element; node; node = node.parentElement) {
             kind.push(node.localName, node.getAttribute('class'), node.getAttribute('style'));
         }
-        if (!kinds.has(kind.join())) kinds.set(kind.join(), element);
+        const key = hash(kind.join());
+        if (!seen.has(key) && !kinds.has(key)) kinds.set(key, element);
     }
-    return [...kinds.values()];
+    kinds.forEach(element => element.setAttribute('data-kind', ''));
+    return [...kinds.keys()];
 }"""
 # Rules that the Sphinx theme itself breaks on every page.
 THEME_RULES = {"label-content-name-mismatch", "region"}
@@ -84,15 +169,18 @@ THEME_RULES = {"label-content-name-mismatch", "region"}
 
 @dataclass
 class Visit:
-    """The observations on one page, loaded once: first in light, then in dark, then at the size of a phone."""
+    """The observations on one page, which was opened once.
+
+    Attributes:
+      faults: errors, requests to other hosts, missing pictures, and what does not fit the window.
+      inaccessible: the findings of axe-core in both themes, with all folds open.
+      facts: the contents of the page, with the names in FACTS.
+    """
 
     url: str
     faults: list[str]
     inaccessible: list[str]
-    anchors: set[str]
-    links: list[str]
-    downloads: list[str]
-    captions: dict[str, str]
+    facts: dict[str, Any]
 
 
 def watch(page: Page, host: str) -> list[str]:
@@ -128,64 +216,61 @@ def open_and_watch(page: Page, url: str) -> list[str]:
     return forbidden
 
 
-def inaccessible(page: Page, *, of_a_theme: bool) -> list[str]:
+def inaccessible(page: Page, known: set[str], *, of_a_theme: bool) -> list[str]:
     """Return the serious and critical violations that axe-core finds, except those of the theme.
 
-    The colours of words are checked once for each kind of element. The other rules that do not depend on the theme are
-    left out if `of_a_theme` is true.
+    The colours of words are checked once for each kind of element that is not `known`; the kinds are added there. All
+    other rules are left out if `of_a_theme` is true.
     """
+    kinds = page.evaluate(MARK_KINDS, list(known))
+    known.update(kinds)
+    if of_a_theme and not kinds:
+        return []
     violations = page.evaluate(
-        """async ([kinds, ofWords, ofATheme, onlyThese]) => {
-            const resultTypes = ['violations'], include = [...eval(kinds)(), ...document.images];
-            const some = await axe.run({ include }, { resultTypes, runOnly: ofATheme });
-            if (onlyThese) return some.violations;
-            const rules = Object.fromEntries(ofWords.map(rule => [rule, { enabled: false }]));
-            const all = await axe.run(document, { resultTypes, rules });
-            return [...some.violations, ...all.violations];
+        """async ([ofWords, onlyThese]) => {
+            axe.configure({ rules: Object.entries(ofWords).map(([id, selector]) => ({ id, selector })) });
+            const which = onlyThese ? { runOnly: Object.keys(ofWords) } : {};
+            return (await axe.run(document, { resultTypes: ['violations'], ...which })).violations;
         }""",
-        [KINDS_OF_WORDS, OF_WORDS, OF_A_THEME, of_a_theme],
+        [OF_WORDS, of_a_theme],
     )
     serious = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
     where = {rule["id"]: "; ".join(node["html"][:160] for node in rule["nodes"][:3]) for rule in serious}
     return [f"{rule['id']}: {rule['help']}: {where[rule['id']]}" for rule in serious if rule["id"] not in THEME_RULES]
 
 
-def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
-    """Load a page and collect its observations; on our own pages open every fold and run axe-core.
+def visit(page: Page, forbidden: list[str], known: dict[str, set[str]], url: str, *, ours: bool) -> Visit:
+    """Open a page in light, with folds as they are, then all open, also on a phone, then in dark.
 
-    `forbidden` is the list that `watch` returned for `page`.
+    `forbidden` is the list that `watch` returned for `page`. Only our own pages are examined by axe-core; `known` has
+    the kinds of words that it has seen in each theme.
     """
     page.goto("about:blank")
     page.set_viewport_size(DESKTOP)
     page.emulate_media(color_scheme="light")
     forbidden.clear()
     page.goto(url)
-    page.evaluate(LAY_OUT_ALL)
     page.evaluate("document.fonts.ready")
-    anchors = set(page.eval_on_selector_all("[id]", "all => all.map(node => node.id)"))
-    links = page.eval_on_selector_all("a[href]", LINKS)
-    downloads = page.eval_on_selector_all("a.download", "all => all.map(node => node.href)")
-    captions = page.evaluate(CAPTIONS)
-    for scheme in ("light", "dark"):
-        use_theme(page, scheme)
-        messages = page.evaluate(MATH_ERRORS) + page.evaluate(DECODE_IMAGES) + page.evaluate(TOO_WIDE)
-        forbidden += [f"{scheme}: {message}" for message in messages]
+    use_theme(page, "light")
+    facts = page.evaluate(FACTS)
+    page.evaluate(OPEN_ALL)
+    messages = page.evaluate(DECODE_IMAGES) + page.evaluate(FORMULAS) + page.evaluate(CUT, False)
     page.set_viewport_size(PHONE)
-    forbidden += [f"on a phone: {fault}" for fault in page.evaluate(TOO_WIDE)]
+    messages += [f"on a phone: {fault}" for fault in page.evaluate(CUT, True)]
+    page.set_viewport_size(DESKTOP)
     page.wait_for_load_state("networkidle")
-    faults, violations = list(forbidden), []  # axe-core requests further files
+    faults, violations = forbidden + messages, []  # axe-core requests further files
     if ours:
-        page.set_viewport_size(DESKTOP)
-        page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # axe-core would read intermediate colours
-        page.evaluate(REMOVE_DRAWN_FORMULAS)
+        page.evaluate(REPLACE_FORMULAS)
         page.evaluate(Axe().axe_script)
         page.wait_for_timeout(350)  # a script makes scrollable code focusable
         for scheme in ("light", "dark"):
             use_theme(page, scheme)
             page.evaluate(AT_REST)
-            violations += [f"{scheme}: {violation}" for violation in inaccessible(page, of_a_theme=scheme == "dark")]
-    return Visit(url, faults, violations, anchors, links, downloads, captions)
+            found = inaccessible(page, known[scheme], of_a_theme=scheme == "dark")
+            violations += [f"{scheme}: {violation}" for violation in found]
+    return Visit(url, faults, violations, facts)
 
 
 def use_theme(page: Page, scheme: str) -> None:
@@ -204,17 +289,40 @@ def visits(
     ours = f"{project.book.name}/"
     assert any(name.startswith(ours) for name in pages)
     page = browser.new_page()
-    forbidden = watch(page, urlsplit(address).netloc)
+    forbidden, known = watch(page, urlsplit(address).netloc), {"light": set(), "dark": set()}
     observations = {
-        name: visit(page, forbidden, f"{address}/{name}", ours=name.startswith(ours)) for name in sorted(pages)
+        name: visit(page, forbidden, known, f"{address}/{name}", ours=name.startswith(ours)) for name in sorted(pages)
     }
     page.close()
     return observations
 
 
-def test_every_page_loads_completely(visits: dict[str, Visit]):
-    """No console error, failed or foreign request, unset formula, missing picture or alt text, or sideways scroll."""
+@pytest.fixture(scope="module")
+def chapters(visits: dict[str, Visit], project: Project) -> dict[str, dict[str, Any]]:
+    """The facts of each chapter, by its name."""
+    return {name: visits[f"book/{name}.html"].facts for name in project.notebooks()}
+
+
+@pytest.fixture(scope="module")
+def claims(project: Project, site: Path, profile: str) -> list[PublishedClaim]:
+    return published_claims(project, profile)
+
+
+@pytest.fixture(scope="module")
+def statements(project: Project, claims: list[PublishedClaim]) -> Statements:
+    index = Statements.of(project, claims)
+    assert index is not None
+    return index
+
+
+def test_every_page_loads_completely_and_fits(visits: dict[str, Visit]):
+    """No error, foreign request, unset formula, missing picture or alt text; nothing is cut, on a phone either."""
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.faults] == []
+
+
+def test_axe_finds_nothing_serious(visits: dict[str, Visit]):
+    """All pages of the book are checked in both themes with all folds open."""
+    assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.inaccessible] == []
 
 
 def test_every_redirection_leads_to_a_page(redirections: dict[str, Path], project: Project):
@@ -223,34 +331,29 @@ def test_every_redirection_leads_to_a_page(redirections: dict[str, Path], projec
     assert [name for name, target in redirections.items() if not target.is_file()] == []
 
 
-@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (DESKTOP, "dark"), (PHONE, "dark")])
-def test_chapter_loads_completely_in_other_settings(browser: Browser, address: str, project: Project, viewport, scheme):
-    """The page is opened with the size of a phone or the dark theme from the start."""
-    page = browser.new_page(viewport=viewport, color_scheme=scheme)
+def test_a_chapter_opens_on_a_phone_in_the_dark_theme(browser: Browser, address: str, project: Project):
+    """These are the settings from the start, and not changed later as in `visits`."""
+    page = browser.new_page(viewport=PHONE, color_scheme="dark")
     forbidden = open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
-    assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    assert forbidden + page.evaluate(DECODE_IMAGES) + page.evaluate(TOO_WIDE) == []
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert forbidden + page.evaluate(DECODE_IMAGES) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.close()
 
 
-def test_axe_finds_nothing_serious(visits: dict[str, Visit]):
-    """All pages of the book are checked in both themes with all folds open."""
-    assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.inaccessible] == []
-
-
-def test_every_figure_is_on_its_page(visits: dict[str, Visit], project: Project):
-    """Each published figure is shown with number, caption and its stable anchor."""
-    for name in project.notebooks():
+def test_every_figure_is_on_its_page(chapters: dict[str, dict], project: Project):
+    """Each published figure is shown with number, caption and its stable anchor, below words about it."""
+    for name, facts in chapters.items():
         figures = Notebook.named(project, name).figures
-        captions = visits[f"book/{name}.html"].captions
-        assert list(captions) == [f"fig-{figure.replace('_', '-')}" for figure in figures]
+        assert list(facts["captions"]) == [figure_anchor(figure) for figure in figures]
         assert figures
-        assert all(caption.startswith("Fig. ") for caption in captions.values())
+        assert all(caption.startswith("Fig. ") for caption in facts["captions"].values())
+        assert facts["withoutWords"] == [], name
 
 
 def test_links_to_figures_have_the_right_numbers(visits: dict[str, Visit], site: Path, project: Project):
     """A link with the text `Fig. 12` leads to the figure whose caption begins with `Fig. 12`."""
-    captions = {name: caption for visit in visits.values() for name, caption in visit.captions.items()}
+    captions = {name: caption for visit in visits.values() for name, caption in visit.facts["captions"].items()}
     checked = 0
     for page in sorted(site.glob(f"{project.book.name}/*.html")):
         for anchor, words in LINK_TO_A_FIGURE.findall(page.read_text(encoding="utf-8")):
@@ -259,19 +362,107 @@ def test_links_to_figures_have_the_right_numbers(visits: dict[str, Visit], site:
     assert checked > len(captions)
 
 
-def test_figures_fit_the_page(browser: Browser, address: str, project: Project):
-    """On a phone no picture is wider than the screen; on a desktop every figure is at least 600 pixels wide."""
-    for viewport, least in ((PHONE, 280), (DESKTOP, 600)):
-        page = browser.new_page(viewport=viewport, color_scheme="light")
-        open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
-        page.evaluate(DECODE_IMAGES)
-        widths = page.locator("img:visible").evaluate_all(
-            "all => all.map(node => [node.getBoundingClientRect().right, !!node.closest('figure'), node.clientWidth])"
-        )
-        assert widths
-        assert all(right <= viewport["width"] for right, _, _ in widths)
-        assert all(width >= least for _, in_figure, width in widths if in_figure)
-        page.close()
+def test_each_figure_has_one_line_with_its_parts(chapters: dict[str, dict], project: Project, profile: str):
+    """A part that the figure lacks is left out. Closed, the line needs at most one row."""
+    for name, facts in chapters.items():
+        figures = Notebook.named(project, name).figures
+        for (words, height), figure in zip(facts["lines"], figures, strict=True):
+            record = store.read_record(project.shown_figures(profile) / name, figure)
+            expected = ["code"] if record.is_schematic else ["code", "data", "parameters"]
+            assert words[-len(expected) - 2 :] == [*expected, "origin", "cite"], figure
+            if record.claims:
+                assert re.fullmatch(r"✓ \d+ claims? holds?(, \d+ not claimed here)?", words[0]), figure
+                assert f" {len(record.claims)} " in words[0]
+            assert height < 40, figure
+
+
+def test_chapters_begin_with_a_line_about_them(
+    chapters: dict[str, dict], claims: list[PublishedClaim], project: Project
+):
+    """It has the reading time, the numbers of figures and claims, and links to the notebook and the data."""
+    for name, facts in chapters.items():
+        text, links = facts["head"]
+        assert re.match(r"\d+ min", text)
+        assert f"{len(Notebook.named(project, name).figures)} figure" in text
+        assert f"{sum(claim.notebook == name for claim in claims)} claim" in text
+        assert [Path(urlsplit(link).path).name for link in links][:2] == [f"{name}.ipynb", f"{name}-data.zip"]
+
+
+def test_chapters_show_the_figures_of_their_card_and_findings(chapters: dict[str, dict], project: Project):
+    """Below the line the figure of the chapter's card with its headline; each finding has a picture of its figure."""
+    cards = dict(CARD.findall((project.book / "index.md").read_text(encoding="utf-8")))
+    assert cards.keys() == chapters.keys()
+    for name, facts in chapters.items():
+        anchor, headline = facts["lead"]
+        assert anchor == f"#{figure_anchor(cards[name])}"
+        assert len(headline) > 20
+        assert facts["findings"] == 0 or len(facts["pictures"]) >= 2
+        assert all(links > 0 and figures == 1 for links, figures in facts["pictures"]), name
+
+
+def test_folded_code_has_its_first_comment_as_title(chapters: dict[str, dict], project: Project):
+    """Special characters are kept. Text precedes the first cell and the first picture."""
+    for name, facts in chapters.items():
+        comments = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(project, name).code}
+        assert facts["folds"]
+        allowed = comments | {"parameters", "parameters of this run", "code"}
+        assert {title.casefold() for title in facts["folds"]} <= allowed, name
+        words, first = facts["before"]
+        assert words > 60, name
+        assert "cell" in first, name
+
+
+def test_every_cited_source_is_listed_with_links(visits: dict[str, Visit], project: Project):
+    """The list below the page has the citation key and at least one web address of each source."""
+    listed = {}
+    for name in [*project.notebooks(), "index"]:
+        facts = visits[f"book/{name}.html"].facts
+        listed = dict(facts["listed"])
+        assert set(facts["cited"]) <= {key.strip("[]") for key in listed}, name
+        assert all(links and all(link.startswith("https://") for link in links) for links in listed.values()), name
+    assert "https://arxiv.org/abs/2512.11784" in listed["[BB26]"]
+    assert "https://arxiv.org/abs/2509.21936" in listed["[D26]"]
+
+
+def test_boxes_show_their_source(visits: dict[str, Visit], statements: Statements):
+    """The badge names it, and each box that cites a paper, and no other, has a line with a link to the index."""
+    names = {"paper": "from a paper", "derived": "derived here", "heuristic": "heuristic"}
+    badges = {label: badge for visit in visits.values() for label, badge in visit.facts["boxes"]}
+    for box in statements.boxes.values():
+        assert badges[box.label] == names[statements.source_of(box.label)], box.label
+        origins = visits[f"book/{box.page}.html"].facts["origins"]
+        lines = [(links, text) for within, links, text in origins if box.label in within]
+        assert len(lines) == bool(statements.cited_by(box.label)), box.label
+        for links, text in lines:
+            rows = statements.rows_of_box(box.label)
+            assert [urlsplit(link).fragment for link in links].count(rows[0].anchor) == 1
+            assert (SECOND_HAND in text) == any(map(statements.index.second_hand, rows))
+
+
+def test_theorems_and_ledger_link_to_each_other(visits: dict[str, Visit], claims: list[PublishedClaim]):
+    """A claim links to the box of its theorem, and the box links to the claim."""
+    entries, linked = visits["book/claims.html"].facts["entries"], [claim for claim in claims if claim.box]
+    assert linked
+    boxes = {
+        (label, urlsplit(link).fragment)
+        for visit in visits.values()
+        for within, links in visit.facts["checked"]
+        for label in within
+        for link in links
+    }
+    for claim in linked:
+        row = ledger_anchor(claim.id)
+        assert any(link.endswith(f"#{claim.box}") for link in entries[row]), row
+        assert (claim.box, row) in boxes
+
+
+def test_every_public_name_is_shown_once_with_its_signature(visits: dict[str, Visit], project: Project):
+    """Names are in the order of the source, and each has its own anchor."""
+    library = ApiIndex(project)
+    for name, modules in library.pages.items():
+        entries = [entry for module in modules for entry in library.modules[module].entries]
+        expected = [[item.full, item.signature] for entry in entries for item in (entry, *entry.members)]
+        assert visits[f"book/{name}.html"].facts["signatures"] == expected
 
 
 def test_the_site_offers_the_published_files(site: Path, project: Project, profile: str):
@@ -312,7 +503,7 @@ def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dic
     """All files exist, and the CSV has the recorded checksum and columns; a schematic has no CSV."""
     page = browser.new_page()
     for name in project.notebooks():
-        links = {Path(urlsplit(href).path).name: href for href in visits[f"book/{name}.html"].downloads}
+        links = {Path(urlsplit(href).path).name: href for href in visits[f"book/{name}.html"].facts["downloads"]}
         for figure in Notebook.named(project, name).figures:
             bodies = {}
             schematic = store.read_record(project.published / name, figure).is_schematic
@@ -334,8 +525,8 @@ def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dic
 def test_every_internal_link_works(browser: Browser, address: str, visits: dict[str, Visit]):
     """The page exists, and so does the anchor."""
     page, faults = browser.new_page(), []
-    anchors = {urlsplit(visit.url).path: visit.anchors for visit in visits.values()}
-    for url in sorted({link for visit in visits.values() for link in visit.links}):
+    anchors = {urlsplit(visit.url).path: set(visit.facts["anchors"]) for visit in visits.values()}
+    for url in sorted({link for visit in visits.values() for link in visit.facts["links"]}):
         parts = urlsplit(url)
         if parts.netloc != urlsplit(address).netloc:
             continue
@@ -376,12 +567,14 @@ def test_launch_buttons_open_the_notebook(visits: dict[str, Visit], project: Pro
     """
     if not (url := public_address(project)):
         services = ("mybinder.org", "colab.research.google.com")
-        assert [link for visit in visits.values() for link in visit.links for name in services if name in link] == []
+        assert [
+            link for visit in visits.values() for link in visit.facts["links"] for name in services if name in link
+        ] == []
         return
     repository = url.removeprefix("https://github.com/")
     for name in project.notebooks():
         source = relative(project.notebook(name), project.root)
-        links = visits[f"book/{name}.html"].links
+        links = visits[f"book/{name}.html"].facts["links"]
         binder = next(link for link in links if "mybinder.org" in link)
         colab = next(link for link in links if "colab.research.google.com" in link)
         assert binder.endswith(f"{repository}/main?urlpath=lab/tree/{source}")
@@ -392,7 +585,7 @@ def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str
     """The page `rerun` links to the executed notebook of every chapter, with outputs that link to the pictures."""
     page = browser.new_page()
     for name in project.notebooks():
-        (href,) = [href for href in visits["book/rerun.html"].downloads if href.endswith(f"/{name}.ipynb")]
+        (href,) = [href for href in visits["book/rerun.html"].facts["downloads"] if href.endswith(f"/{name}.ipynb")]
         cells = page.request.get(href).json()["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", [])]
         linked = LINK_TO_A_PICTURE.findall("".join(output.get("data", {}).get("text/html", "") for output in outputs))

@@ -59,24 +59,6 @@ def test_the_page_lists_what_to_compare_with_the_full_texts(browser: Browser, ad
     assert all(str(row.compare)[:20] in line["content"] for row, line in zip(compared, lines, strict=True))
 
 
-def test_boxes_show_where_they_were_read(browser: Browser, address: str, statements: Statements):
-    """Each box that cites a paper, and no other, has a line with a link to the index."""
-    context = browser.new_context(java_script_enabled=False)  # the lines must be shown without scripts
-    page = context.new_page()
-    for name in sorted({box.page for box in statements.boxes.values()}):
-        page.goto(f"{address}/book/{name}.html")
-        origins = page.evaluate(DESCRIBE, ".companion-read")
-        for box in statements.boxes.values():
-            if box.page == name:
-                lines = [line for line in origins if box.label in line["within"]]
-                assert len(lines) == bool(statements.cited_by(box.label)), box.label
-                for line in lines:
-                    rows = statements.rows_of_box(box.label)
-                    assert line["links"].count(rows[0].anchor) == 1
-                    assert (SECOND_HAND in line["text"]) == any(map(statements.index.second_hand, rows))
-    context.close()
-
-
 def test_the_ledger_shows_where_sources_were_read(browser: Browser, address: str, statements: Statements):
     """This holds for each claim whose source is a listed paper."""
     page = browser.new_page()
