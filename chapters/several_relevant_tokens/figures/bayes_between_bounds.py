@@ -1,0 +1,87 @@
+r"""The Bayes risk of several relevant tokens is between that of separate blocks and that of a sigmoid.
+
+Lower edge of a band: the exact risk of $r$ softmax heads, each on its own block of $L/r$ tokens with one relevant
+token; no predictor without the blocks is better. Upper edge: the best sigmoid head, exact too. Points: the Bayes
+risk, simulated. With ten relevant tokens the sigmoid is almost Bayes-optimal.
+
+Details: $L = 100$. A simulated point is an average over random prompts in which the score of one relevant token is
+averaged exactly; standard errors are smaller than the points. Where $r$ does not divide $L$, blocks have $\lfloor
+L/r\rfloor$ or $\lceil L/r\rceil$ tokens.
+
+Alt: For each number of relevant tokens a band that falls with the signal strength, with points inside. For two
+relevant tokens the points are in the middle of the band, for ten they are near its upper edge.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.several_relevant_tokens.risks import Areas
+from companion import Claims, Column, Estimate, Numbers, Table
+from companion.figures.style import COLUMN, label, sequence
+from lib.statistics import comparison_quantile
+
+
+def numbers(bayes: pd.DataFrame, areas: Areas) -> Numbers:
+    """Return bounds and simulated risks; claims on the bounds and on areas under risks."""
+    columns = {
+        "relevant": Column("Relevant tokens $r$"),
+        "snr": Column("Signal strength $ν$"),
+        "lower": Column("Risk of $r$ softmax heads on separate blocks"),
+        "upper": Column("Risk of the best sigmoid head"),
+        "risk": Estimate("Simulated Bayes risk"),
+    }
+    claim = Claims("several-tokens", source="derived here", box="blocks-and-sigmoid")
+    below, above = (
+        (bayes["lower"] - bayes["risk"]) / bayes["risk_std_error"],
+        (bayes["risk"] - bayes["upper"]) / bayes["risk_std_error"],
+    )
+    claim.at_most(
+        "sandwich",
+        "The simulated Bayes risk is between both bounds (largest excess in standard errors, negative if inside).",
+        np.maximum(below, above).max(),
+        0,
+        within=comparison_quantile(2 * len(bayes)),
+        because=f"99.9 % quantile of the largest of {2 * len(bayes)} standard normal deviations",
+        comparisons=2 * len(bayes),
+        rejects=("the Bayes risk is that of separate blocks, the lower bound",
+                 ((bayes["risk"] - bayes["lower"]) / bayes["risk_std_error"]).max()),
+    )  # fmt: skip
+    claim.equal(
+        "area-one",
+        "Knowing that exactly one token is relevant is worth nearly two units of signal strength (area between the "
+        "element-wise and the Bayes risk at $L = 100$).",
+        areas.known,
+        areas.expected,
+        within=1e-6,
+        because="error of the quadrature over ν, which 40 nodes change by less",
+        box="areas",
+        rejects=("the limit of long prompts, two", 2.0),
+    )
+    claim.equal(
+        "area-independent",
+        "The area under the risk of independent relevance is twice the entropy per relevant token ($q = 1/10$).",
+        areas.independent,
+        areas.entropy,
+        within=1e-6,
+        because="error of the quadrature over ν, which 40 nodes change by less",
+        box="areas",
+        rejects=("the entropy of exactly ten tokens, by which the number is known", areas.independent - areas.many),
+    )
+    return Numbers(Table(bayes, columns), claim)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw a band and points for each number of relevant tokens."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    groups = list(table.groupby("relevant"))
+    for (relevant, rows), colour in zip(groups, sequence(len(groups)), strict=True):
+        axes.fill_between(rows["snr"], rows["lower"], rows["upper"], color=colour, alpha=0.25, linewidth=0)
+        for edge in ("lower", "upper"):
+            axes.plot(rows["snr"], rows[edge], color=colour, linewidth=1.4)
+        axes.plot(rows["snr"], rows["risk"], "o", color=colour, markersize=5)
+        middle = rows.iloc[len(rows) // 3]
+        label(axes, middle["snr"], middle["risk"], f"$r={relevant}$", colour, ha="left", xytext=(7, 4))
+    axes.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu$", ylabel="Bayes risk")
+    return figure
