@@ -14,14 +14,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord, NotebookClaims
-
-AnyRecord = TypeVar("AnyRecord", FigureRecord, NotebookClaims)
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,9 @@ def compare_claims(old: NotebookClaims, new: NotebookClaims) -> list[Difference]
     return [*_words_moved(old, new), *_claims_moved(old, new, identical_tables=False)]
 
 
-def _claims_moved(old: AnyRecord, new: AnyRecord, *, identical_tables: bool) -> Iterator[Difference]:
+def _claims_moved(
+    old: FigureRecord | NotebookClaims, new: FigureRecord | NotebookClaims, *, identical_tables: bool
+) -> Iterator[Difference]:
     published = {claim.id: claim for claim in old.claims}
     for claim in new.claims:
         if claim.id in published:
@@ -262,7 +262,7 @@ def distance(first: float | None, second: float | None, allowed: float = 1e-12) 
     return abs(first - second) / max(1e-3 * max(abs(first), abs(second)), allowed)
 
 
-def _words_moved(old: AnyRecord, new: AnyRecord) -> Iterator[Difference]:
+def _words_moved(old: FigureRecord | NotebookClaims, new: FigureRecord | NotebookClaims) -> Iterator[Difference]:
     """Yield the parts of two records that differ in more than computed numbers; claims by their identifiers."""
     old_words, new_words = old.without_numbers(), new.without_numbers()
     for part, old_value, new_value in old_words.differences(new_words):

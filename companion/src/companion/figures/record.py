@@ -7,7 +7,7 @@ tools. Measured numbers have six significant digits; infinite numbers and NaN ar
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
 
@@ -84,7 +84,7 @@ class _Part(BaseModel):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def differences(self, other: Self) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    def differences(self, other: "_Part") -> Iterator[tuple[str, JsonValue, JsonValue]]:
         """Yield every field in which `other` differs, with both values as in the JSON."""
         one, two = _json(self), _json(other)
         for part in one:
@@ -190,8 +190,7 @@ class PublishedClaim(Claim):
     @classmethod
     def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedClaim]":
         """Return the claims of a figure, or those of a notebook."""
-        place = {"notebook": record.notebook, "figure": record.figure}
-        return [cls(**dict(claim), **place) for claim in record.claims]
+        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
 
 
 class WithheldClaim(_Part):
@@ -213,8 +212,7 @@ class PublishedWithheld(WithheldClaim):
     @classmethod
     def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedWithheld]":
         """Return the withheld claims of a figure, or those of a notebook."""
-        place = {"notebook": record.notebook, "figure": record.figure}
-        return [cls(**dict(claim), **place) for claim in record.withheld]
+        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.withheld]
 
 
 class NotebookClaims(_Part):

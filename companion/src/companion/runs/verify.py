@@ -115,9 +115,8 @@ class Verification:
         if old and new:
             yield _of_differences(f"{name}/{store.CLAIMS}", [*compare_claims(old, new), *_broken(new.claims)])
         elif old or new:
-            missing = Difference(
-                "the claims", math.inf, *("exist" if claims else "do not exist" for claims in (old, new))
-            )
+            published, computed = ("exist" if claims else "do not exist" for claims in (old, new))
+            missing = Difference("the claims", math.inf, published, computed)
             yield Verdict(f"{name}/{store.CLAIMS}", math.inf, "", (missing,))
 
     def _verdict(self, project: Project, build: Build, target: Target) -> Verdict:
