@@ -8,6 +8,7 @@ leading underscore may change at any time.
 
 from lib.attention import Attention as Attention
 from lib.attention import attend as attend
+from lib.attention import dependent_fluctuation as dependent_fluctuation
 from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
 from lib.attention import mean_square_weight as mean_square_weight
@@ -21,6 +22,7 @@ from lib.concentration import Rate as Rate
 from lib.concentration import fit_rate as fit_rate
 from lib.concentration import isotropic_error as isotropic_error
 from lib.finite_prompt import LARGEST_LOG_LENGTH as LARGEST_LOG_LENGTH
+from lib.finite_prompt import LARGEST_SINK as LARGEST_SINK
 from lib.finite_prompt import LARGEST_TAU as LARGEST_TAU
 from lib.finite_prompt import QueryRay as QueryRay
 from lib.finite_prompt import mean_output as mean_output
@@ -32,6 +34,8 @@ from lib.finite_prompt import rate_exponent as rate_exponent
 from lib.finite_prompt import sample_output as sample_output
 from lib.finite_prompt import score_error as score_error
 from lib.finite_prompt import score_statistics as score_statistics
+from lib.finite_prompt import sink_quadrature_error as sink_quadrature_error
+from lib.finite_prompt import sink_statistics as sink_statistics
 from lib.finite_prompt import typical_participation as typical_participation
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian

@@ -11,11 +11,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, public, require_count, require_finite
-from lib.measures import Measure, tilted_cov, tilted_mean
+from lib._checks import as_float, is_concrete, public, require_count, require_finite
+from lib.measures import Gaussian, Measure, tilted_cov, tilted_mean
 
 
 class Attention(eqx.Module):
@@ -142,6 +143,46 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
     scale = _mean_square_weight(measure, tilt)
     zero = jnp.isinf(scale) & (cov == 0)  # an entry that is 0 stays 0 where the scale overflows
     return jnp.where(zero, 0.0, cov * jnp.where(zero, 1.0, scale))
+
+
+@public
+def dependent_fluctuation(
+    params: Attention, gaussian: Gaussian, query: Float[Array, " q"], correlations: Float[Array, " lags"]
+) -> Float[Array, "e e"]:
+    """Return `lim_L L·Cov T[μ̂_L](z)` for a stationary prompt of dependent Gaussian tokens.
+
+    Tokens N(m, Γ) with Cov(z_i, z_{i+k}) = r_k Γ. The limit is `Σ_k e^{r_k τ²} V (r_k Γ + r_k² Γξξᵀ Γ) Vᵀ` over all
+    lags k of both signs, with r_0 = 1, ξ = Uz and τ² = ⟨ξ, Γξ⟩. Without correlations it is `fluctuation`.
+
+    Args:
+      params: the head.
+      gaussian: the distribution N(m, Γ) of one token; the limit does not depend on m.
+      query: z, shape (q,).
+      correlations: r_1, ..., r_K, shape (K,), in [-1, 1]; later ones are 0. Cutting a sequence off leaves out
+        its tail; that the sequence belongs to a stationary process is not checked.
+
+    Returns:
+      The limit, a covariance of shape (e, e), exact up to rounding for τ² ≤ 700; beyond, exponentials overflow.
+
+    Raises:
+      ValueError: if shapes do not fit, or a concrete correlation is not in [-1, 1].
+
+    Source: derived here, see book/sinks_and_dependent_tokens. Transformations: jit, vmap, grad.
+    """
+    tilt = _tilt_of(params, gaussian, query)
+    correlations = as_float(correlations)
+    if correlations.ndim != 1 or (is_concrete(correlations) and not (np.abs(np.asarray(correlations)) <= 1).all()):
+        raise ValueError(
+            "`dependent_fluctuation(correlations=...)` must be a vector r_1, ..., r_K of numbers in [-1, 1], one for "
+            f"each lag, because they are correlations of tokens. Got {np.asarray(correlations)}."
+        )
+    drift = gaussian.cov @ tilt
+    lags = jnp.concatenate([jnp.ones(1, correlations.dtype), correlations])
+    # both signs of each lag
+    scales = lags * jnp.exp(lags * (tilt @ drift)) * jnp.where(jnp.arange(lags.size) > 0, 2.0, 1.0)
+    along = params.value @ drift
+    across = params.value @ gaussian.cov @ params.value.T
+    return jnp.sum(scales) * across + jnp.sum(scales * lags) * jnp.outer(along, along)
 
 
 @public

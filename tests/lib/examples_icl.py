@@ -114,6 +114,10 @@ EXAMPLES = {
     "lib.attention.attend": of_head(attention.attend),
     "lib.attention.linear_attend": of_head(attention.linear_attend),
     "lib.attention.fluctuation": of_head(attention.fluctuation),
+    "lib.attention.dependent_fluctuation": lambda: (
+        lambda x: attention.dependent_fluctuation(*x),
+        (head(), gaussian(), QUERY, np.array([0.5, -0.2])),
+    ),
     "lib.attention.mean_square_weight": of_head(attention.mean_square_weight),
     "lib.attention.stream_attend": of_head(attention.stream_attend, 7, key=KEY, block=3),
     # batching
@@ -134,6 +138,14 @@ EXAMPLES = {
     ),
     "lib.finite_prompt.score_statistics": lambda: (lambda x: finite_prompt.score_statistics(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.quadrature_error": lambda: (lambda x: finite_prompt.quadrature_error(*x), (TAU, LOG_LENGTH)),
+    "lib.finite_prompt.sink_statistics": lambda: (
+        lambda x: finite_prompt.sink_statistics(*x),
+        (TAU, LOG_LENGTH, 2.0),
+    ),
+    "lib.finite_prompt.sink_quadrature_error": lambda: (
+        lambda x: finite_prompt.sink_quadrature_error(*x),
+        (TAU, LOG_LENGTH, 2.0),
+    ),
     "lib.finite_prompt.measured_statistics": lambda: (finite_prompt.measured_statistics, SCORES),
     "lib.finite_prompt.mean_output": of_head(finite_prompt.mean_output, LOG_LENGTH),
     "lib.finite_prompt.output_error": of_head(finite_prompt.output_error, LOG_LENGTH),

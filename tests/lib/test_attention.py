@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.attention import Attention, attend, fluctuation, linear_attend, mean_square_weight, stream_attend
+from lib.attention import (
+    Attention,
+    attend,
+    dependent_fluctuation,
+    fluctuation,
+    linear_attend,
+    mean_square_weight,
+    stream_attend,
+)
 from lib.measures import (
     Empirical,
     Gaussian,
@@ -301,6 +309,67 @@ def test_fluctuation_of_a_finite_law_is_a_finite_sum(assert_exact):
     for law, support in ((Empirical(points), points), (Rademacher(np.array([0.5, 1.0, 1.5])), signs)):
         expected = fluctuation_by_hand(params, support, query)
         assert_exact(fluctuation_once(params, law, jnp.asarray(query)), expected)
+
+
+def test_fluctuation_of_dependent_tokens_without_correlations_is_that_of_independent_ones(assert_exact):
+    """Also with a mean, which changes neither, and a singular covariance."""
+    for cov in (0.4 * np.eye(3), np.diag([1.0, 0.5, 0.0])):
+        gaussian, query = Gaussian(np.array([0.3, -1.0, 0.2]), cov), jnp.asarray([0.5, -0.2, 0.8])
+        params = head(3, scale=1.5)
+        expected = fluctuation_once(params, gaussian, query)
+        for correlations in (np.zeros(0), np.zeros(4)):
+            assert_exact(dependent_fluctuation(params, gaussian, query, jnp.asarray(correlations)), expected)
+
+
+def test_fluctuation_of_dependent_tokens_is_a_sum_of_tilted_cross_moments(assert_exact):
+    """At thirty places: lag by lag, derivatives of the joint moment generating function of two correlated tokens."""
+    rng = np.random.default_rng(55)
+
+    @jax.jit
+    def lag(cov, tilt, correlation):
+        drift = cov @ tilt
+
+        def weighed(s, t):  # E exp(⟨s, z_0 - Γξ⟩ + ⟨t, z_k - Γξ⟩), of which the cross derivative is needed at s = t = ξ
+            joint = 0.5 * s @ cov @ s + 0.5 * t @ cov @ t + correlation * s @ cov @ t
+            return jnp.exp(joint - (s + t) @ drift)
+
+        scale = jnp.exp(tilt @ drift)  # weights e^{⟨ξ,z⟩ - τ²/2}, and e^{2⟨ξ,Γξ⟩} from the shifts above
+        return scale * jax.jacfwd(jax.grad(weighed, 0), 1)(tilt, tilt)
+
+    for _ in range(30):
+        root, correlations = rng.normal(size=(3, 3)), rng.uniform(-1, 1, 4)
+        gaussian, params = Gaussian(rng.normal(size=3), 0.3 * root @ root.T), head(3, scale=rng.uniform(0.2, 1.5))
+        query = jnp.asarray(rng.normal(size=3))
+        tilt = params.bilinear @ query
+        lags = [lag(gaussian.cov, tilt, r) for r in (1.0, *correlations, *correlations)]
+        expected = params.value @ sum(lags) @ params.value.T
+        assert_exact(dependent_fluctuation(params, gaussian, query, jnp.asarray(correlations)), expected)
+
+
+@pytest.mark.parametrize("correlations", [0.6 ** np.arange(1, 80), np.array([-0.45])], ids=["AR", "MA"])
+def test_fluctuation_of_dependent_tokens_is_the_covariance_of_many_prompts(float64, correlations, assert_monte_carlo):
+    """`L Cov` at L = 2000 by NumPy; a convolution makes tokens with the given correlations."""
+    length, repeats, cov = 2000, 2000, np.array([[0.5, 0.2], [0.2, 0.3]])
+    rng = np.random.default_rng(9)
+    if len(correlations) > 1:
+        kernel = 0.6 ** np.arange(60) * np.sqrt(1 - 0.36)
+    else:
+        first = np.sqrt((1 + np.sqrt(1 - 4 * 0.45**2)) / 2)  # of an MA(1): a² + b² = 1, ab = r
+        kernel = np.array([first, -0.45 / first])
+    params, query = head(2), jnp.asarray([0.9, -0.4])
+    bilinear, value = np.asarray(params.bilinear), np.asarray(params.value)
+    drawn = []
+    for _ in range(repeats):
+        noise = rng.normal(size=(length + len(kernel) - 1, 2)) @ np.linalg.cholesky(cov).T
+        tokens = np.stack([np.convolve(column, kernel, mode="valid") for column in noise.T], axis=1)
+        drawn.append(softmax_by_hand(bilinear, value, tokens, np.asarray(query))[1])
+    centred = (np.asarray(drawn) - np.mean(drawn, axis=0)) * np.sqrt(length * repeats / (repeats - 1))
+    rows, columns = np.triu_indices(value.shape[0])
+    gaussian = Gaussian(np.zeros(2), cov)
+    expected = np.asarray(dependent_fluctuation(params, gaussian, query, jnp.asarray(correlations)))
+    independent = np.asarray(fluctuation_once(params, gaussian, query))
+    assert_monte_carlo(centred[:, rows] * centred[:, columns], expected[rows, columns], 2)
+    assert np.abs(independent / expected - 1).max() > 0.5
 
 
 def test_mean_square_weight_counts_the_tokens_that_matter(assert_exact):

@@ -10,7 +10,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from lib.attention import Attention, attend, fluctuation, linear_attend, stream_attend
+from lib.attention import Attention, attend, dependent_fluctuation, fluctuation, linear_attend, stream_attend
 from lib.measures import (
     Empirical,
     Gaussian,
@@ -260,6 +260,13 @@ def test_a_stack_is_refused_where_one_measure_is_needed(name, k):
 @pytest.mark.parametrize("shape", [(2,), (), (1, 3)], ids=str)
 def test_a_tilt_of_another_shape_is_refused(function, shape):
     raises(lambda: function(LAW, jnp.zeros(shape)), r"tilt ξ must be a vector.*R\^3.*Got shape \(")
+
+
+@pytest.mark.parametrize("bad", [1.01, [0.5, nan], [[0.5]], [-2.0]], ids=str)
+def test_correlations_that_are_none_are_refused(bad):
+    gaussian = Gaussian(np.zeros(3), eye(3))
+    message = r"`dependent_fluctuation\(correlations=\.\.\.\)` must be a vector .* in \[-1, 1\].*Got "
+    raises(lambda: dependent_fluctuation(HEAD, gaussian, jnp.ones(3), jnp.asarray(bad)), message)
 
 
 def test_a_stream_needs_tokens_and_blocks():
