@@ -1,0 +1,1 @@
+"""The chapter on sinks and on prompts of dependent tokens."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter sinks_and_dependent_tokens: one module per figure."""

@@ -1,0 +1,148 @@
+r"""A sink shrinks the output for small queries and hardly changes it for large ones.
+
+Both panels have the size $\tau$ of the query on the horizontal axis. Left: the mean output along the line of the
+infinite prompt (dotted), in units of $\tau$; without a sink it is $\tau(1-P)$, with one
+$\tau(1-\mathbb{E}p_0-P)$. Right: mean square error of the output. Curves are exact, one for each score $b$ of the sink;
+points are simulated prompts with error bars of two standard errors. A query whose weights sum to more than $e^b$ leaves
+the sink hardly any weight.
+
+Details: The tokens of the simulated prompts are three-dimensional vectors. The sink has the value 0 in the figure; the
+claim on mean outputs is tested with a value that is not 0 and tokens that are not centred.
+
+Alt: Two line charts against the size of the query. Left: without a sink the mean output follows a dotted diagonal and
+then bends; curves for larger sinks stay near zero for small queries and join the first curve at larger ones. Right: the
+errors of the same heads; with a sink they are larger, and the curves meet for large queries.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from chapters.sinks_and_dependent_tokens.sinks import SINK_VALUE, ExactOutputs, SimulatedOutputs
+from companion import Claims, Column, Estimate, Numbers, Table
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
+from lib.finite_prompt import QueryRay
+from lib.statistics import standard_error
+
+
+def numbers(
+    ray: QueryRay, curves: ExactOutputs, exact: ExactOutputs, simulated: SimulatedOutputs, length: int
+) -> Numbers:
+    """Return curves and simulated points, and the claims that they agree."""
+    return Numbers(_table(curves, exact, simulated, ray), _claims(ray, exact, simulated, length))
+
+
+def _table(curves: ExactOutputs, exact: ExactOutputs, simulated: SimulatedOutputs, ray: QueryRay) -> Table:
+    line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
+    groups = []
+    for kind, at in (("curve", curves), ("simulated", exact)):
+        for row, sink in enumerate(at.sinks):
+            if kind == "simulated" and row == 0:
+                continue
+            group = {
+                "kind": kind,
+                "sink": -1.0 if row == 0 else sink,
+                "tau": at.taus,
+                "sink_weight": at.sink_weight[row],
+                "participation": at.participation[row],
+                "mean": at.mean[row],
+                "error": at.error[row],
+            }
+            if kind == "simulated":
+                # the output less the parts of the mean token and of the sink's value, which exact weights give
+                weight = at.sink_weight[row][:, None]
+                plain = simulated.outputs[:, row - 1] - (1 - weight) * offset - weight * SINK_VALUE
+                along = plain @ (line / (line @ line))
+                group |= {
+                    "drawn_mean": along.mean(axis=0),
+                    "drawn_mean_std_error": standard_error(along),
+                    "drawn_error": simulated.errors[:, row - 1].mean(axis=0),
+                    "drawn_error_std_error": standard_error(simulated.errors[:, row - 1]),
+                }
+            groups.append(group)
+    columns = {
+        "kind": Column("`curve`, exact on a grid; or `simulated`, with exact values at the same query sizes", "name"),
+        "sink": Column("Score $b$ of the sink above the mean score; -1 is no sink"),
+        "tau": Column("Size of the query, $τ$"),
+        "sink_weight": Column("Exact mean weight of the sink, $𝔼p_0$", absolute=1e-11),
+        "participation": Column("Exact $P = 𝔼 Σp²$ over tokens"),
+        "mean": Column("Exact mean output along the line, $τ (1 - 𝔼p_0 - P)$", absolute=1e-11),
+        "error": Column("Exact mean square error of the output"),
+        "drawn_mean": Estimate("Mean output of simulated prompts along the line"),
+        "drawn_error": Estimate("Mean square error of simulated prompts"),
+    }
+    return Table.of(groups, columns)
+
+
+def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, length: int) -> Claims:
+    claim = Claims("sinks", source="derived here", box="sink-output")
+    line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
+    weight, p, taus = exact.sink_weight[1:, :, None], exact.participation[1:, :, None], exact.taus[:, None]
+    # the sink's weight if the sum of the exponentials were its mean
+    average = 1 / (1 + np.exp(np.log(length) + taus**2 / 2 - exact.sinks[1:, None, None]))
+    without = exact.participation[0][:, None]
+
+    def deviations(sink_weight, factor):
+        expected = (1 - sink_weight) * offset + sink_weight * SINK_VALUE + factor * taus * line
+        return (simulated.outputs.mean(axis=0) - expected) / standard_error(simulated.outputs)
+
+    claim.agree(
+        "mean-output",
+        "The mean output of simulated prompts with a sink and $(1 - 𝔼p_0)Vm + (1 - 𝔼p_0 - P)VΓUz + 𝔼p_0·v_0$ agree",
+        deviations(weight, 1 - weight - p),
+        rejects=(
+            "the output of a prompt without a sink, times the weight that an average sum leaves to the tokens",
+            deviations(average, (1 - average) * (1 - without)),
+        ),
+    )
+
+    def pairs(error, participation):
+        drawn = (simulated.errors, error), (simulated.participation, participation)
+        return np.asarray([(part.mean(axis=0) - truth) / standard_error(part) for part, truth in drawn])
+
+    # error and participation with that weight in every prompt
+    value, cov = np.asarray(ray.params.value), np.asarray(ray.gaussian.cov)
+    along, rest, kept = line @ line, np.trace(value @ cov @ value.T) - line @ line, 1 - average[..., 0]
+    score_error = (exact.error[0] - rest * exact.participation[0]) / along
+    constant = kept**2 * score_error + exact.taus**2 * (
+        2 * kept * (1 - kept) * exact.participation[0] + (1 - kept) ** 2
+    )
+    claim.agree(
+        "error",
+        "Errors and participations of simulated prompts with a sink and the exact ones agree",
+        pairs(exact.error[1:], exact.participation[1:]),
+        rejects=(
+            "the weight of the sink is that for an average sum, in every prompt",
+            pairs(along * constant + rest * kept**2 * exact.participation[0], kept**2 * exact.participation[0]),
+        ),
+    )
+    return claim
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw mean output and error, one curve for each sink."""
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
+    sinks = sorted(table["sink"].unique().tolist())
+    colours = [ink(), *sequence(len(sinks) - 1)]
+    for sink, colour in zip(sinks, colours, strict=True):
+        own = table[table["sink"] == sink]
+        curve, drawn = own[own["kind"] == "curve"], own[own["kind"] == "simulated"]
+        name = "no sink" if sink == -1 else f"$b={sink:g}$"
+        for panel, column in zip(panels, ("mean", "error"), strict=True):
+            panel.plot(curve["tau"], curve[column], color=colour, linewidth=2)
+            values, errors = drawn[f"drawn_{column}"], drawn[f"drawn_{column}_std_error"]
+            error_bars(panel, drawn["tau"], values, errors, color=colour, marker="o")
+        place = curve.iloc[(curve["mean"] - (0.55 if sink == -1 else 0.2) * curve["mean"].max()).abs().argmin()]
+        look = {"xytext": (-8, 2), "ha": "right"} if sink == -1 else {"xytext": (7, -6)}
+        label(panels[0], place["tau"], place["mean"], name, colour, **look)
+    panels[0].axline((0, 0), slope=1, color=ink(), linestyle=":", linewidth=1.5)
+    panels[0].legend([legend_line(":", 1.5)], [r"$L=\infty$, no sink"], loc="lower right")
+    top = 1.1 * table["mean"].max()
+    panels[0].set(xlim=(0, table["tau"].max()), ylim=(0, top), ylabel="mean output along the line")
+    panels[1].set(yscale="log", ylabel="mean square error")
+    panels[1].yaxis.set_minor_locator(NullLocator())
+    for panel in panels:
+        panel.set_xlabel(r"size of the query, $\tau$")
+    return figure
