@@ -11,13 +11,14 @@ from unittest.mock import patch
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from filelock import FileLock
 
 from companion.authoring.publish import Publisher
 from companion.figures import table_io
 from companion.figures.record import Claim
-from companion.figures.schema import Table
+from companion.figures.schema import Numbers, Table
 from companion.figures.style import style
 from companion.project import slicing
 from companion.project.configuration import Settings
