@@ -198,10 +198,12 @@ def forget_modules(folder: Path) -> None:
     """Remove the modules that were imported from below `folder`, unless it is the checkout of this package."""
     if MACHINE.is_relative_to(folder):
         return
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)  # a test may have put None or an object in the place of a module
-        if isinstance(file, str) and Path(file).is_relative_to(folder):
-            del sys.modules[name]
+    # a test may have put None or an object in the place of a module; a package without `__init__.py` has no file
+    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+    below = {name for name, file in files.items() if isinstance(file, str) and Path(file).is_relative_to(folder)}
+    packages = {name.partition(".")[0] for name in below}
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        del sys.modules[name]
 
 
 @pytest.fixture(scope="session")
