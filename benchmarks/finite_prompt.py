@@ -27,7 +27,7 @@ LENGTH, DIMENSION = 10_000, 32
 TAUS = (1.0, 3.0)
 PROMPTS = 8  # a call, where a prompt is timed
 BLOCK = 65_536  # tokens that are held at once
-COARSE = Resolution(levels=16, step=1.0, reach=3.0, drop=6.0)  # within a percent at all TAUS
+COARSE = Resolution(count=16, step=1.0, reach=3.0, drop=6.0)  # within a percent at all TAUS
 
 
 def contests() -> Iterator[Contest]:

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -49,7 +48,7 @@ from chapters.trajectory_stability.programs import as_flat, keys_at, read_prompt
 from chapters.trajectory_stability.trajectories import Course, TrainingPlan, training_tasks  # noqa: E402
 from companion.authoring.tasks import Arrays, gather  # noqa: E402
 from lib.flow import sgd  # noqa: E402
-from lib.icl import batch_loss, prompt_loss, softmax_summary  # noqa: E402
+from lib.icl import batch_loss, prompt_loss  # noqa: E402
 from lib.measures import _constant_covariance_root, empirical  # noqa: E402
 
 TURNS = 5
@@ -109,7 +108,7 @@ SMALL = {"sgd_steps": 500, "tasks": ["signs"], "lengths": [16, 32, 64, 128], "st
 HEADS = (("collapsed prompts", 10), ("collapsed prompts", 100), ("batches by their sums", 100))
 LOSSES: Mapping[str, Callable] = {
     "collapsed prompts": prompt_loss,
-    "batches by their sums": partial(batch_loss, summary=softmax_summary),
+    "batches by their sums": batch_loss,
 }
 STARTS, MANY, BATCH, STEP_SIZE = 4, (64, 1024), 128, 1e-3
 LENGTHS, EPISODES, RUNS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096), 128, 16
@@ -259,7 +258,7 @@ def computing(setting: Setting) -> ExitStack:
 
     contexts = ExitStack()
     contexts.enter_context(jax.default_matmul_precision(setting.precision))
-    for module in () if setting.own_eigenvectors else ("lib.icl.training", "lib.icl.batches"):
+    for module in () if setting.own_eigenvectors else ("lib.icl.training",):
         contexts.enter_context(patch(f"{module}._constant_covariance_root", root))
     return contexts
 

@@ -18,10 +18,9 @@ import numpy as np
 import optax
 
 from benchmarks.contests import Contest
-from chapters.published_experiment.every_run import SUMMARIES
 from chapters.published_experiment.protocol import POOLS, SeparateWeights, published_head, published_task
 from lib.flow import _descend, _Descent
-from lib.icl import batch_loss, collapsed, plain, prompt_loss
+from lib.icl import batch_loss, prompt_loss
 
 THREADS = (1, 2)
 LENGTHS = (20, 100, 1000)
@@ -35,10 +34,10 @@ def contests() -> Iterator[Contest]:
     for activation in POOLS:
         for length in LENGTHS:
             steps = max(10, 6_000 // length)
-            batches = ours(batch_loss, activation, length, summary=SUMMARIES[activation])
+            batches = ours(batch_loss, activation, length, pool=POOLS[activation])
             prompts = partial(ours, prompt_loss, activation, length, pool=POOLS[activation])
             peers = {"PyTorch": pytorch(activation, length)} if find_spec("torch") else {}
-            drawn = {"collapsed prompts": prompts(sampling=collapsed), "plain prompts": prompts(sampling=plain)}
+            drawn = {"collapsed prompts": prompts(), "plain prompts": prompts(every_token=True)}
             setting = f"{activation}, L = {length:,}"
             ways = {"batches by their sums": batches, **drawn, **peers}
             yield contest(setting, steps, ways, ALONE if length <= SMALL else {})

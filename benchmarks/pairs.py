@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.contests import Contest
-from lib.pairs import pair_statistics
+from lib.pairs import _pair_statistics
 
 THREADS = (2,)
 SEED = 0
@@ -33,7 +33,7 @@ def contests() -> Iterator[Contest]:
 def exactly(a: float, b: float, length: int) -> None:
     """Eleven digits of both functions."""
     with jax.enable_x64(True):
-        jax.block_until_ready(pair_statistics(a, b, np.log(length)))
+        jax.block_until_ready(_pair_statistics(a, b, np.log(length)))
 
 
 def simulated(a: float, b: float, length: int) -> np.ndarray:

@@ -11,16 +11,12 @@ from lib.attention import attend as attend
 from lib.attention import dependent_fluctuation as dependent_fluctuation
 from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
-from lib.attention import mean_square_weight as mean_square_weight
 from lib.attention import stream_attend as stream_attend
 from lib.batching import in_batches as in_batches
 from lib.batching import map_batched as map_batched
 from lib.batching import tabulate as tabulate
 from lib.concentration import ErrorCurve as ErrorCurve
 from lib.concentration import RadialTable as RadialTable
-from lib.concentration import Rate as Rate
-from lib.concentration import fit_rate as fit_rate
-from lib.concentration import isotropic_error as isotropic_error
 from lib.finite_prompt import LARGEST_LOG_LENGTH as LARGEST_LOG_LENGTH
 from lib.finite_prompt import LARGEST_SINK as LARGEST_SINK
 from lib.finite_prompt import LARGEST_TAU as LARGEST_TAU
@@ -48,9 +44,7 @@ from lib.measures import Uniform as Uniform
 from lib.measures import empirical as empirical
 from lib.measures import tilted_cov as tilted_cov
 from lib.measures import tilted_mean as tilted_mean
-from lib.partition import LARGEST_SQUARE_TAU as LARGEST_SQUARE_TAU
 from lib.partition import Resolution as Resolution
-from lib.partition import levels as levels
 from lib.partition import log_survival as log_survival
 from lib.partition import log_tilted as log_tilted
 from lib.partition import square_given_others as square_given_others

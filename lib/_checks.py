@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax.core import Tracer
-from jaxtyping import AbstractArray, Array, Bool, Float
+from jaxtyping import AbstractArray, Array, Float
 
-from lib._types import AnyArray
+from lib._types import AnyArray, Truth
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -229,8 +229,8 @@ def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
 
 
 def require_now_or_then(
-    value: Float[Array, "..."], holds: Bool[Array, ""], rule: str, what_came: Callable[[], str]
-) -> Float[Array, "..."]:
+    value: Float[AnyArray, "..."], holds: Truth, rule: str, what_came: Callable[[], str]
+) -> Float[AnyArray, "..."]:
     """Return `value`, guarded by a condition, which is checked at once if it is concrete, else at run time.
 
     Args:

@@ -32,16 +32,16 @@ def namespace(*values: Any) -> ModuleType:
     return jnp if any(isinstance(value, jax.Array) for value in values) else np
 
 
-def few(owner: Hashable, *values: Any) -> bool:
+def few(owner: Hashable, *values: Any, most: int = MOST_IN_NUMPY) -> bool:
     """Return whether the values are known, and few enough for NumPy together with those before of the same `owner`."""
     if not is_concrete(*values):
         return False
-    return are_few(owner, math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))))
+    return are_few(owner, math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))), most)
 
 
-def are_few(owner: Hashable, count: int) -> bool:
+def are_few(owner: Hashable, count: int, most: int = MOST_IN_NUMPY) -> bool:
     """Return whether `count` more values of `owner` are few enough for NumPy; if so, they are counted."""
-    if count == 0 or _computed[owner] + count > MOST_IN_NUMPY:
+    if count == 0 or _computed[owner] + count > most:
         return False
     _computed[owner] += count
     return True
@@ -100,6 +100,28 @@ def softplus(x: Any) -> Any:
 def sigmoid(x: Any) -> Any:
     """Return `1/(1 + e^{-x})`."""
     return jax.nn.sigmoid(x) if isinstance(x, jax.Array) else scipy.special.expit(x)
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """Return the exponentials of x over their sum along an axis."""
+    return jax.nn.softmax(x, axis) if isinstance(x, jax.Array) else scipy.special.softmax(x, axis)
+
+
+def log_ndtr(x: Any) -> Any:
+    """Return the logarithm of the standard normal distribution function."""
+    return jax.scipy.special.log_ndtr(x) if isinstance(x, jax.Array) else scipy.special.log_ndtr(x)
+
+
+def erfc(x: Any) -> Any:
+    """Return `1 - erf(x)`."""
+    return jax.scipy.special.erfc(x) if isinstance(x, jax.Array) else scipy.special.erfc(x)
+
+
+def choose(first: Any, function: Callable, other: Callable, *args: Any) -> Any:
+    """Return `function(*args)` if `first` holds, and `other(*args)` otherwise."""
+    if namespace(first, *jax.tree.leaves(args)) is np:
+        return (function if first else other)(*args)
+    return jax.lax.cond(first, function, other, *args)
 
 
 def log_softmax(x: Any) -> Any:

@@ -1,7 +1,7 @@
 """Types of arguments that more than one module takes."""
 
 import numpy as np
-from jaxtyping import Array, Float, Num, Real
+from jaxtyping import Array, Bool, Float, Num, Real
 
 # An array of JAX or of NumPy, for example `Float[AnyArray, "n d"]`.
 AnyArray = Array | np.ndarray
@@ -11,3 +11,5 @@ Scalar = float | int | np.number | Float[AnyArray, ""]
 Scalars = float | int | np.number | Real[AnyArray, "..."]
 # An array of numbers of any kind and shape.
 Numeric = Num[AnyArray, "..."]
+# A truth value.
+Truth = bool | np.bool_ | Bool[AnyArray, ""]

@@ -185,30 +185,8 @@ def dependent_fluctuation(
     return jnp.sum(scales) * across + jnp.sum(scales * lags) * jnp.outer(along, along)
 
 
-@public
-def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
-    """Return `E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`, whose mean is 1.
-
-    For a prompt of L tokens w = L p with p the softmax weights, so this is `L Σ p²`, between 1 and L; L divided by it
-    is the effective number of tokens.
-
-    Args:
-      params: the head.
-      measure: the distribution μ of tokens.
-      query: z, shape (q,).
-
-    Returns:
-      The mean square, shape (); `+inf` where 2ξ is outside the domain of Λ.
-
-    Raises:
-      ValueError: if shapes do not fit.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    return _mean_square_weight(measure, _tilt_of(params, measure, query))
-
-
 def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    """Return `E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`: for a prompt of L tokens `L Σ p²`."""
     double = measure.log_mgf(2 * tilt)
     single = jnp.where(jnp.isinf(double), 0.0, measure.log_mgf(tilt))  # infinite only where `double` is
     return jnp.exp(double - 2 * single)

@@ -2,8 +2,8 @@
 
 [BB26, Prop. 3.1] and [BB26, Prop. 3.4] bound the mean square errors of outputs and gradients in L²(ν). Here they are
 measured, for any distribution μ of tokens and any distribution ν of queries: a gap is the integrand at one prompt and
-one query, an `ErrorCurve` is its mean at several lengths, and `fit_rate` estimates the exponent of a curve with its
-error. For isotropic Gaussians `isotropic_error` is exact.
+one query, an `ErrorCurve` is its mean at several lengths, whose method `fit_rate` estimates the exponent of a curve
+with its error. For isotropic Gaussians `RadialTable.error` is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,35 @@ from scipy.special import gammaincc, gammaln
 from lib._checks import public
 from lib.batching import tabulate
 from lib.finite_prompt import score_statistics
+
+
+class _Rate(eqx.Module):
+    """The exponent β of `error ∝ L^-β`, as `ErrorCurve.fit_rate` estimates it. Python numbers.
+
+    Attributes:
+      exponent: β.
+      std_error: its standard error.
+      p_value: the probability of a worse fit if the fitted curve is the true one.
+    """
+
+    exponent: float
+    std_error: float
+    p_value: float
+
+    def interval(self, quantile: float = 1.96) -> tuple[float, float]:
+        """Return `exponent ± quantile · std_error`.
+
+        Args:
+          quantile: half the width in standard errors; 1.96 for 95 %.
+
+        Returns:
+          The two ends.
+        """
+        return self.exponent - quantile * self.std_error, self.exponent + quantile * self.std_error
+
+
+# A function of the lengths that `ErrorCurve.fit_rate` adds to the straight line.
+_Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
 
 
 class ErrorCurve(eqx.Module):
@@ -74,75 +103,47 @@ class ErrorCurve(eqx.Module):
         """
         return np.abs(self.mean - expected) / self.std_error
 
+    @public
+    def fit_rate(self, *corrections: _Correction) -> _Rate:
+        """Fit `ln error = c - β ln L + Σ_j γ_j correction_j(L)` by generalised least squares and return β.
 
-class Rate(eqx.Module):
-    """The exponent β of `error ∝ L^-β`, as `fit_rate` estimates it. Python numbers.
-
-    Attributes:
-      exponent: β.
-      std_error: its standard error.
-      p_value: the probability of a worse fit if the fitted curve is the true one.
-    """
-
-    exponent: float
-    std_error: float
-    p_value: float
-
-    def interval(self, quantile: float = 1.96) -> tuple[float, float]:
-        """Return `exponent ± quantile · std_error`.
+        A straight line through a curve has a slope with a small error and the wrong value. So corrections are fitted
+        along, as 1/L (`np.reciprocal`), ln ln L, or both, and their uncertainty widens the error of β, which comes from
+        the full covariance of the means (delta method; the mean of a logarithm is corrected to second order). The error
+        is valid if the true curve is among those fitted: a small `p_value` shows that it is not, a large one that the
+        data cannot tell. The fit is not valid where a few rare prompts carry a mean, or where prompts are not many
+        times more numerous than lengths.
 
         Args:
-          quantile: half the width in standard errors; 1.96 for 95 %.
+          *corrections: functions of the lengths that are added to the straight line.
 
         Returns:
-          The two ends.
+          `.exponent` β, its `.std_error`, and the `.p_value` of the fit; `.interval(probability)` returns a confidence
+          interval.
+
+        Raises:
+          ValueError: if there are not more lengths than coefficients.
         """
-        return self.exponent - quantile * self.std_error, self.exponent + quantile * self.std_error
-
-
-# A function of the lengths that `fit_rate` adds to the straight line.
-_Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
-
-
-@public
-def fit_rate(curve: ErrorCurve, *corrections: _Correction) -> Rate:
-    """Fit `ln error = c - β ln L + Σ_j γ_j correction_j(L)` by generalised least squares and return β.
-
-    A straight line through a curve has a slope with a small error and the wrong value. So corrections are fitted along,
-    as 1/L (`np.reciprocal`), ln ln L, or both, and their uncertainty widens the error of β, which comes from the
-    full covariance of the means (delta method; the mean of a logarithm is corrected to second order). The error is
-    valid if the true curve is among those fitted: a small `p_value` shows that it is not, a large one that the data
-    cannot tell. The fit is not valid where a few rare prompts carry a mean, or where prompts are not many times more
-    numerous than lengths.
-
-    Args:
-      curve: mean errors and their covariance, at more lengths than coefficients.
-      *corrections: functions of the lengths that are added to the straight line.
-
-    Returns:
-      β with its standard error, and the p-value of the fit.
-
-    Raises:
-      ValueError: if there are not more lengths than coefficients.
-    """
-    if len(curve.mean) <= 2 + len(corrections):
-        raise ValueError(
-            f"`fit_rate` fits {2 + len(corrections)} coefficients and needs more lengths than that, because the "
-            f"residual shows whether the curve fits. Got {len(curve.mean)}."
+        if len(self.mean) <= 2 + len(corrections):
+            raise ValueError(
+                f"`fit_rate` fits {2 + len(corrections)} coefficients and needs more lengths than that, because the "
+                f"residual shows whether the curve fits. Got {len(self.mean)}."
+            )
+        length = self.lengths.astype(float)
+        basis = np.stack(
+            [-np.log(length), np.ones_like(length), *(correction(length) for correction in corrections)], axis=1
         )
-    length = curve.lengths.astype(float)
-    basis = np.stack(
-        [-np.log(length), np.ones_like(length), *(correction(length) for correction in corrections)], axis=1
-    )
-    cov = curve.cov / np.outer(curve.mean, curve.mean)
-    logs = np.log(curve.mean) + np.diagonal(cov) / 2
-    root = np.linalg.cholesky(cov)
-    white_basis, white_logs = np.linalg.solve(root, basis), np.linalg.solve(root, logs)
-    inverse = np.linalg.pinv(white_basis)
-    coefficients = inverse @ white_logs
-    misfit = np.sum((white_logs - white_basis @ coefficients) ** 2)
-    freedom = len(length) - basis.shape[1]
-    return Rate(float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2)))
+        cov = self.cov / np.outer(self.mean, self.mean)
+        logs = np.log(self.mean) + np.diagonal(cov) / 2
+        root = np.linalg.cholesky(cov)
+        white_basis, white_logs = np.linalg.solve(root, basis), np.linalg.solve(root, logs)
+        inverse = np.linalg.pinv(white_basis)
+        coefficients = inverse @ white_logs
+        misfit = np.sum((white_logs - white_basis @ coefficients) ** 2)
+        freedom = len(length) - basis.shape[1]
+        return _Rate(
+            float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2))
+        )
 
 
 # The largest share of a mean that the nodes of a radial table may miss, at their density and at their end.
@@ -201,34 +202,33 @@ class RadialTable(eqx.Module):
         density = np.exp(_log_chi_density(self.tau / operator_norm, dimension))
         return self.weight * density / operator_norm
 
+    @public
+    def error(self, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
+        """Return `E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for $μ = N(m, σ²I_d)$, $ν = N(0, I_d)$, U = (H/σ)I, V = I.
 
-@public
-def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
-    """Return `E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for $μ = N(m, σ²I_d)$, $ν = N(0, I_d)$, U = (H/σ)I, V = I.
+        `output_error` is then `σ²(Q + (d - 1)P)` at τ = H‖z‖, and only the average over the length of the query is
+        left.
 
-    `output_error` is then `σ²(Q + (d - 1)P)` at τ = H‖z‖, and only the average over the length of the query is left.
+        Args:
+          operator_norm: H; the default table resolves 0.4 ≤ H ≤ 2. Smaller H need more nodes, larger H and L a larger
+            `largest_tau`, because queries up to τ² = 2 ln L and beyond carry the mean.
+          dimension: d; the default table resolves d ≤ 16 at ln L ≤ 28.
 
-    Args:
-      table: the nodes in τ and the lengths.
-      operator_norm: H; the default table resolves 0.4 ≤ H ≤ 2. Smaller H need more nodes, larger H and L a larger
-        `largest_tau`, because queries up to τ² = 2 ln L and beyond carry the mean.
-      dimension: d; the default table resolves d ≤ 16 at ln L ≤ 28.
+        Returns:
+          The error, one number per length of the table: relative error below 2e-6 with the default table in the domain
+          above. NaN at all lengths where the nodes miss the total probability of τ by 1e-6, and at those where the last
+          twentieth of the range of τ contributes more than 1e-6 of the mean.
 
-    Returns:
-      The error, one number per length of the table: relative error below 2e-6 with the default table in the domain
-      above. NaN at all lengths where the nodes miss the total probability of τ by 1e-6, and at those where the last
-      twentieth of the range of τ contributes more than 1e-6 of the mean.
-
-    Source: derived here, see book/concentration.
-    """
-    mass = table.mass(operator_norm, dimension)
-    terms = mass[:, None] * (table.score_error + (dimension - 1) * table.participation)
-    errors = terms.sum(axis=0)
-    last = table.tau > 0.95 * table.tau[-1]
-    resolved = (abs(mass.sum() - 1) < _LARGEST_MISSED_SHARE) & (
-        terms[last].sum(axis=0) < _LARGEST_MISSED_SHARE * errors
-    )
-    return np.where(resolved, errors, np.nan)
+        Source: derived here, see book/concentration.
+        """
+        mass = self.mass(operator_norm, dimension)
+        terms = mass[:, None] * (self.score_error + (dimension - 1) * self.participation)
+        errors = terms.sum(axis=0)
+        last = self.tau > 0.95 * self.tau[-1]
+        resolved = (abs(mass.sum() - 1) < _LARGEST_MISSED_SHARE) & (
+            terms[last].sum(axis=0) < _LARGEST_MISSED_SHARE * errors
+        )
+        return np.where(resolved, errors, np.nan)
 
 
 def _log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:

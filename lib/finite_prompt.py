@@ -29,7 +29,6 @@ from lib.partition import (
     Resolution,
     _log_tilted_square,
     _mean_log_sum,
-    levels,
     log_survival,
     log_tilted,
 )
@@ -523,8 +522,8 @@ def _resolution_error(tau_squared, log_length):
     xp = namespace(tau_squared, log_length)
     inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
     default = _DEFAULT_RESOLUTION
-    finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
-    farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
+    finer = Resolution(count=default.count * 3 // 2, step=default.step / 1.5)
+    farther = Resolution(count=default.count * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
     results = [xp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
     change = xp.max(xp.abs(xp.stack(results[1:]) / results[0] - 1))
     return xp.where(_guaranteed(tau_squared, log_length), 2 * change + _ROUNDING, xp.nan)
@@ -543,7 +542,7 @@ def _integrals(tau_squared, log_length, resolution):
     """`P = L ∫ b φ^{L-1} dy` and `Q = L ∫ c φ^{L-1} dy + L(L-1) τ² ∫ b² φ^{L-2} dy`, every term positive."""
     xp = namespace(tau_squared, log_length)
     tau = xp.sqrt(tau_squared)
-    y, spacing = levels(tau, log_length, resolution=resolution)
+    y, spacing = resolution.levels(tau, log_length)
     log_phi = log_survival(y, tau, resolution=resolution)
     log_b = log_tilted(2, y, tau, resolution=resolution)
     log_c = _log_tilted_square(2, y, tau, resolution=resolution)
@@ -565,8 +564,8 @@ _sink_vectorised = jax.jit(jnp.vectorize(_sink_values))
 
 def _sink_resolution_error(tau, log_length, sink):
     xp, default = namespace(tau, log_length, sink), _DEFAULT_RESOLUTION
-    finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
-    farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
+    finer = Resolution(count=default.count * 3 // 2, step=default.step / 1.5)
+    farther = Resolution(count=default.count * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
     first, *others = (xp.stack(_sink_integrals(tau, log_length, sink, each)) for each in (default, finer, farther))
     size = xp.concatenate([xp.ones(1), xp.maximum(first[1:], _UNDERFLOW)])
     change = xp.max(xp.abs(xp.stack(others) - first) / size)
@@ -605,13 +604,13 @@ def _sink_levels(tau, log_length, sink, resolution):
     concave in y, so it has fallen as far there.
     """
     xp = namespace(tau, log_length, sink)
-    y, coarse = levels(tau, log_length, resolution=resolution)
+    y, coarse = resolution.levels(tau, log_length)
     (sink,) = constant(xp.asarray(sink, float))
     top = xp.minimum(y[-1], _RIGHT_OF_SINK - sink)
     # t counts fine steps from the right end; the spacing grows to that of `levels` beyond the zone
-    fine = 0.2 * _DEFAULT_RESOLUTION.levels / resolution.levels
-    zone, blend = _FINE_ZONE / fine, 4.0 * _DEFAULT_RESOLUTION.levels / resolution.levels
-    t = xp.arange(resolution.levels + int(zone) + 20)
+    fine = 0.2 * _DEFAULT_RESOLUTION.count / resolution.count
+    zone, blend = _FINE_ZONE / fine, 4.0 * _DEFAULT_RESOLUTION.count / resolution.count
+    t = xp.arange(resolution.count + int(zone) + 20)
     growth = xp.maximum(coarse - fine, 0.0)
     distance = fine * t + growth * blend * softplus((t - zone) / blend)
     return top - distance, fine + growth * sigmoid((t - zone) / blend)

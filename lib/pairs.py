@@ -31,7 +31,6 @@ __all__ = [
     "pair_participation",
     "pair_quadrature_error",
     "pair_score_error",
-    "pair_statistics",
 ]
 
 _LARGEST_TILT = 14.0
@@ -68,7 +67,7 @@ def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Arr
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    return pair_statistics(a, b, log_length).participation
+    return _pair_statistics(a, b, log_length).participation
 
 
 @public
@@ -92,7 +91,7 @@ def pair_score_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    return pair_statistics(a, b, log_length).score_error
+    return _pair_statistics(a, b, log_length).score_error
 
 
 @public
@@ -128,7 +127,7 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
 
 
 @public
-def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> _PairStatistics:
+def _pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> _PairStatistics:
     """Return C(a, b) and G̃(a, b) from one quadrature.
 
     Args:
@@ -144,7 +143,7 @@ def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> _PairStatist
 
     Source: derived here. Transformations: jit, vmap, grad.
     """
-    a, b, log_length = exact("lib.pairs.pair_statistics", a, b, log_length)
+    a, b, log_length = exact("lib.pairs._pair_statistics", a, b, log_length)
     return _PairStatistics(*map(jnp.asarray, _tabulated(_integrals, a, b, log_length)))
 
 

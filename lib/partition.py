@@ -31,23 +31,71 @@ class Resolution(eqx.Module):
     """Step sizes and ranges of the two trapezoids. With the defaults the error is rounding (see the tests).
 
     Attributes:
-      levels: number of nodes in y.
+      count: number of nodes in y.
       step: spacing of the nodes in g, where the integrand is smooth on the scale 1.
       reach: range of g on both sides of the integrand's peak, in standard deviations.
       drop: natural logarithms by which the y-integrand falls before it is cut.
     """
 
-    levels: int = eqx.field(static=True, default=192)  # nodes in y
+    count: int = eqx.field(static=True, default=192)  # nodes in y
     step: float = eqx.field(static=True, default=0.25)  # in g, where the integrand is smooth on the scale 1
     reach: float = eqx.field(static=True, default=8.5)  # standard deviations on both sides of the integrand's peak
     drop: float = eqx.field(static=True, default=42.0)  # natural logarithms the y-integrand falls before it is cut
+
+    @public
+    def levels(self, tau: Scalar, log_length: Scalar, *, shift: Scalar = 0.0) -> tuple[Float[AnyArray, " n"], Scalar]:
+        """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
+
+        They serve all integrands that fall faster, too. On the right the range ends where $φ^{L-1}$ or the token's own
+        Gaussian tail has fallen by `drop` logarithms; on the left where the token's part has, which rises monotonically
+        until L(1 - φ) is about one.
+
+        Args:
+          tau: standard deviation τ of the scores, shape (), τ > 0.
+          log_length: natural logarithm of the number of terms L, shape ().
+          shift: advantage of one special token in its score, shape ().
+
+        Returns:
+          The nodes, shape (count,), and their spacing, shape (); neither has a derivative.
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Source: derived here. Transformations: jit, vmap.
+        """
+        xp = namespace(tau, log_length, shift)
+        tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
+        require_float64("Resolution.levels", xp.asarray(tau))
+        others = xp.expm1(log_length)
+        reach, drop = self.reach, self.drop
+        lowest = -(log_length + tau**2 / 2 + xp.abs(shift) + 2 * drop + (reach + 5) * tau)
+        highest = reach * tau + 6.0 + xp.maximum(-shift, 0.0)
+
+        rough = replace(self, step=2 * self.step)  # places are searched, not values
+
+        def log_rest(y):
+            return others * log_survival(y, tau, resolution=rough)
+
+        def log_token(y):
+            return log_tilted(1, y + shift, tau, resolution=rough)
+
+        # one search for two places: what it compiles is large
+        fallen = -xp.asarray([drop, 1.0])
+        top, turn = _crossing(
+            lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=_HALVINGS
+        )
+        top = xp.minimum(top, reach * tau + 6.0 - shift)
+        turn = xp.minimum(xp.minimum(turn, top), -shift)
+        threshold = log_token(turn) - drop
+        bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=_HALVINGS)
+        return xp.linspace(bottom, top, self.count), (top - bottom) / (self.count - 1)
 
 
 _DEFAULT_RESOLUTION = Resolution()
 # Halvings that find where the nodes end: at most a twentieth of a logarithm off.
 _HALVINGS = 16
 # The largest τ of `mean_log_sum` and of `square_given_others`, and the longest prompt of the former.
-_LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
+_LARGEST_SUM_TAU, _LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
 
 
 @public
@@ -99,63 +147,9 @@ def _log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resol
 
 
 @public
-def levels(
-    tau: Scalar,
-    log_length: Scalar,
-    *,
-    shift: Scalar = 0.0,
-    resolution: Resolution = _DEFAULT_RESOLUTION,
-) -> tuple[Float[AnyArray, " n"], Scalar]:
-    """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
-
-    They serve all integrands that fall faster, too. On the right the range ends where $φ^{L-1}$ or the token's own
-    Gaussian tail has fallen by `drop` logarithms; on the left where the token's part has, which rises monotonically
-    until L(1 - φ) is about one.
-
-    Args:
-      tau: standard deviation τ of the scores, shape (), τ > 0.
-      log_length: natural logarithm of the number of terms L, shape ().
-      shift: advantage of one special token in its score, shape ().
-      resolution: number of nodes, reach and drop.
-
-    Returns:
-      The nodes, shape (levels,), and their spacing, shape (); neither has a derivative.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap.
-    """
-    xp = namespace(tau, log_length, shift)
-    tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
-    require_float64("lib.partition.levels", xp.asarray(tau))
-    others = xp.expm1(log_length)
-    reach, drop = resolution.reach, resolution.drop
-    lowest = -(log_length + tau**2 / 2 + xp.abs(shift) + 2 * drop + (reach + 5) * tau)
-    highest = reach * tau + 6.0 + xp.maximum(-shift, 0.0)
-
-    rough = replace(resolution, step=2 * resolution.step)  # places are searched, not values
-
-    def log_rest(y):
-        return others * log_survival(y, tau, resolution=rough)
-
-    def log_token(y):
-        return log_tilted(1, y + shift, tau, resolution=rough)
-
-    # one search for two places: what it compiles is large
-    fallen = -xp.asarray([drop, 1.0])
-    top, turn = _crossing(lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=_HALVINGS)
-    top = xp.minimum(top, reach * tau + 6.0 - shift)
-    turn = xp.minimum(xp.minimum(turn, top), -shift)
-    threshold = log_token(turn) - drop
-    bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=_HALVINGS)
-    return xp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
-
-
-@public
 def _mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalar:
     """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals."""
-    y, spacing = levels(tau, log_length, resolution=resolution)
+    y, spacing = resolution.levels(tau, log_length)
     xp = namespace(y)
     log_others = xp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
     density = xp.exp(log_length + log_tilted(1, y, tau, resolution=resolution) + log_others)
@@ -277,4 +271,4 @@ def square_given_others(
     normal = reach * jnp.linspace(0.0, 1.0, nodes, dtype=tau.dtype) - 9.0
     weights = jax.nn.sigmoid(tau[..., None] * normal - log_others[..., None]) ** 2
     mean = reach[..., 0] / (nodes - 1) * jnp.sum(weights * jax.scipy.stats.norm.pdf(normal), axis=-1)
-    return jnp.where(tau <= LARGEST_SQUARE_TAU, mean, jnp.nan)
+    return jnp.where(tau <= _LARGEST_SQUARE_TAU, mean, jnp.nan)

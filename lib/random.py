@@ -1,13 +1,28 @@
-"""Random keys by name, so that a new use of randomness changes no other."""
+"""Random keys by name, so that a new use of randomness changes no other, and standard normals at a low cost.
+
+On a CPU most of the time of a training on fresh prompts goes into random normals. `fast_normal` draws them in any shape
+from JAX's random bits; `normal_pairs` draws pairs from its own counter, so that XLA can draw them inside a longer loop.
+"""
 
 import hashlib
+import math
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Int, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Complex, Float, Int, PRNGKeyArray, UInt
 
 from lib._checks import public
 
-__all__ = ["named_keys"]
+__all__ = ["fast_normal", "named_keys", "normal_pairs"]
+
+# Taylor coefficients of cosine and sine, and how many of them an eighth of the circle needs, by precision.
+_TERMS = np.arange(8, -1, -1)
+_COSINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n) for n in _TERMS])
+_SINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n + 1) for n in _TERMS])
+_TAYLOR_TERMS = {"float32": 5, "float64": 9}
 
 
 @public
@@ -49,3 +64,81 @@ def _fold_in_name(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
     for start in (0, 4):
         key = jr.fold_in(key, int.from_bytes(digest[start : start + 4], "big"))
     return key
+
+
+@public
+def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -> Float[Array, "..."]:
+    """Return standard normals by Box and Muller, at two thirds of the cost of `jax.random.normal`.
+
+    Each is made of 32 random bits. Values end at 6.7 standard deviations; cosine and sine are Taylor polynomials on an
+    eighth of the circle, turned by two of the bits, because XLA's own cost more than all the rest.
+
+    Args:
+      key: JAX random key.
+      shape: shape of the result.
+      dtype: `float32` or `float64`.
+
+    Returns:
+      The normals.
+
+    Transformations: jit, vmap.
+    """
+    count = math.prod(shape)
+    radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
+    return jnp.concatenate(_box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
+
+
+def _box_muller(
+    radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Return two independent standard normals from 64 random bits."""
+    uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
+    radius = jnp.sqrt(-2 * jnp.log(uniform))
+    angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)
+    square = angle**2
+    cosine = jnp.polyval(jnp.asarray(_COSINE[-terms:], dtype), square)
+    sine = angle * jnp.polyval(jnp.asarray(_SINE[-terms:], dtype), square)
+    swap, sign = angle_bits & 1 == 1, (angle_bits & 2).astype(jnp.int32).astype(dtype) - 1
+    signed = sign * radius
+    return signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)
+
+
+@public
+def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: Any) -> Complex[Array, "..."]:
+    """Return pairs of independent standard normals as complex numbers, each from one block of 64 random bits.
+
+    They are complex because XLA computes two arrays of a common origin twice.
+
+    Args:
+      key: JAX random key.
+      stream: number of the stream; streams of one key are independent.
+      shape: shape of the result.
+      dtype: `float32` or `float64`.
+
+    Returns:
+      The pairs g + ih.
+
+    Transformations: jit, vmap.
+    """
+    strides = np.cumprod((1, *shape[:0:-1]))[::-1]
+    count = jnp.zeros(shape, jnp.uint32)
+    for axis, step in enumerate(strides):
+        count = count + jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(step)
+    words = _threefry(jr.key_data(key), jnp.full_like(count, stream), count)
+    return jax.lax.complex(*_box_muller(*words, dtype=dtype, terms=_TAYLOR_TERMS[jnp.dtype(dtype).name]))
+
+
+def _threefry(
+    key: UInt[Array, "2"], high: UInt[Array, "..."], low: UInt[Array, "..."]
+) -> tuple[UInt[Array, "..."], UInt[Array, "..."]]:
+    """Return two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11]."""
+    parity = key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)
+    schedule = (key[0], key[1], parity)
+    left, right = high + schedule[0], low + schedule[1]
+    for group in range(5):
+        for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+            left = left + right
+            right = left ^ ((right << jnp.uint32(turn)) | (right >> jnp.uint32(32 - turn)))
+        left = left + schedule[(group + 1) % 3]
+        right = right + schedule[(group + 2) % 3] + jnp.uint32(group + 1)
+    return left, right

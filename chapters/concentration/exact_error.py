@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from chapters.concentration.bounds import BoundShape, tightest_bound
 from chapters.concentration.experiment import DIMENSION
-from lib.concentration import RadialTable, isotropic_error
+from lib.concentration import RadialTable
 from lib.finite_prompt import score_statistics
 
 # Shortest and longest prompt of the exact curves.
@@ -23,7 +23,7 @@ class ExactError:
 
     def __call__(self, operator_norm: float, dimension: int, lengths) -> Float[np.ndarray, " l"]:
         """Return the error at `lengths`, which must be in the table."""
-        errors = isotropic_error(self.table, operator_norm, dimension)
+        errors = self.table.error(operator_norm, dimension)
         indices = np.searchsorted(self.lengths, lengths)
         assert np.array_equal(self.lengths[indices], lengths)
         return errors[indices]

@@ -17,7 +17,7 @@ from chapters.concentration.error_curves import simulate_errors
 from chapters.concentration.exact_by_distribution import ExactErrors
 from chapters.concentration.exact_error import ExactError
 from chapters.concentration.experiment import DIMENSION, clusters, head
-from lib.attention import fluctuation, mean_square_weight
+from lib.attention import fluctuation
 from lib.concentration import ErrorCurve
 from lib.measures import Measure, Uniform
 
@@ -27,7 +27,7 @@ WITHIN = 0.1
 HEAVIEST = "Gaussian"
 # The two lengths between which the exponent of an exact error is computed.
 FAR = (1e6, 1e9)
-# Relative accuracy of the default radial table, see lib.concentration.isotropic_error.
+# Relative accuracy of the default radial table, see `RadialTable.error`.
 RADIAL_ACCURACY = 1e-6
 # Half the order of the highest moment that is compared with the moment of a normal coordinate.
 MOMENTS = 40
@@ -154,7 +154,9 @@ def exact_limits(scale: float, gain: float) -> Limits:
 
     def limits(tokens):
         def one(z):
-            return fluctuation(params, tokens, z[None])[0, 0], mean_square_weight(params, tokens, z[None])
+            tilt = params.bilinear @ z[None]
+            ratio = jnp.exp(tokens.log_mgf(2 * tilt) - 2 * tokens.log_mgf(tilt))
+            return fluctuation(params, tokens, z[None])[0, 0], ratio
 
         noise, ratio = jax.vmap(one)(jnp.asarray(nodes))
         weighted = DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)

@@ -182,7 +182,7 @@ def sample_isotropic(
     prompts: int,
     key: PRNGKeyArray,
 ) -> Float[Array, "prompts d k"]:
-    """Return samples whose mean is `isotropic_error`, from the L scores of each prompt alone.
+    """Return samples whose mean is `RadialTable.error`, from the L scores of each prompt alone.
 
     They are `Σ_j mass_j ((ĝ - τ_j)² + (d - 1) Σ p²)` over the nodes of the table: exact averages over the rest of the
     tokens and over the length of the query. Prompt i, from `fold_in(key, i)`, serves all dimensions and lengths.

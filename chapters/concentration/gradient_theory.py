@@ -9,7 +9,7 @@ from jaxtyping import Float
 from chapters.concentration.bounds import BoundShape, fit_bound, looseness, tightest_bound
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, VALUE, PairedErrors
-from lib.concentration import RadialTable, isotropic_error
+from lib.concentration import RadialTable
 from lib.finite_prompt import rate_exponent, score_statistics
 
 # The powers of σ and of ln L in the bound.
@@ -41,7 +41,7 @@ def solve_value_errors(scales: Sequence[float], gain: float, lengths: Sequence[i
     def by_scale(error):
         return {sigma: DIMENSION * sigma**2 * error(gain * sigma) for sigma in scales}
 
-    return ValueErrors(by_scale(lambda norm: isotropic_error(table, norm, DIMENSION)), by_scale(at_one_size))
+    return ValueErrors(by_scale(lambda norm: table.error(norm, DIMENSION)), by_scale(at_one_size))
 
 
 @dataclass(frozen=True)

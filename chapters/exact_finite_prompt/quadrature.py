@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, quadrature_error, score_statistics
-from lib.partition import Resolution, levels, log_survival, log_tilted
+from lib.partition import Resolution, log_survival, log_tilted
 
 # Number of random points at which the accuracy of the quadrature is measured.
 PROBES = 24
@@ -61,7 +61,7 @@ def _pairs(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[A
 
     def one(point):
         tau, log_length = jnp.maximum(point[0], 1e-6), point[1]
-        y, spacing = levels(tau, log_length)
+        y, spacing = Resolution().levels(tau, log_length)
         rest = (jnp.expm1(log_length) - 1) * log_survival(y, tau)
         pairs = spacing * jnp.sum(jnp.exp(2 * log_length + 2 * log_tilted(1, y, tau) + rest))
         return -jnp.expm1(-log_length) * pairs
@@ -81,11 +81,11 @@ def solve_quadrature_accuracy(*, key: PRNGKeyArray) -> Accuracy:
 @jax.jit
 def _coarse_error(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[Array, " n"]:
     """Return the relative error of the sum of the weights with half as many nodes."""
-    coarse = Resolution(levels=96, step=0.5)
+    coarse = Resolution(count=96, step=0.5)
 
     def one(point):
         tau, log_length = point
-        y, spacing = levels(tau, log_length, resolution=coarse)
+        y, spacing = coarse.levels(tau, log_length)
         rest = jnp.expm1(log_length) * log_survival(y, tau, resolution=coarse)
         terms = jnp.exp(log_length + log_tilted(1, y, tau, resolution=coarse) + rest)
         return jnp.abs(spacing * jnp.sum(terms) - 1)

@@ -5,12 +5,17 @@ run by run. They are tracked in `data/` as `plain_runs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+import jax.random as jr
 import pandas as pd
+from jaxtyping import Array, Int, PRNGKeyArray
 
 from chapters.finite_samples import training
 from chapters.finite_samples.published_settings import RANDOM_STARTS, SPIKED, tasks
-from lib.single_location import ErmResult, full_batch_trainer, stochastic_trainer
+from lib.single_location import Activation, Head, full_batch_trainer
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops at a gradient of size `gradient_tolerance`, or after `steps` steps.
@@ -30,6 +35,43 @@ def stochastic_descent(head: str, n: int) -> Callable:
     return stochastic_trainer(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
 
 
+def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Callable:
+    """Return a trainer by stochastic gradient descent on shuffled batches, with steps that decrease linearly to zero.
+
+    Each of `epochs` passes has another shuffle, and what is left of it beyond whole batches is not used. `step_size` is
+    the first step, against the gradient summed over a batch, which is `batch` times the mean.
+    """
+
+    def train(
+        activation: Activation, prompts: Any, ridge: tuple[float, float], head: Head, key: PRNGKeyArray
+    ) -> tuple[Head, Int[Array, ""]]:
+        n, dimension = prompts.labels.size, head.key.size
+        batch_ridge = (ridge[0] * batch / n, ridge[1] * batch / n)
+        rounds = n // batch
+
+        def objective(head, subset):
+            penalty = 0.5 * (batch_ridge[0] * head.key @ head.key + batch_ridge[1] * head.value @ head.value)
+            loss = 0.5 * jnp.mean((subset.labels - subset.outputs(activation, head)) ** 2)
+            return (subset.labels.size * loss + penalty) / dimension
+
+        def step(head, batch_and_size):
+            rows, length = batch_and_size
+            slope = jax.grad(objective)(head, jax.tree.map(lambda leaf: leaf[rows], prompts))
+            return jax.tree.map(
+                lambda parameter, downhill: parameter - length * dimension * downhill, head, slope
+            ), None
+
+        def epoch(head, index):
+            shuffled = jr.permutation(jr.fold_in(key, index), n)[: rounds * batch].reshape(rounds, batch)
+            remaining = 1.0 - (index * rounds + jnp.arange(rounds)) / (epochs * rounds)
+            return jax.lax.scan(step, head, (shuffled, step_size * remaining))[0], None
+
+        head, _ = jax.lax.scan(epoch, head, jnp.arange(epochs))
+        return head, jnp.asarray(epochs * rounds)
+
+    return train
+
+
 METHODS: Mapping[str, Callable[[str, int], Callable]] = {"gradient descent": full_descent, "SGD": stochastic_descent}
 
 
@@ -39,8 +81,8 @@ def select_same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:
     return published_runs[in_panel & published_runs["alpha"].isin(ALPHAS)]
 
 
-def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> ErmResult:
-    """Return one training run per seed, from a random start."""
+def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> Any:
+    """Return the results of one training run per seed, from a random start, stacked."""
     trainer = METHODS[method](head, round(alpha * DIMENSION))
     how = {"alpha": alpha, "ridge": ridge, "dimension": DIMENSION, "task": tasks()[PANEL], "trainer": trainer}
     return training.train(head, "uninformed", seeds=seeds, **how)

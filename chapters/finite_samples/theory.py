@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_
 from lib.single_location import (
     Activation,
     LocationTask,
-    Replica,
     bayes_optimal_risk,
     bayes_risk,
     best_risk,
@@ -119,7 +118,7 @@ def ridge_at(ridges: pd.DataFrame, name: str, alpha: float) -> tuple[float, floa
 
 def solve_fixed_point(
     activation: Activation, alpha: float, ridge: tuple[float, float], *, points: int, task: LocationTask | None = None
-) -> Replica:
+) -> Any:
     """Return the replica fixed point of `task` (default: the chapter's task)."""
     ridge_k, ridge_v = ridge
     task = chapter_task() if task is None else task
@@ -128,7 +127,7 @@ def solve_fixed_point(
     )
 
 
-def quantities_of(fixed: Replica) -> dict[str, Measured]:
+def quantities_of(fixed: Any) -> dict[str, Measured]:
     """Return the quantities that a simulation can measure too, with their errors."""
     values = {"risk": fixed.risk, **vars(fixed.overlaps), "train_loss": fixed.train_loss}
     errors = {"risk": fixed.std_error, **vars(fixed.overlaps_std_error), "train_loss": fixed.train_loss_std_error}

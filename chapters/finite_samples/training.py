@@ -6,24 +6,23 @@ Training runs take minutes, so they are tracked in `data/`; `data/make.py` recom
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from lib.single_location import (
     Activation,
-    ErmResult,
     LocationTask,
     Spiked,
-    informed,
     linear,
-    simulate_seeds,
+    simulate_erm,
     softmax,
-    uninformed,
 )
 
 DATA = Path(__file__).resolve().parent / "data"
 HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}
-STARTS: Mapping[str, Callable] = {"informed": informed, "uninformed": uninformed}
+# A start at the hidden directions, and the random one of `simulate_erm`.
+STARTS: Mapping[str, Callable | None] = {"informed": lambda truth, key: truth, "uninformed": None}
 # Length and signal strength of the chapter's task, and the noise on its labels.
 LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
 # Dimensions of the tracked runs, with the number of runs at each sample ratio.
@@ -63,14 +62,14 @@ def train(
     seeds: Sequence[int],
     task: LocationTask | None = None,
     trainer: Callable | None = None,
-) -> ErmResult:
-    """Return one training run per seed, stacked; the key of a run is its seed folded with its dimension.
+) -> Any:
+    """Return the results of one training run per seed, stacked; its key is its seed folded with its dimension.
 
     `task` is the chapter's task by default, and `trainer` is L-BFGS.
     """
     options = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
     task = chapter_task() if task is None else task
-    return simulate_seeds(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **options)
+    return simulate_erm(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **options)
 
 
 def train_first_run_again(runs: pd.DataFrame) -> Rerun:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
-from lib.attention import Attention, attend, mean_square_weight
+from lib.attention import Attention, attend
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, GaussianMixture, empirical
@@ -68,7 +68,8 @@ def _respond(
         prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
 
         def one_query(query):
-            square = mean_square_weight(ray.params, prompt, query) / length
+            tilt = ray.params.bilinear @ query
+            square = jnp.exp(prompt.log_mgf(2 * tilt) - 2 * prompt.log_mgf(tilt)) / length
             return ray.read(attend(ray.params, prompt, query)), square
 
         largest = jnp.max(ray.read(prompt.points @ ray.params.value.T))

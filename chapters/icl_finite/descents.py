@@ -14,7 +14,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.icl_finite.exact_flows import INFINITE, IsotropicProblem, stacked_tables
 from lib.flow import sgd
-from lib.icl import Blocks, collapsed, plain, prompt_loss
+from lib.icl import Blocks, prompt_loss
 
 # Largest and smallest batch; the noise of a step also changes the mean over seeds, by order step/batch.
 LARGEST_BATCH, SMALLEST_BATCH = 128, 8
@@ -23,8 +23,6 @@ LARGEST_BATCH, SMALLEST_BATCH = 128, 8
 BIAS = 2.0
 # Factor of the steps of the alternative descent.
 LONGER = 1.2
-# Ways to draw prompts, by name.
-SAMPLINGS = {"collapsed": collapsed, "plain": plain}
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,8 @@ def train_stochastic(
     """Return losses and gains of descents on sampled prompts, in float32, whose rounding is far below the noise."""
     start = Blocks.balanced(np.eye(problem.task.dimension), problem.alpha)
     start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
-    loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=Blocks.head, sampling=SAMPLINGS[sampling])
+    every_token = sampling == "plain"
+    loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=Blocks.head, every_token=every_token)
 
     @jax.jit
     @jax.vmap

@@ -4,12 +4,13 @@ Tracked in `data/`: `descent_ridges` and `descended`.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, read_tracked
-from lib.single_location import ErmResult, full_batch_trainer, informed, simulate_seeds, softmax, uninformed
+from lib.single_location import full_batch_trainer, simulate_erm, softmax
 
 # An easy setting without a hard phase, and the dimensions of the runs in the easy and the hard setting.
 EASY = COMPARED[1]
@@ -18,7 +19,8 @@ HARD_ALPHAS = (*settings.HARD_ALPHAS, 4.0)
 # Further sample ratios of the state evolution, beyond the hard phase.
 BEYOND = (3.5, 4.0)
 RUNS = HARD_RUNS
-BEGIN = {"uninformed": uninformed, "informed": informed}
+# The random start of `simulate_erm`, and one at the hidden directions.
+BEGIN = {"uninformed": None, "informed": lambda truth, key: truth}
 # Descent stops at this gradient norm or after this number of steps.
 STEPS, FLAT = 2000, 1e-4
 
@@ -52,12 +54,12 @@ def descend(
     dimension: int,
     seeds: Sequence[int],
     steps: int = STEPS,
-) -> ErmResult:
-    """Run one descent per seed on the prompts of message passing with this seed; return them stacked."""
+) -> Any:
+    """Run one descent per seed on the prompts of message passing with this seed; return the results, stacked."""
     how = {
         "alpha": alpha,
         "ridge": ridge,
         "start": BEGIN[start],
         "trainer": full_batch_trainer(steps=steps, gradient_tolerance=FLAT),
     }
-    return simulate_seeds(setting.task, softmax, dimension=dimension, seeds=seeds, noise_std=setting.noise_std, **how)
+    return simulate_erm(setting.task, softmax, dimension=dimension, seeds=seeds, noise_std=setting.noise_std, **how)

@@ -9,6 +9,8 @@ every token. Its variance, $ν V_k$, need not be small; it is the same for all t
 it.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,9 +18,8 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.single_location.activations import softmax
-from lib.single_location.erm import TrainingSet, draw_prompts, draw_truth, fresh_risk, overlaps_of
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.tasks import LocationTask
+from lib.single_location.erm import draw_prompts, draw_truth, fresh_risk
+from lib.single_location.tasks import Head, LocationTask, Overlaps
 
 
 class Beliefs(eqx.Module):
@@ -49,7 +50,7 @@ class InferenceTrajectory(eqx.Module):
 
 def message_passing(
     task: LocationTask,
-    prompts: TrainingSet,
+    prompts: Any,
     start: Beliefs,
     *,
     noise_std: float | Float[Array, ""],
@@ -68,7 +69,7 @@ def message_passing(
 
     Args:
       task: the spiked task.
-      prompts: the training prompts, tokens of shape (n, L, D).
+      prompts: the training prompts of `draw_prompts`, tokens of shape (n, L, D).
       start: the first beliefs.
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       iterations: number of rounds, at least 1; each costs two products with the tokens.
@@ -128,8 +129,7 @@ def simulate_message_passing(
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       alpha: prompts per dimension n/D, positive.
       dimension: dimension D.
-      start_overlap: overlap of the start with the truth: small without knowledge (`UNINFORMED`), near 1 with it
-        (`INFORMED`).
+      start_overlap: overlap of the start with the truth: small without knowledge, near 1 with it.
       iterations: number of rounds, at least 1.
       damping: share of the old beliefs in the new ones, at least 0 and below 1.
       stiffness: multiple of the additional precision along the key; see `message_passing`.
@@ -148,8 +148,8 @@ def simulate_message_passing(
     beliefs = message_passing(task, prompts, start, noise_std=noise_std, **options)
 
     def evaluate(mean):
-        overlaps = overlaps_of(mean, truth)
-        scaled = overlaps_of(Head(jnp.sqrt(task.snr) * mean.key, mean.value), truth)
+        overlaps = mean.overlaps(truth)
+        scaled = Head(jnp.sqrt(task.snr) * mean.key, mean.value).overlaps(truth)
         return overlaps, fresh_risk(task, softmax, scaled)
 
     overlaps, risk = jax.lax.map(evaluate, beliefs.mean)

@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 
 from chapters.message_passing.inference import InferenceTrajectory, simulate_message_passing
-from lib.single_location import INFORMED, UNINFORMED, Spiked
+from lib.single_location import Spiked
 
 DATA = Path(__file__).resolve().parent / "data"
+# Overlaps with the truth of a start without knowledge, and of a start very near the truth.
+UNINFORMED, INFORMED = 1e-3, 0.999
 STARTS = {"uninformed": UNINFORMED, "informed": INFORMED}
 # Iterations of the tracked runs; nearly all are at rest by then, and the column `moved` says which are not.
 ITERATIONS = 30

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lib.icl import LinearRegression
-from lib.icl.heads import best_pair, debiased_descent, opposite_values
+from lib.icl.heads import best_pair, debiased_descent
 
 # Keys of the risk curves, times √L: the best key is at about 0.4 in five dimensions.
 SMALLEST_SCALED_KEY, LARGEST_SCALED_KEY = 0.1, 0.8
@@ -69,7 +69,7 @@ def regression(dimension: int, noise_variance: float) -> LinearRegression:
 def _pair_excess(task: LinearRegression, keys: np.ndarray, length: int) -> np.ndarray:
     """Return the mean square error of the best pair minus that of debiased gradient descent, at each key."""
     log_length = jnp.log(float(length))
-    pairs = np.array([float(opposite_values(task, key, log_length)[1]) for key in keys])
+    pairs = np.array([float(best_pair(task, log_length, key)[2]) for key in keys])
     return 2 * (pairs - float(debiased_descent(task, log_length)[1]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.icl.heads import best_values, long_prompt_coefficient, opposite_values
+from lib.icl.heads import best_pair, best_values
 from lib.random import named_keys
 
 KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -55,10 +55,28 @@ def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float,
     """
     log_length = jnp.log(float(length))
     [value], risk = best_values(task, np.array([key]), log_length)
-    pair_value, pair_risk = opposite_values(task, key, log_length)
+    _, pair_value, pair_risk = best_pair(task, log_length, key)
     output_zero = (task.task_scale**2 * task.dimension + task.noise_std**2) / 2
     halved = pair_risk + (output_zero - pair_risk) * (value / (2 * pair_value) - 1) ** 2
     return float(value), float(2 * (risk - halved))
+
+
+def long_prompt_coefficient(
+    task: LinearRegression, omega: Float[Array, " h"], mu: Float[Array, " h"]
+) -> Float[Array, ""]:
+    """Return the limit of `L (R_L - R_∞)` of fixed heads (ω, μ), `R_∞ = ½ (τ_w² d (1 - μ·ω)² + s²)`.
+
+    `½ Σ_hk μ_h μ_k K(ω_h ω_k) + τ_w² d (1 - μ·ω) Σ_h μ_h ω_h (1 - 2ω_h²)^{-d/2 - 1}` with the covariance
+    `K(t) = (τ_w² d + s²)(1 - 2t)^{-d/2} + τ_w² t d (1 - 2t)^{-d/2 - 1}`: infinite if some `ω_h² ≥ ½`. Derived here.
+    """
+    dimension, power = task.dimension, task.task_scale**2
+    products = jnp.where(omega[:, None] * omega < 0.5, omega[:, None] * omega, 0.0)
+    left = 1 - 2 * products
+    covariance = left ** (-dimension / 2) * (
+        power * dimension + task.noise_std**2 + power * dimension * products / left
+    )
+    bias = (1 - mu @ omega) * jnp.sum(mu * omega * jnp.diagonal(left) ** (-dimension / 2 - 1))
+    return jnp.where(jnp.all(omega**2 < 0.5), 0.5 * mu @ covariance @ mu + power * dimension * bias, jnp.inf)
 
 
 @jax.jit

@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.icl.batches import normal_pairs
+from lib.random import normal_pairs
 
 HEADS, DIMENSION, LENGTH, BATCH = 2, 5, 40, 256
 WIDTH = DIMENSION + 1

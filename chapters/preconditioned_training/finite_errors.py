@@ -16,7 +16,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from lib.batching import tabulate
-from lib.concentration import RadialTable, isotropic_error
+from lib.concentration import RadialTable
 from lib.finite_prompt import LARGEST_TAU, score_statistics
 from lib.icl import best_in_the_valley, valley_limit
 
@@ -133,7 +133,7 @@ def solve_rescaled_errors(table: ErrorTable, dimension: int, count: int) -> Resc
     log_lengths = table.log_lengths[drawn]
 
     def ratio(factor: float) -> Float[np.ndarray, " lengths"]:
-        error = isotropic_error(table.values, factor**0.5, dimension)[drawn] / factor
+        error = table.values.error(factor**0.5, dimension)[drawn] / factor
         return np.exp(log_lengths + np.log(error / linear_error(dimension)))
 
     searches = [

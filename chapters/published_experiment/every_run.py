@@ -31,13 +31,12 @@ from chapters.published_experiment.runs import DATA, STEPS_A_ROW
 from companion import Column
 from companion.authoring.checkpoints import Checkpoint
 from lib.flow import Trajectory, train
-from lib.icl import batch_loss, linear_summary, softmax_summary
+from lib.icl import batch_loss
 
 FOLDER = DATA / "every_run"
 LENGTHS = (*range(10, 100, 10), *range(100, 1001, 100))
 # Number of starts for each head and covariances, and the longest prompts with more than one start.
 STARTS, MANY = 8, 100
-SUMMARIES = {"softmax": softmax_summary, "linear": linear_summary}
 BATCH = 128
 # Rows of a curve; and the fraction of the steps after which the mean square is computed before the end.
 ROWS, BEFORE = 40, 0.8
@@ -153,7 +152,7 @@ def training(
             run.length,
             batch=BATCH,
             head=published_head,
-            summary=SUMMARIES[run.activation],
+            pool=POOLS[run.activation],
             weight=1.0,
         )
         reached = train(

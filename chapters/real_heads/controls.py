@@ -20,7 +20,8 @@ from chapters.real_heads.head_comparison import compare, explained_share
 from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import Control
-from lib.partition import LARGEST_SQUARE_TAU, square_given_others
+from lib.finite_prompt import LARGEST_TAU
+from lib.partition import square_given_others
 
 # Number of queries per head, the same in every simulated prompt.
 QUERIES = 64
@@ -89,7 +90,7 @@ def _first_averaged(
 
     Rare prompts carry the mean of a plain sum, so that its standard error over a few dozen prompts is too small.
     """
-    tau = jnp.minimum(tau, LARGEST_SQUARE_TAU)  # limits single queries only; the mean of each head is far below
+    tau = jnp.minimum(tau, LARGEST_TAU)  # limits single queries only; the mean of each head is far below
     return scores.shape[1] * square_given_others(tau, jax.nn.logsumexp(scores[:, 1:], axis=1) - mean)
 
 

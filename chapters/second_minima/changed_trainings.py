@@ -16,7 +16,7 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.published_experiment.every_run import SUMMARIES, swapped_fraction
+from chapters.published_experiment.every_run import swapped_fraction
 from chapters.published_experiment.head_points import points_of
 from chapters.published_experiment.protocol import (
     POOLS,
@@ -33,8 +33,9 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd
-from lib.icl import Blocks, batch_loss, fast_normal
+from lib.icl import Blocks, batch_loss
 from lib.icl.regression import LinearRegression
+from lib.random import fast_normal
 
 TABLE = "cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
@@ -150,7 +151,7 @@ def _train(change: Change, activation: str, starts: Sequence[int], steps: int) -
             SECOND_LENGTH,
             batch=change.batch,
             head=published_head,
-            summary=SUMMARIES[activation],
+            pool=POOLS[activation],
             weight=1.0,
         )
     else:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from companion import Alternative, Claim
-from lib.concentration import RadialTable, isotropic_error
+from lib.concentration import RadialTable
 from lib.finite_prompt import LARGEST_TAU
 
 # Dimensions on both sides of two, where the error at H = 1 has exactly the factor ln L of the bound.
@@ -40,10 +40,10 @@ def solve_averaged_errors() -> AveragedErrors:
     """Return the exact errors at LOG_LENGTHS, averaged over queries."""
     log_lengths = np.asarray(LOG_LENGTHS)
     table = RadialTable.at(log_lengths, largest_tau=LARGEST_TAU, nodes=NODES)
-    log_errors = np.log([isotropic_error(table, 1.0, dimension) for dimension in DIMENSIONS])
+    log_errors = np.log([table.error(1.0, dimension) for dimension in DIMENSIONS])
     log_ratios = log_errors + exponent(1.0) * log_lengths - np.log(log_lengths)
     scaled = [
-        [np.exp(READ_AT + np.log(isotropic_error(table, np.sqrt(squared), d)[-1])) for d in DIMENSIONS]
+        [np.exp(READ_AT + np.log(table.error(np.sqrt(squared), d)[-1])) for d in DIMENSIONS]
         for squared in SMALL_SQUARED_NORMS
     ]
     return AveragedErrors(log_lengths, log_ratios, np.asarray(scaled))

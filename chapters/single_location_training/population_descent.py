@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lib.single_location.activations import Activation
-from lib.single_location.erm import fresh_risk, overlaps_of
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.tasks import LocationTask
+from lib.single_location.erm import fresh_risk
+from lib.single_location.tasks import Head, LocationTask, Overlaps
 
 
 class HeadTrajectory(eqx.Module):
@@ -50,7 +49,7 @@ def descend_population(
     count = steps // every
 
     def risk(head):
-        return fresh_risk(task, activation, overlaps_of(head, truth))
+        return fresh_risk(task, activation, head.overlaps(truth))
 
     def step(head, _):
         gradient = jax.grad(risk)(head)
@@ -59,14 +58,12 @@ def descend_population(
         ), None
 
     def descend_and_record(head, _):
-        return jax.lax.scan(step, head, None, length=every)[0], HeadTrajectory(
-            head, overlaps_of(head, truth), risk(head)
-        )
+        return jax.lax.scan(step, head, None, length=every)[0], HeadTrajectory(head, head.overlaps(truth), risk(head))
 
     @jax.jit  # inside, because the task must stay known: its length lays out the tokens
     def trajectory(start):
         last, path = jax.lax.scan(descend_and_record, start, None, length=count)
-        end = HeadTrajectory(last, overlaps_of(last, truth), risk(last))
+        end = HeadTrajectory(last, last.overlaps(truth), risk(last))
         return jax.tree.map(lambda recorded, last_record: jnp.concatenate([recorded, last_record[None]]), path, end)
 
     return trajectory(start)

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from lib.partition import log_survival, log_tilted
-from lib.single_location.overlaps import Head, Overlaps
+from lib.single_location.tasks import Head, Overlaps
 
 # Nodes of a trapezoid for one score, and where it ends, in standard deviations.
 SCORE_NODES, LARGEST_SCORE = 97, 8.5

@@ -2,20 +2,17 @@
 weights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from chapters.softmax_advantage.models import MODELS, bayes_risk, best_scale, posterior_slope
+from chapters.softmax_advantage.models import MODELS, bayes_risk, posterior_slope, risk_at_slope
 from lib.single_location import (
     Activation,
     LocationTask,
-    Overlaps,
-    Softplus,
     Spiked,
-    attention_moments,
     best_elementwise_risk,
     best_risk,
     erf,
@@ -95,8 +92,7 @@ def solve_softplus_leads() -> SoftplusLeads:
 def _best_risks(model: str, task: LocationTask) -> ActivationRisks:
     bayes = float(bayes_risk(task))
     c = posterior_slope(model, float(task.snr))
-    overlaps = Overlaps(c, c**2, 1.0, 1.0)
-    shifted = {bias: float(best_scale(attention_moments(task, Softplus(bias), overlaps))) for bias in BIASES}
+    shifted = {bias: risk_at_slope(task, replace(softplus, bias=bias), c) for bias in BIASES}
     risks = {
         name: bayes if name == "softmax" else float(best_risk(task, kind.activation))
         for name, kind in ACTIVATIONS.items()

@@ -5,6 +5,7 @@ At a large slope c the kernel log(1 + e^{cχ}) is nearly c max(χ, 0), and softp
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 
 import jax
@@ -14,17 +15,13 @@ from jaxtyping import Array, Float
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from chapters.softmax_advantage.models import best_scale
+from chapters.softmax_advantage.models import risk_at_slope
 from lib.single_location import (
-    Overlaps,
     Prompts,
-    ScoreLattice,
     Spiked,
-    attention_moments,
     best_elementwise_risk,
-    best_key_slope,
+    best_key_risk,
     best_risk,
-    mixed_risk,
     softplus,
 )
 
@@ -84,16 +81,13 @@ def _crossing_on_lattice(length: int, near: float) -> float:
     The element-wise risks are those of the library.
     """
     snrs = near + LATTICE_DISTANCE * np.asarray([-1.0, 1.0])
-    coarse, fine = (
-        ScoreLattice(length, step=step[length], shift=np.sqrt(snrs[-1])) for step in (SEARCH_STEPS, RISK_STEPS)
-    )
     differences = []
     for snr in snrs:
         search_prompts, risk_prompts = (
-            Prompts.from_log_ratio(lattice, spiked_log_ratio(lattice.scores, snr)) for lattice in (coarse, fine)
+            Prompts.of(partial(spiked_log_ratio, snr=snr), length, step=step[length], shift=float(np.sqrt(snrs[-1])))
+            for step in (SEARCH_STEPS, RISK_STEPS)
         )
-        slope = best_key_slope(softplus, [search_prompts])
-        risk = float(mixed_risk(softplus, slope, [risk_prompts]))
+        _, risk = best_key_risk(softplus, [search_prompts], [risk_prompts])
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences
     return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))
@@ -110,8 +104,7 @@ def elementwise_risk(length: int, snr: float) -> float:
 
 
 def _risk_at_posterior_slope(length: int, snr: float) -> float:
-    overlaps = Overlaps(np.sqrt(snr), snr, 1.0, 1.0)
-    return float(best_scale(attention_moments(Spiked(float(length), float(snr)), softplus, overlaps)))
+    return risk_at_slope(Spiked(float(length), float(snr)), softplus, np.sqrt(snr))
 
 
 def relu_risk(length: int, snr: float) -> float:

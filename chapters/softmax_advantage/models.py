@@ -1,20 +1,22 @@
 """The two models of a relevant token, and risks that several figures show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from lib import single_location
 from lib.single_location import (
+    Activation,
     LocationTask,
     Max,
     Spiked,
-    bayes_integrals,
     best_elementwise_risk,
     best_risk,
-    optimal_risk,
     sigmoid,
 )
 
@@ -32,8 +34,20 @@ class Risks:
 
 
 def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
-    """Return the Bayes risk by the first of its two integrals; one compilation serves all figures."""
-    return np.asarray(bayes_integrals(task)[0])
+    """Return the Bayes risk as a NumPy array."""
+    return np.asarray(single_location.bayes_risk(task))
+
+
+def bayes_integrals(task: LocationTask) -> Float[np.ndarray, "2 *stack"]:
+    """Return the Bayes risk by two integrals with different integrands, which are equal by an integration by parts."""
+    length, snr = np.broadcast_arrays(task.length, task.snr)
+    rows = [_both_integrals(replace(task, length=n, snr=nu)) for n, nu in zip(length.ravel(), snr.ravel(), strict=True)]
+    return np.asarray(rows).T.reshape(2, *length.shape)
+
+
+@jax.jit
+def _both_integrals(task: LocationTask) -> Any:
+    return task.bayes_integrals()
 
 
 def posterior_slope(model: str, snr: float) -> float:
@@ -47,6 +61,15 @@ def best_sigmoid(model: str, tasks: LocationTask) -> Float[np.ndarray, "*stack"]
     return np.asarray(best_elementwise_risk(tasks) if known else best_risk(tasks, sigmoid))
 
 
-def best_scale(moments: Any) -> Float[np.ndarray, "*stack"]:
-    """Return the risk with v along v* and of the best length."""
-    return np.asarray(optimal_risk(moments.hidden, moments.power))
+def risk_at_slope(task: LocationTask, activation: Activation, c: float) -> float:
+    """Return the risk of the head `k = c k*` with v along v* and of the best length."""
+    mixture = activation.score_mixture(task, jnp.asarray(c), jnp.asarray(c**2))
+    hidden, power = _weight_averages(activation, mixture)
+    return float(1.0 - hidden**2 / power)
+
+
+@jax.jit
+def _weight_averages(activation: Activation, mixture: Any) -> Any:
+    """Return the mean weight of the relevant token, and the mean of the sum of squared weights."""
+    moments = activation.moments(mixture)
+    return moments.hidden, moments.power

@@ -1,6 +1,6 @@
 """Two single heads in the spiked model: softmax at another slope than the best, and erf weights with their cosine."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +8,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, bayes_risk, best_scale
-from lib.single_location import Erf, Overlaps, Spiked, attention_moments, softmax
+from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, bayes_risk, risk_at_slope
+from lib.single_location import Spiked, erf, softmax
 from lib.statistics import standard_error
 
 # A slope that is not the slope √ν of the posterior.
@@ -60,17 +60,16 @@ class Products:
 def solve_slope_risks() -> SlopeRisks:
     """Return the risks of softmax heads at two slopes, by the quadrature for normalised activations."""
     generic = Spiked(GENERIC_LENGTH, GENERIC_SNR)
-    slopes = np.asarray([np.sqrt(GENERIC_SNR), STEEP])
-    risks = best_scale(attention_moments(generic, softmax, Overlaps(slopes, slopes**2, 1.0, 1.0)))
-    return SlopeRisks(*map(float, risks), bayes=float(bayes_risk(generic)))
+    risks = [risk_at_slope(generic, softmax, slope) for slope in (np.sqrt(GENERIC_SNR), STEEP)]
+    return SlopeRisks(*risks, bayes=float(bayes_risk(generic)))
 
 
 def simulate_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
     """Simulate scores of prompts; return the products of element-wise weights and posterior."""
-    task, head = Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
+    task, head = Spiked(COSINE_LENGTH, GENERIC_SNR), replace(erf, bias=COSINE_BIAS)
     root = np.sqrt(GENERIC_SNR)
     scores = jr.normal(key, (prompts, COSINE_LENGTH)).at[:, 0].add(root)
     p, s = jax.nn.softmax(root * scores, axis=1), head.weights(scores)
     together, weights, posterior = (np.asarray(jnp.sum(a * b, axis=1)) for a, b in ((s, p), (s, s), (p, p)))
-    risk = best_scale(attention_moments(task, head, Overlaps(1.0, 1.0, 1.0, 1.0)))
-    return Products(together, weights, posterior, float(risk), float(bayes_risk(task)))
+    risk = risk_at_slope(task, head, 1.0)
+    return Products(together, weights, posterior, risk, float(bayes_risk(task)))

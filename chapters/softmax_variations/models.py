@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
-from lib.single_location import LocationTask, Max, Spiked, bayes_integrals
+from lib import single_location
+from lib.single_location import LocationTask, Max, Spiked
 
 MODELS = {"spiked": Spiked, "max": Max}
 # Length and signal strength at which single heads are evaluated; the task is neither trivial nor hopeless.
@@ -11,5 +12,5 @@ GENERIC_LENGTH, GENERIC_SNR = 10, 4.0
 
 
 def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
-    """Return the Bayes risk by the first of its two integrals; one compilation serves all figures."""
-    return np.asarray(bayes_integrals(task)[0])
+    """Return the Bayes risk as a NumPy array."""
+    return np.asarray(single_location.bayes_risk(task))

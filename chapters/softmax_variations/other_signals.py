@@ -1,12 +1,13 @@
 """The best softmax head and the Bayes risk for other signals than those of the two models, with two or three tokens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from chapters.softmax_variations.log_ratios import narrow_log_ratio, shared_log_ratio
-from lib.single_location import Prompts, ScoreLattice, best_key_slope, mixed_risk, softmax
+from lib.single_location import Prompts, best_key_risk, softmax
 
 LENGTHS = (2, 3)
 # Strength of the spike and correlation of the scores; and standard deviations of the relevant score.
@@ -33,16 +34,14 @@ def solve_best_softmax_risks() -> OtherSignals:
     """Return the risks of all cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
-        lattice = ScoreLattice(length, step=STEPS[length], shift=2.0)
-        shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
-        narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
+        shared.append([_risks(length, lambda scores, case=case: shared_log_ratio(scores, *case)) for case in SHARED])
+        narrow.append([_risks(length, lambda scores, width=width: narrow_log_ratio(scores, width)) for width in NARROW])
     (softmax_shared, bayes_shared), (softmax_narrow, bayes_narrow) = (
         np.moveaxis(np.asarray(risks), 2, 0) for risks in (shared, narrow)
     )
     return OtherSignals(softmax_shared, bayes_shared, softmax_narrow, bayes_narrow)
 
 
-def _risks(lattice: ScoreLattice, log_ratio: Float[Array, "n L"]) -> tuple[float, float]:
-    prompts = Prompts.from_log_ratio(lattice, log_ratio)
-    slope = best_key_slope(softmax, [prompts])
-    return float(mixed_risk(softmax, slope, [prompts])), float(prompts.bayes_risk())
+def _risks(length: int, log_ratio: Callable[[Float[Array, "n L"]], Float[Array, "n L"]]) -> tuple[float, float]:
+    prompts = Prompts.of(log_ratio, length, step=STEPS[length], shift=2.0)
+    return best_key_risk(softmax, [prompts])[1], float(prompts.bayes_risk())

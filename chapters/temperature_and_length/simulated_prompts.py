@@ -20,8 +20,8 @@ from chapters.temperature_and_length.scalings import spreads
 from chapters.temperature_and_length.style import MEAN, TYPICAL
 from lib.batching import map_batched
 from lib.finite_prompt import participation, typical_participation
-from lib.icl import fast_normal
 from lib.partition import square_given_others
+from lib.random import fast_normal
 from lib.statistics import standard_error
 
 

@@ -1,7 +1,7 @@
 """Retrieval of one hidden token: exact and simulated risks of heads trained at one length and used at another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.random as jr
 import numpy as np
@@ -19,7 +19,7 @@ from lib.single_location import (
     best_elementwise_risk,
     best_risk,
     linear,
-    single_token_posterior,
+    sigmoid,
     softmax,
 )
 from lib.statistics import standard_error
@@ -73,7 +73,7 @@ def best_head(kind: str, length: int, snr: float) -> Head:
     if kind == SOFTMAX:
         return Head(softmax, root, 1.0)
     if kind == SIGMOID:
-        return Head(single_token_posterior(Spiked(length, snr)), root, 1.0)
+        return Head(replace(sigmoid, bias=-0.5 * snr - np.log(length - 1.0)), root, 1.0)
     power = np.asarray([[length, root], [root, length + snr]])
     constant, slope = np.linalg.solve(power, [1.0, root])
     return Head(linear, float(slope / constant), float(constant))

@@ -4,18 +4,19 @@ This is a separate module so that a change of the fit does not make cached resul
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from chapters.trajectory_stability.checkpoints import GradientErrors
 from chapters.trajectory_stability.problems import DIMENSION
-from lib.concentration import ErrorCurve, Rate, fit_rate
+from lib.concentration import ErrorCurve
 
 # This many lengths distinguish two corrections from the power, and leave two degrees of freedom to test the fit.
 MANY = 6
 # Exponents at each checkpoint, by task.
-Rates = Mapping[str, list[Rate]]
+Rates = Mapping[str, list[Any]]
 
 
 def solve_rates(errors: Mapping[str, GradientErrors]) -> Rates:
@@ -27,10 +28,10 @@ def solve_rates(errors: Mapping[str, GradientErrors]) -> Rates:
     return {name: _fit_rates(these) for name, these in errors.items()}
 
 
-def _fit_rates(errors: GradientErrors) -> list[Rate]:
+def _fit_rates(errors: GradientErrors) -> list[Any]:
     by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
     bends = (np.reciprocal, one_over_root) if len(errors.lengths) >= MANY else (np.reciprocal,)
-    return [fit_rate(ErrorCurve.of(errors.lengths, gaps), *bends) for gaps in by_checkpoint]
+    return [ErrorCurve.of(errors.lengths, gaps).fit_rate(*bends) for gaps in by_checkpoint]
 
 
 def left_out(errors: GradientErrors) -> Float[np.ndarray, " 3"]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from chapters.which_kernel.pair_risks import LARGEST_KEY, SMALLEST_KEY, linear_errors, pair_error
 from lib.icl import LinearRegression
-from lib.icl.heads import best_centred_values, best_values
+from lib.icl.heads import best_values
 from lib.random import named_keys
 
 SIMULATED_KEYS = (0.1, 0.2, 0.3, 0.45)
@@ -51,7 +51,7 @@ class CentredCurvature:
 
 def _best(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]):
     """Return risk and value of a head and of a centred head."""
-    plain, centred = (solve(task, key[None], log_length) for solve in (best_values, best_centred_values))
+    plain, centred = (best_values(task, key[None], log_length, centred=centred) for centred in (False, True))
     return plain[1], centred[1], centred[0][0]
 
 

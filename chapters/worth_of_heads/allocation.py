@@ -15,9 +15,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.worth_of_heads.disjoint_tasks import several_tasks_law
 from chapters.worth_of_heads.separation import best_head
 from lib.flow import gradient_flow
-from lib.icl.heads import several_tasks_law
 from lib.statistics import standard_error
 
 TASKS, DIMENSION, LENGTH = 3, 2, 100

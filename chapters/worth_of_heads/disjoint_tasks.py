@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 from lib.icl import price_of_one_head
-from lib.icl.heads import several_tasks_law
 
 # Spread of the keys at the starts of the searches, relative to D^{-1/2}.
 START = 0.5
@@ -36,6 +35,34 @@ class Staircase:
     reached: Float[np.ndarray, " heads"]
     bound: Float[np.ndarray, " heads"]
     allocated: float
+
+
+def several_tasks_law(
+    dimensions: tuple[int, ...],
+    omega: Float[Array | np.ndarray, "h i"],
+    mu: Float[Array | np.ndarray, "h i"],
+    *,
+    task_scale: float = 1.0,
+    noise_std: float = 0.0,
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return (R_∞, c) of H heads on I regressions on disjoint covariates: the total risk is about `R_∞ + c/L`.
+
+    Head h has scores `x_lᵀ A_h x_q`, `A_h = Σ_j ω_hj P_j` with P_j the projector on task j's covariates, and answers
+    task i with `μ_hi y_i`. `R_∞ = ½ Σ_i τ_w² d_i (1 - Σ_h μ_hi ω_hi)²`, and with Π over all tasks j
+    `c = ½ Σ_ihk μ_hi μ_ki Π_j (1 - 2ω_hj ω_kj)^{-d_j/2} [d_i τ_w² + s² + τ_w² d_i ω_hi ω_ki/(1 - 2ω_hi ω_ki)]`: half
+    mean squares, without the noise of the queries' labels. Exact in the limit for heads without bias,
+    `Σ_h μ_hi ω_hi = 1`; c is infinite if some product `ω_hj ω_kj ≥ ½`. Derived here.
+    """
+    sizes, omega, mu = jnp.asarray(dimensions, float), jnp.asarray(omega), jnp.asarray(mu)
+    products = omega[:, None] * omega[None]
+    finite = products < 0.5
+    left = 1 - 2 * jnp.where(finite, products, 0.0)
+    growth = jnp.exp(-jnp.sum(sizes / 2 * jnp.log(left), axis=-1))
+    power = task_scale**2 * sizes
+    terms = growth[..., None] * (power + noise_std**2 + power * products / left)
+    variance = jnp.einsum("hi,ki,hki->", mu, mu, terms)
+    bias = jnp.sum(power * (1 - jnp.sum(mu * omega, axis=0)) ** 2)
+    return 0.5 * bias, jnp.where(jnp.all(finite), 0.5 * variance, jnp.inf)
 
 
 def linear_heads(total: int, heads: int) -> float:

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.icl.heads import long_prompt_covariance
-from lib.icl.valley import best_in_the_valley, valley_limit
+from lib.icl.blocks import best_in_the_valley, valley_limit
 
 # Keys of each number of heads relative to the largest: the sum of the products of all but one of them vanishes.
 RELATIVE_KEYS = {2: (1.0, -1.0), 3: (1.0, 0.5, -1 / 3), 4: (1.0, 0.5, -0.5, -1.0)}
@@ -61,6 +60,22 @@ class RandomHeads:
     heads: Float[np.ndarray, " sets"]
     ratios: Float[np.ndarray, " sets"]
     independent: Float[np.ndarray, " sets"]
+
+
+def long_prompt_covariance(
+    task: LinearRegression, product: float | Float[Array | np.ndarray, "*n"]
+) -> Float[Array, "*n"]:
+    """Return K(t), the limit of L times the covariance of two heads' outputs, averaged over queries; `t = ω_h ω_k`.
+
+    `K(t) = (τ_w² d + s²)(1 - 2t)^{-d/2} + τ_w² t d (1 - 2t)^{-d/2 - 1}` for t < ½, per unit of both values; infinite
+    from ½ on. Derived here.
+    """
+    dimension, power = task.dimension, task.task_scale**2
+    product = jnp.asarray(product)
+    left = 1 - 2 * jnp.where(product < 0.5, product, 0.0)
+    growth = left ** (-dimension / 2)
+    covariance = growth * (power * dimension + task.noise_std**2 + power * dimension * product / left)
+    return jnp.where(product < 0.5, covariance, jnp.inf)
 
 
 def covariance_series(dimension: int, noise_variance: float) -> Float[np.ndarray, " orders"]:

@@ -9,15 +9,15 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public, require_float64
 from lib._namespace import constant, exact, jitted, known, log_softmax, namespace
-from lib._types import AnyArray, Scalar, Scalars
+from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
 from lib.icl.regression import LinearRegression
-from lib.pairs import _LARGEST_LOG_LENGTH, _LARGEST_TILT, _opposite_gaps, pair_statistics
+from lib.pairs import _LARGEST_LOG_LENGTH, _LARGEST_TILT, _opposite_gaps, _pair_statistics
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
 _RADII, _RADIUS_DROP = 40, 34.0
@@ -76,17 +76,25 @@ def heads_risk(
 
 @public
 def best_values(
-    task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
+    task: LinearRegression,
+    omega: Float[Array, " h"] | Float[np.ndarray, " h"],
+    log_length: Scalar,
+    *,
+    centred: bool = False,
 ) -> tuple[Float[Array, " h"], Float[Array, ""]]:
     """Return the values μ that minimise `heads_risk` at the keys ω, and the risk there.
 
     The minimum-norm μ where several minimise it: heads with one key share its value, and all values are 0 at L = 1.
     Solved with `L N`, `1 - μ·ω` and the excess risk as unknowns, so that no digits are lost for long prompts.
+    With `centred` each head subtracts the plain average of its values, so that its weights are $p_l - 1/L$: then
+    `(τ_w² d + s²)/L` is subtracted from every entry of N.
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
       omega: keys ω, shape (H,), H ≥ 1, of either sign; the domain is that of `heads_risk`.
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+      centred: whether the heads subtract the average of the prompt. Digits are then lost in proportion to 1/ω² at small
+        keys: the excess has a relative accuracy of about 1e-8 for |ω| ≥ 0.01.
 
     Returns:
       (μ of shape (H,), risk of shape ()): half the mean square, label noise included. The excess over the noise keeps
@@ -101,35 +109,11 @@ def best_values(
     """
     task, omega, log_length = _isotropic("best_values", task, omega, log_length)
     noise, shrinkage = _head_moments(task, omega, log_length)
+    if centred:
+        noise = noise - (task.task_scale**2 * task.dimension + task.noise_std**2) * namespace(log_length).exp(
+            -log_length
+        )
     return _solve_for_values(task, omega, log_length, noise, shrinkage)
-
-
-@public
-def best_centred_values(
-    task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
-) -> tuple[Float[Array, " h"], Float[Array, ""]]:
-    """Return the values μ that minimise `centred_heads_risk` at the keys ω, and the risk there.
-
-    `best_values` with `(τ_w² d + s²)/L` subtracted from every entry of N.
-
-    Args:
-      task: a `LinearRegression` with cov = I and query_cov = I.
-      omega: keys ω, shape (H,), H ≥ 1, of either sign; the domain is that of `heads_risk`.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
-
-    Returns:
-      (μ of shape (H,), risk of shape ()): half the mean square, label noise included. Digits are lost in proportion to
-      1/ω² at small keys: the excess has a relative accuracy of about 1e-8 for |ω| ≥ 0.01. NaN outside the domain.
-
-    Raises:
-      ValueError: as `best_values`.
-
-    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
-    """
-    task, omega, log_length = _isotropic("best_centred_values", task, omega, log_length)
-    noise, shrinkage = _head_moments(task, omega, log_length)
-    average = _power(task) * namespace(log_length).exp(-log_length)
-    return _solve_for_values(task, omega, log_length, noise - average, shrinkage)
 
 
 def _solve_for_values(task, omega, log_length, noise, shrinkage):
@@ -184,110 +168,6 @@ def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[
     return jnp.asarray(step), jnp.asarray(0.5 * (task.noise_std**2 + excess))
 
 
-@public
-def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Array, "..."]:
-    """Return K(s), the limit of L times the covariance of two heads' outputs, averaged over queries; $s = ω_h ω_k$.
-
-    `K(s) = (τ_w² d + s_noise²)(1 - 2s)^{-d/2} + τ_w² s d (1 - 2s)^{-d/2 - 1}` for s < ½, infinite from ½ on.
-
-    Args:
-      task: a `LinearRegression` with cov = I and query_cov = I.
-      product: products of two keys, any shape.
-
-    Returns:
-      K, the shape of `product`: the covariance per unit of both values.
-
-    Raises:
-      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    task, product = _identity("long_prompt_covariance", task), exact("long_prompt_covariance", product)[0]
-    dimension, finite = task.dimension, product < 0.5
-    left = 1 - 2 * jnp.where(finite, product, 0.0)
-    law = left ** (-dimension / 2) * (_power(task) + task.task_scale**2 * dimension * product / left)
-    return jnp.where(finite, law, jnp.inf)
-
-
-@public
-def long_prompt_coefficient(
-    task: LinearRegression,
-    omega: Float[Array, " h"] | Float[np.ndarray, " h"],
-    mu: Float[Array, " h"] | Float[np.ndarray, " h"],
-) -> Float[Array, ""]:
-    """Return the limit of `L (R_L - R_∞)` of fixed heads (ω, μ), `R_∞ = ½ (τ_w² d (1 - μ·ω)² + s²)`.
-
-    `½ Σ_hk μ_h μ_k K(ω_h ω_k) + τ_w² d (1 - μ·ω) Σ_h μ_h ω_h (1 - 2ω_h²)^{-d/2 - 1}`: infinite if some $ω_h² ≥ ½$.
-
-    Args:
-      task: a `LinearRegression` with cov = I and query_cov = I.
-      omega: keys, shape (H,).
-      mu: values, shape (H,).
-
-    Returns:
-      The coefficient of 1/L in `heads_risk`, shape ().
-
-    Raises:
-      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    task, (omega, mu) = _identity("long_prompt_coefficient", task), exact("long_prompt_coefficient", omega, mu)
-    dimension = task.dimension
-    keys = jnp.asarray(omega)
-    variance = mu @ long_prompt_covariance(task, jnp.outer(keys, keys)) @ mu
-    left = 1 - 2 * jnp.where(omega**2 < 0.5, omega**2, 0.0)
-    bias = (1 - mu @ omega) * jnp.sum(mu * omega * left ** (-dimension / 2 - 1))
-    finite = jnp.all(omega**2 < 0.5)
-    return jnp.where(finite, 0.5 * jnp.where(finite, variance, 0.0) + task.task_scale**2 * dimension * bias, jnp.inf)
-
-
-@public
-def several_tasks_law(
-    dimensions: Real[Array, " i"] | Real[np.ndarray, " i"] | tuple[int, ...],
-    omega: Float[Array, "h i"] | Float[np.ndarray, "h i"],
-    mu: Float[Array, "h i"] | Float[np.ndarray, "h i"],
-    *,
-    task_scale: Scalar = 1.0,
-    noise_std: Scalar = 0.0,
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return $(R_∞, c)$ of H heads on I regressions on disjoint covariates: the total risk is about $R_∞ + c/L$.
-
-    Head h has scores `x_lᵀ A_h x_q`, `A_h = Σ_j ω_hj P_j` with $P_j$ the projector on task j's covariates, and answers
-    task i with `μ_hi y_i`. `R_∞ = ½ Σ_i τ_w² d_i (1 - Σ_h μ_hi ω_hi)²`, and with Π over all tasks j
-    `c = ½ Σ_ihk μ_hi μ_ki Π_j (1 - 2ω_hj ω_kj)^{-d_j/2} [d_i τ_w² + s² + τ_w² d_i ω_hi ω_ki/(1 - 2ω_hi ω_ki)]`.
-    Exact in the limit for heads without bias, `Σ_h μ_hi ω_hi = 1`.
-
-    Args:
-      dimensions: the $d_i$, shape (I,).
-      omega: keys ω, shape (H, I).
-      mu: values μ, shape (H, I).
-      task_scale: $τ_w$, shape ().
-      noise_std: standard deviation s of the noise on prompt labels, shape ().
-
-    Returns:
-      $(R_∞, c)$, shapes (): half mean squares summed over tasks, without the noise of the queries' labels. c is
-      infinite if some product ω_hj ω_kj ≥ ½.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    sizes, omega, mu, task_scale, noise_std = exact(
-        "several_tasks_law", jnp.asarray(dimensions, float), omega, mu, task_scale, noise_std
-    )
-    products = omega[:, None] * omega[None]
-    finite = products < 0.5
-    left = 1 - 2 * jnp.where(finite, products, 0.0)
-    growth = jnp.exp(-jnp.sum(sizes / 2 * jnp.log(left), axis=-1))
-    power = task_scale**2 * sizes
-    terms = growth[..., None] * (power + noise_std**2 + power * products / left)
-    variance = jnp.einsum("hi,ki,hki->", mu, mu, terms)
-    bias = jnp.sum(power * (1 - jnp.sum(mu * omega, axis=0)) ** 2)
-    return 0.5 * bias, jnp.where(jnp.all(finite), 0.5 * variance, jnp.inf)
-
-
 def _identity(owner: str, task: LinearRegression) -> LinearRegression:
     """`task`, whose covariances must be the identity, with arrays of NumPy where they are not traced."""
     require_float64(f"lib.icl.{owner}", task.cov)
@@ -310,11 +190,6 @@ def _isotropic(owner: str, task: LinearRegression, omega, log_length):
             f"`{owner}(omega=...)` needs shape (H,) with H ≥ 1, one key per head. Got shape {omega.shape}."
         )
     return task, omega, log_length
-
-
-def _power(task: LinearRegression) -> Scalar:
-    """The variance of a prompt's label."""
-    return task.task_scale**2 * task.dimension + task.noise_std**2
 
 
 def _noise_ratio(task: LinearRegression) -> Scalar:
@@ -347,7 +222,7 @@ def _head_moments(task: LinearRegression, omega, log_length):
     noise = diagonal[:, None] * np.eye(heads)
     if heads > 1:
         first, second = np.triu_indices(heads, 1)
-        pairs = jax.tree.map(known, pair_statistics(tilts[first], tilts[second], log_length))
+        pairs = jax.tree.map(known, _pair_statistics(tilts[first], tilts[second], log_length))
         mixed = (power * pairs.score_error + rest * pairs.participation) @ weight
         place = np.zeros((heads, heads), int)
         place[first, second] = place[second, first] = np.arange(len(first))
@@ -359,31 +234,49 @@ def _head_moments(task: LinearRegression, omega, log_length):
 
 
 @public
-def opposite_values(
-    task: LinearRegression, omega: Scalar, log_length: Scalar
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the best value μ of two heads (ω, μ) and (-ω, -μ), and their risk.
+def best_pair(
+    task: LinearRegression, log_length: Scalar, omega: Scalar | None = None
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Return the keys and values (ω, μ) of the heads (ω, μ) and (-ω, -μ) that minimise `heads_risk`, and the risk.
 
-    `best_values` for an opposite pair, faster and without its loss of digits at small keys. With β = 2μω and a = ω r
-    the pair has `2R - s² = τ_w² [(1 - β)² d + 2(1 - β)β E r²P(a)] + β² n`,
-    `n = ½ E r² [τ_w² (Q(a) - G̃(a, -a)) + (τ_w² (d - 1) + s²)(P(a) - C(a, -a))]/a²`, which is smooth in ω² down to 0.
+    The best ω is about `√(12/((d + 4)(d + 3 + ς) L))`, $ς = s²/τ_w²$. Where ω is given, this is `best_values` of an
+    opposite pair, faster and without its loss of digits at small keys.
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
-      omega: the key ω, shape (), of either sign, `1e-7 ≤ |ω|`; the largest is that of `heads_risk`.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; NaN outside.
+      omega: the key ω, shape (), of either sign, `1e-7 ≤ |ω|`, up to the largest of `heads_risk`; by default the best.
 
     Returns:
-      (μ of shape (), risk of shape ()): half the mean square, label noise included. The excess over the noise has a
-      relative error below 1e-10 for |ω| ≤ 0.7 and d ≤ 10. NaN outside the domain. 60 ms for |ω| below 0.3, half
-      of it for 5 or more dimensions and |ω| ≤ 0.2, if ω is not traced.
+      (ω of shape (), μ of shape (), risk of shape ()): half the mean square, label noise included. The best ω is
+      positive and has a relative error below 1e-5; the excess of the risk over the noise has one below 1e-10 for
+      |ω| ≤ 0.7 and d ≤ 10. At L = 1 all keys are equal, and μ = 0. For a given ω 60 ms if |ω| is below 0.3, half of it
+      for 5 or more dimensions and |ω| ≤ 0.2, if ω is not traced.
 
     Raises:
       ValueError: if a covariance of `task` is not the identity, or if float64 is off.
 
-    Source: derived here. Transformations: jit, vmap, grad (first derivatives).
+    Source: derived here. Transformations: jit, vmap; grad of the risk, and of both at a given ω (first derivatives).
     """
-    task, (omega, log_length) = _identity("opposite_values", task), exact("lib.icl.opposite_values", omega, log_length)
+    task, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
+    if omega is not None:
+        key = exact("best_pair", omega)[0]
+        return jnp.asarray(key), *_opposite_values(task, key, log_length)
+    xp = namespace(log_length, task.task_scale, task.noise_std)
+    inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
+    leaves, structure = jax.tree.flatten((task, xp.where(inside, log_length, 1.0)))
+    (best,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
+    return jnp.asarray(xp.where(inside, best, xp.nan)), *_opposite_values(task, best, log_length)
+
+
+def _opposite_values(
+    task: LinearRegression, omega: Scalar, log_length: Scalar
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the best value μ of the heads (ω, μ) and (-ω, -μ), and their risk.
+
+    With β = 2μω and a = ω r the pair has `2R - s² = τ_w² [(1 - β)² d + 2(1 - β)β E r²P(a)] + β² n`,
+    `n = ½ E r² [τ_w² (Q(a) - G̃(a, -a)) + (τ_w² (d - 1) + s²)(P(a) - C(a, -a))]/a²`, which is smooth in ω² down to 0.
+    """
     xp = namespace(omega, log_length, task.task_scale, task.noise_std)
     inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     log_length = xp.where(inside, log_length, 1.0)
@@ -398,36 +291,6 @@ def opposite_values(
     power = task.task_scale**2 * task.dimension
     risk = 0.5 * (task.noise_std**2 + xp.where(alone, power, excess * xp.exp(-log_length)))
     return jnp.asarray(xp.where(inside, value, xp.nan)), jnp.asarray(xp.where(inside, risk, xp.nan))
-
-
-@public
-def best_pair(
-    task: LinearRegression, log_length: Scalar
-) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """Return the keys and values (ω, μ) of the heads (ω, μ) and (-ω, -μ) that minimise `heads_risk`, and the risk.
-
-    The minimum over ω > 0 of the risk of `opposite_values`. The best ω is about `√(12/((d + 4)(d + 3 + ς) L))`,
-    $ς = s²/τ_w²$.
-
-    Args:
-      task: a `LinearRegression` with cov = I and query_cov = I.
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; NaN outside.
-
-    Returns:
-      (ω > 0 of shape (), μ of shape (), risk of shape ()): half the mean square, label noise included. ω has a
-      relative error below 1e-5 and the risk one below 1e-10. At L = 1 all keys are equal, and μ = 0.
-
-    Raises:
-      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap; grad of the risk.
-    """
-    task, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
-    xp = namespace(log_length, task.task_scale, task.noise_std)
-    inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
-    leaves, structure = jax.tree.flatten((task, xp.where(inside, log_length, 1.0)))
-    (omega,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
-    return jnp.asarray(xp.where(inside, omega, xp.nan)), *opposite_values(task, omega, log_length)
 
 
 def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:

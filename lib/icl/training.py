@@ -1,141 +1,155 @@
-"""Training on fresh prompts: the batch loss of in-context regression.
+"""Training on fresh prompts: two losses of in-context regression, each with an unbiased gradient of the risk.
 
-A step of stochastic gradient descent needs one unbiased gradient of the risk. Plain sampling draws L tokens of
-$R^{d+1}$; collapsed sampling has the same distribution and draws 2L normals and two vectors. Both are values of the
-argument `sampling`.
+A step of stochastic gradient descent needs one unbiased gradient. Plain sampling draws L tokens of $R^{d+1}$. Collapsed
+sampling has the same distribution and draws 2L normals and two vectors: with scores `s_i = τ g_i` and values
+`r_i = a g_i + ρ h_i` of standard normals (g, h), the output depends on nothing else, and its gradient on two more
+vectors. `prompt_loss` does this prompt by prompt for any pooling. `batch_loss` computes a batch in one sweep with an
+explicit gradient, through a few sums over the tokens: twelve for softmax; three for linear attention, which form a
+Wishart matrix of two dimensions and are drawn as such, at a cost that does not depend on the length. Derived here.
 """
 
 import abc
-import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.regression import LinearRegression
 from lib.measures import _constant_covariance_root
+from lib.random import fast_normal, normal_pairs
 
-# A pooling: it maps scores and values of the tokens to the output ŷ.
-_Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
-
-
-@public
-def softmax_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
-    """Return `Σ p_i r_i` with p = softmax(s).
-
-    Args:
-      scores: s, shape (L,).
-      values: r, shape (L,).
-
-    Returns:
-      The output, shape ().
-
-    Transformations: jit, vmap, grad.
-    """
-    return jax.nn.softmax(scores) @ values
+# No normal drawn from 31 bits is larger. Coefficients of a quantile below this share of the largest are dropped.
+_LARGEST_NORMAL, _QUANTILE_TOLERANCE = 6.7, {"float32": 1e-8, "float64": 1e-13}
 
 
-@public
-def linear_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
-    """Return `(1/L) Σ s_i r_i`, linear attention.
+class _PromptSums(NamedTuple):
+    """What a step of training needs of each of B prompts: its output ŷ, and sums that give the derivatives of ŷ."""
 
-    Args:
-      scores: s, shape (L,).
-      values: r, shape (L,).
-
-    Returns:
-      The output, shape ().
-
-    Transformations: jit, vmap, grad.
-    """
-    return scores @ values / scores.size
+    output: Float[Array, " B"]
+    by_score: Float[Array, "2 B"]
+    by_value: Float[Array, "2 B"]
+    products: Float[Array, "3 B"]
 
 
-class _Sampling(eqx.Module):
-    """A way to draw a fresh prompt, in coordinates in which its L tokens are standard normals of $R^e$."""
+class _Plane(NamedTuple):
+    """Coefficients of the scores τ g and the values a g + ρ h of each of B prompts, in two normals per token."""
+
+    tau: Float[Array, " B"]
+    along: Float[Array, " B"]
+    rho: Float[Array, " B"]
+
+
+class _Pool(eqx.Module):
+    """A pooling: a map from scores s and values r of the tokens to the output ŷ, and sums that give its derivatives."""
 
     @abc.abstractmethod
-    def normals(self, length: int, size: int) -> int:
-        """Return how many standard normals one prompt needs."""
+    def __call__(self, scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
+        """Return the output ŷ."""
 
     @abc.abstractmethod
-    def output(
-        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
-    ) -> Float[Array, ""]:
-        """Return the output at scores $⟨t, n_i⟩$ and values $⟨v, n_i⟩$; training uses its derivatives in (t, v)."""
+    def pair_count(self, length: int) -> int:
+        """Return how many pairs of standard normals the tokens of one prompt need."""
+
+    @abc.abstractmethod
+    def extra_count(self) -> int:
+        """Return how many standard normals one prompt needs in addition."""
+
+    @abc.abstractmethod
+    def summarise(
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
+        """Return the sums of prompts whose tokens are made of standard normals."""
 
 
-class _Plain(_Sampling):
-    """Draw all L tokens."""
+class _SoftmaxPool(_Pool):
+    """Softmax: `Σ p_i r_i` with p = softmax(s); sums of 1, g, h, g², gh, h² with weights `e^s` and `e^{2s}`."""
 
-    def normals(self, length: int, size: int) -> int:
-        """Return L · e."""
-        return length * size
+    def __call__(self, scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
+        """Return `Σ p_i r_i`."""
+        return jax.nn.softmax(scores) @ values
 
-    @public
-    def output(
-        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
-    ) -> Float[Array, ""]:
-        """Return the pooled output of the tokens."""
-        tokens = normals.reshape(-1, tilt.size)
-        return pool(tokens @ tilt, tokens @ value)
+    def pair_count(self, length: int) -> int:
+        """Return L, one pair per token."""
+        return length
 
+    def extra_count(self) -> int:
+        """Return 0: the pairs are enough."""
+        return 0
 
-class _Collapsed(_Sampling):
-    """Draw only what the output and its gradient depend on: the same distribution from 2L normals and two vectors."""
+    def summarise(
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
+        """Return the sums from the moments of (g, h) under the weights p = softmax(s) and p²."""
+        tau, along, rho = plane
+        pairs = jax.lax.optimization_barrier(pairs)
+        scores = tau.reshape(pairs.shape[0], 1, pairs.shape[-1]) * pairs.real
+        # every sum is a separate loop, which must not draw the normals or take exponentials again
+        weights = jax.lax.optimization_barrier(jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True)))
+        size = pairs.real**2 + pairs.imag**2
 
-    def normals(self, length: int, size: int) -> int:
-        """Return 2L + 2e, two normals per token and two vectors."""
-        return 2 * length + 2 * size
+        def weighted_sums(weights):
+            """Return the sums of 1, g, h, g², gh, h², in complex numbers because XLA is slow to separate g and h."""
+            first = jnp.sum(weights * pairs, axis=1).ravel()
+            square = jnp.sum(weights * pairs**2, axis=1).ravel()
+            even = jnp.sum(weights * jax.lax.complex(jnp.ones_like(weights), size), axis=1).ravel()
+            second = [(even.imag + square.real) / 2, square.imag / 2, (even.imag - square.real) / 2]
+            return [even.real, first.real, first.imag, *second]
 
-    @public
-    def output(
-        self, pool: _Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
-    ) -> Float[Array, ""]:
-        """Return the output with a gradient that is drawn with it, and is not the derivative of the value."""
-        t, v = jax.lax.stop_gradient((tilt, value))
-        tau = _norm(t)
-        f1 = t * _inverse(tau)
-        along = _dot(v, f1)
-        across = v - along * f1
-        rho = _norm(across)
-        f2 = across * _inverse(rho)
-
-        rest, g, h = jnp.split(normals, (2 * t.size, t.size + normals.size // 2))
-        output, (by_score, by_value) = jax.value_and_grad(pool, (0, 1))(tau * g, along * g + rho * h)
-        xi1, xi2 = (xi - f1 * _dot(f1, xi) - f2 * _dot(f2, xi) for xi in jnp.split(rest, 2))
-        spread = _norm(by_value)
-        shared = _dot(by_score, by_value) * _inverse(spread)
-        # the part of ∂ŷ/∂t that is drawn independently: its sign does not matter
-        own = jnp.sqrt(jnp.maximum(_dot(by_score, by_score) - shared**2, 0.0))
-        by_v = f1 * _dot(by_value, g) + f2 * _dot(by_value, h) + spread * xi1
-        by_t = f1 * _dot(by_score, g) + f2 * _dot(by_score, h) + shared * xi1 + own * xi2
-        # the added terms are zero but carry the gradient
-        return output + _dot(by_t, tilt - t) + _dot(by_v, value - v)
-
-
-plain, collapsed = _Plain(), _Collapsed()
+        total, *first = weighted_sums(weights)
+        m1, m2, m11, m12, m22 = (term / total for term in first)
+        q0, q1, q2, q11, q12, q22 = (term / total**2 for term in weighted_sums(weights**2))
+        output = along * m1 + rho * m2
+        c11, c12, c22 = m11 - m1**2, m12 - m1 * m2, m22 - m2**2
+        shared = along * q1 + rho * q2 - output * q0
+        own = along**2 * q11 + 2 * along * rho * q12 + rho**2 * q22 - 2 * output * shared - output**2 * q0
+        return _PromptSums(
+            output,
+            jnp.stack([along * c11 + rho * c12, along * c12 + rho * c22]),
+            jnp.stack([m1, m2]),
+            jnp.stack([own, shared, q0]),
+        )
 
 
-def _dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:
-    return jnp.sum(a * b)  # under `vmap` XLA fuses this with its neighbours, a batched product of matrices it does not
+class _LinearPool(_Pool):
+    """Linear attention: `(1/L) Σ s_i r_i`; the Wishart matrix of L tokens, by Bartlett's decomposition."""
+
+    def __call__(self, scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
+        """Return `(1/L) Σ s_i r_i`."""
+        return scores @ values / scores.size
+
+    def pair_count(self, length: int) -> int:
+        """Return 0, for any length."""
+        return 0
+
+    def extra_count(self) -> int:
+        """Return 3, one normal per entry of the matrix."""
+        return 3
+
+    def summarise(
+        self, length: int, plane: _Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> _PromptSums:
+        """Return the sums from a Cholesky factor of two chi variables and a normal."""
+        tau, along, rho = plane
+        diagonal, corner = jnp.sqrt(_chi_square(extra[0], length)), extra[1]
+        rest = jnp.sqrt(_chi_square(extra[2], length - 1))
+        gg, gh, hh = diagonal**2, diagonal * corner, corner**2 + rest**2
+        values_g, values_h = along * gg + rho * gh, along * gh + rho * hh
+        return _PromptSums(
+            tau * values_g / length,
+            jnp.stack([values_g, values_h]) / length,
+            tau * jnp.stack([gg, gh]) / length,
+            jnp.stack([along * values_g + rho * values_h, tau * values_g, tau**2 * gg]) / length**2,
+        )
 
 
-def _norm(a: Float[Array, " n"]) -> Float[Array, ""]:
-    return jnp.sqrt(_dot(a, a))
-
-
-def _inverse(scale: Float[Array, ""]) -> Float[Array, ""]:
-    """Return `1/scale`, or 0 where scale is 0."""
-    return jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1.0), 0.0)
+softmax_pool, linear_pool = _SoftmaxPool(), _LinearPool()
 
 
 @public
@@ -146,7 +160,7 @@ def prompt_loss(
     batch: int,
     head: Callable[[Any], Attention] = lambda params: params,
     pool: _Pool = softmax_pool,
-    sampling: _Sampling = collapsed,
+    every_token: bool = False,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
     """Return the loss of a fresh batch as a function of parameters and a random key.
@@ -159,12 +173,13 @@ def prompt_loss(
       batch: number of prompts, at least 1.
       head: maps the parameters to a head.
       pool: maps scores and values to an output, `softmax_pool` or `linear_pool`.
-      sampling: `collapsed` or `plain`.
+      every_token: draw every token, at a cost of L (d + 1) normals per prompt, in place of collapsed sampling.
       weight: factor of the mean square error: ½ as in [BB26], or 1 as in the published code.
 
     Returns:
       A function of parameters and a random key, `weight · mean (ŷ - y)²`: an unbiased estimate of the risk, with an
-      unbiased gradient.
+      unbiased gradient. With collapsed sampling the gradient is drawn with the value, and is not its derivative; only
+      first derivatives are valid.
 
     Raises:
       ValueError: if a count is not a whole number ≥ 1.
@@ -175,6 +190,8 @@ def prompt_loss(
     batch = require_count("prompt_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
     roots = _constant_covariance_root(task.cov), _constant_covariance_root(task.query_cov)
+    drawn = length * (d + 1) if every_token else 2 * (length + d + 1)
+    collapsed = _with_gradient(partial(_collapsed_output, pool))
 
     def square_error(attention, normals):
         dtype = normals.dtype
@@ -189,12 +206,16 @@ def prompt_loss(
             return jnp.append((dual[:d] + dual[d] * w) @ root, noise_std * dual[d])
 
         tilt, value = attention.bilinear[:, :d] @ query, attention.value[-1]
-        output = sampling.output(pool, whiten(tilt), whiten(value), prompt_normals)
+        if every_token:
+            tokens = prompt_normals.reshape(length, d + 1)
+            output = pool(tokens @ whiten(tilt), tokens @ whiten(value))
+        else:
+            output = collapsed(whiten(tilt), whiten(value), prompt_normals)
         return (output - query @ w - noise_std * label_normal[0]) ** 2
 
     def loss(params, key):
         attention = head(params)
-        shape = (batch, 2 * d + 1 + sampling.normals(length, d + 1))
+        shape = (batch, 2 * d + 1 + drawn)
         normals = fast_normal(key, shape, attention.value.dtype)
         return weight * jnp.mean(jax.vmap(partial(square_error, attention))(normals))
 
@@ -202,43 +223,183 @@ def prompt_loss(
 
 
 @public
-def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -> Float[Array, "..."]:
-    """Return standard normals by Box and Muller, at two thirds of the cost of `jax.random.normal`.
+def batch_loss(
+    task: LinearRegression,
+    length: int,
+    *,
+    batch: int,
+    head: Callable[[Any], Attention] = lambda params: params,
+    pool: _Pool = softmax_pool,
+    weight: float = 0.5,
+) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
+    """Return a faster `prompt_loss` of collapsed prompts: same distribution, other random numbers.
 
-    Each is made of 32 random bits. Values end at 6.7 standard deviations; cosine and sine are Taylor polynomials on an
-    eighth of the circle, turned by two of the bits, because XLA's own cost more than all the rest.
+    It computes in the precision of the parameters. In single precision derivatives by scores are exact to a thousandth
+    of the values, which matters only where one token has all the weight. One start at a time is fastest: under `vmap`
+    over starts a step costs more than one start after another.
 
     Args:
-      key: JAX random key.
-      shape: shape of the result.
-      dtype: `float32` or `float64`.
+      task: the distribution of prompts; concrete, not traced.
+      length: the prompt length L, at least 1.
+      batch: number of prompts, at least 1.
+      head: maps the parameters to a head.
+      pool: the pooling, `softmax_pool` or `linear_pool`.
+      weight: factor of the mean square error: ½ as in [BB26], or 1 as in the published code.
 
     Returns:
-      The normals.
+      A function of parameters and a random key: `weight · mean (ŷ - y)²` of a fresh batch, whose gradient is an
+      unbiased estimate of the gradient of the risk, and not the derivative of the value. Only first derivatives are
+      valid.
 
-    Transformations: jit, vmap.
+    Raises:
+      ValueError: if a count is not a whole number ≥ 1.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
-    count = math.prod(shape)
-    radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
-    return jnp.concatenate(_box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
+    length = require_count("batch_loss", "length", length, "an empty prompt defines no probability measure.")
+    batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
+    d = task.cov.shape[-1]
+    prompt_root, query_root = _constant_covariance_root(task.cov), _constant_covariance_root(task.query_cov)
+    rest = (4 * d + 4 + pool.extra_count()) // 2
+    mixing = np.eye(2 * rest)
+    mixing[:d, :d] *= float(task.task_scale)
+    mixing[d : 2 * d, d : 2 * d] = query_root
+    mixing[2 * d, 2 * d] = float(task.noise_std)
+    halves = 1 if batch % 2 else 2  # XLA's sums over tokens are five times slower over the first axis
+
+    def loss_and_gradient(bilinear, value, key):
+        dtype = value.dtype
+        root, noise_std = jnp.asarray(prompt_root, dtype), task.noise_std.astype(dtype)
+
+        # in one product, because XLA would draw the normals again for each of several
+        drawn = normal_pairs(key, 1, (rest, batch), dtype)
+        drawn = jnp.asarray(mixing, dtype) @ jnp.concatenate([drawn.real, drawn.imag])
+        w, query, label, xi1, xi2, extra = jnp.split(drawn, (d, 2 * d, 2 * d + 1, 3 * d + 2, 4 * d + 3))
+        target = jnp.sum(query * w, axis=0) + label[0]
+
+        def whiten(dual):
+            """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
+            return jnp.concatenate([root.T @ (dual[:d] + dual[d] * w), noise_std * dual[d:]])
+
+        def token(normals):
+            """Return the token z made of the normals n."""
+            x = root @ normals[:d]
+            return jnp.concatenate([x, jnp.sum(w * x, axis=0, keepdims=True) + noise_std * normals[d:]])
+
+        t, v = whiten(bilinear @ query), whiten(jnp.broadcast_to(value[:, None], (d + 1, batch)))
+        tau, f1 = _unit(t)
+        along = jnp.sum(v * f1, axis=0)
+        rho, f2 = _unit(v - along * f1)
+        pairs = normal_pairs(key, 0, (halves, pool.pair_count(length), batch // halves), dtype)
+        sums = pool.summarise(length, _Plane(tau, along, rho), pairs, extra)
+
+        own, shared, squared = sums.products
+        spread = jnp.sqrt(squared)
+        shared = shared * _inverse(spread)
+        own = jnp.sqrt(jnp.maximum(own - shared**2, 0.0))
+        xi1, xi2 = (xi - f1 * jnp.sum(f1 * xi, axis=0) - f2 * jnp.sum(f2 * xi, axis=0) for xi in (xi1, xi2))
+        by_t = token(f1 * sums.by_score[0] + f2 * sums.by_score[1] + shared * xi1 + own * xi2)
+        by_v = token(f1 * sums.by_value[0] + f2 * sums.by_value[1] + spread * xi1)
+
+        error = sums.output - target
+        slope = 2 * weight / batch * error
+        by_bilinear, by_value = (slope * by_t) @ query.T, jnp.sum(slope * by_v, axis=1)
+        return weight * jnp.mean(error**2), by_bilinear, by_value
+
+    with_gradient = _with_gradient(loss_and_gradient)
+
+    def loss(params, key):
+        attention = head(params)
+        return with_gradient(attention.bilinear[:, :d], attention.value[-1], key)
+
+    return loss
 
 
-@public
-def _box_muller(
-    radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Return two independent standard normals from 64 random bits."""
-    uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
-    radius = jnp.sqrt(-2 * jnp.log(uniform))
-    angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)
-    square = angle**2
-    cosine = jnp.polyval(jnp.asarray(_COSINE[-terms:], dtype), square)
-    sine = angle * jnp.polyval(jnp.asarray(_SINE[-terms:], dtype), square)
-    swap, sign = angle_bits & 1 == 1, (angle_bits & 2).astype(jnp.int32).astype(dtype) - 1
-    signed = sign * radius
-    return signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)
+def _unit(vectors: Float[Array, "e B"]) -> tuple[Float[Array, " B"], Float[Array, "e B"]]:
+    """Return lengths and directions of the columns; the direction of a zero column is zero."""
+    lengths = jnp.sqrt(jnp.sum(vectors**2, axis=0))
+    return lengths, vectors * _inverse(lengths)
 
 
-_TERMS = np.arange(8, -1, -1)
-_COSINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n) for n in _TERMS])
-_SINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n + 1) for n in _TERMS])
+def _collapsed_output(
+    pool: _Pool, t: Float[Array, " e"], v: Float[Array, " e"], normals: Float[Array, " n"]
+) -> tuple[Float[Array, ""], Float[Array, " e"], Float[Array, " e"]]:
+    """Return the output at scores $⟨t, n_i⟩$ and values $⟨v, n_i⟩$ of the tokens, and its derivatives in t and v.
+
+    The three have the joint distribution of plain prompts, from two normals per token and two vectors.
+    """
+    tau = _norm(t)
+    f1 = t * _inverse(tau)
+    along = _dot(v, f1)
+    across = v - along * f1
+    rho = _norm(across)
+    f2 = across * _inverse(rho)
+
+    rest, g, h = jnp.split(normals, (2 * t.size, t.size + normals.size // 2))
+    output, (by_score, by_value) = jax.value_and_grad(pool, (0, 1))(tau * g, along * g + rho * h)
+    xi1, xi2 = (xi - f1 * _dot(f1, xi) - f2 * _dot(f2, xi) for xi in jnp.split(rest, 2))
+    spread = _norm(by_value)
+    shared = _dot(by_score, by_value) * _inverse(spread)
+    # the part of ∂ŷ/∂t that is drawn independently: its sign does not matter
+    own = jnp.sqrt(jnp.maximum(_dot(by_score, by_score) - shared**2, 0.0))
+    by_v = f1 * _dot(by_value, g) + f2 * _dot(by_value, h) + spread * xi1
+    by_t = f1 * _dot(by_score, g) + f2 * _dot(by_score, h) + shared * xi1 + own * xi2
+    return output, by_t, by_v
+
+
+def _with_gradient(function: Callable) -> Callable:
+    """Return the value of a function (x, y, drawn) -> (value, gradient in x, gradient in y), with these gradients."""
+
+    @jax.custom_vjp
+    def value(x, y, drawn):
+        return function(x, y, drawn)[0]
+
+    def forward(x, y, drawn):
+        result, *gradients = function(x, y, drawn)
+        return result, (gradients, drawn)
+
+    def backward(residuals, cotangent):
+        (by_x, by_y), drawn = residuals
+        nothing = jnp.zeros_like(drawn) if jnp.issubdtype(drawn.dtype, jnp.inexact) else None
+        return cotangent * by_x, cotangent * by_y, nothing
+
+    value.defvjp(forward, backward)
+    return value
+
+
+def _dot(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, ""]:
+    return jnp.sum(a * b)  # under `vmap` XLA fuses this with its neighbours, a batched product of matrices it does not
+
+
+def _norm(a: Float[Array, " n"]) -> Float[Array, ""]:
+    return jnp.sqrt(_dot(a, a))
+
+
+def _inverse(scale: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return `1/scale`, or 0 where scale is 0."""
+    return jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1.0), 0.0)
+
+
+def _chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."]:
+    """Return `F⁻¹(Φ(z))`, F the chi-square distribution function: a sum of squared normals from a single normal z."""
+    if degrees == 0:
+        return jnp.zeros_like(normals)
+    first, *others = (jnp.asarray(each, normals.dtype) for each in _quantile(degrees, normals.dtype.name)[::-1])
+    at = normals / jnp.asarray(_LARGEST_NORMAL, normals.dtype)
+    last, before = jnp.zeros_like(at), jnp.full_like(at, first)
+    for each in others[:-1]:
+        last, before = before, each + 2 * at * before - last
+    return jnp.maximum(others[-1] + at * before - last, 0.0)
+
+
+def _quantile(degrees: int, precision: str) -> np.ndarray:
+    """Return Chebyshev coefficients of z ↦ F⁻¹(Φ(z)), |z| ≤ LARGEST_NORMAL, F the chi-square distribution function."""
+    from scipy.stats import chi2, norm  # scipy.stats takes a second to import
+
+    def quantile(share):
+        z = share * _LARGEST_NORMAL
+        return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
+
+    coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
+    significant = np.abs(coefficients) > _QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
+    return coefficients[: np.flatnonzero(significant)[-1] + 1]

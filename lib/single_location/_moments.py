@@ -6,12 +6,15 @@ normalised kernel, `s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫
 [D26].
 """
 
+import math
+
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Float
 
 from lib._checks import public
+from lib._namespace import constant, namespace
+from lib._types import AnyArray, Scalar, Truth
 from lib.partition import _crossing
 from lib.single_location._score_mixture import ScoreMixture, half_line_weights
 
@@ -39,16 +42,16 @@ class Moments(eqx.Module):
       pooled_power: `E C²`.
     """
 
-    hidden: Float[Array, ""]
-    power: Float[Array, ""]
-    hidden_power: Float[Array, ""]
-    hidden_score: Float[Array, ""]
-    hidden_pooled: Float[Array, ""]
-    weight_pooled: Float[Array, ""]
-    pooled_power: Float[Array, ""]
+    hidden: Scalar
+    power: Scalar
+    hidden_power: Scalar
+    hidden_score: Scalar
+    hidden_pooled: Scalar
+    weight_pooled: Scalar
+    pooled_power: Scalar
 
 
-def nan_unless(holds: Bool[Array, ""], moments: Moments) -> Moments:
+def nan_unless(holds: Truth, moments: Moments) -> Moments:
     """Return the moments where `holds`, and NaN elsewhere.
 
     Args:
@@ -58,12 +61,13 @@ def nan_unless(holds: Bool[Array, ""], moments: Moments) -> Moments:
     Returns:
       Moments of the same shapes.
     """
-    return jax.tree.map(lambda leaf: jnp.where(holds, leaf, jnp.nan), moments)
+    xp = namespace(moments.hidden)
+    return jax.tree.map(lambda leaf: xp.where(holds, leaf, xp.nan), moments)
 
 
 @public
 def elementwise_moments(
-    mixture: ScoreMixture, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, weights: Float[AnyArray, " n"], *, inside: Float[AnyArray, " n"] | float = 1.0
 ) -> Moments:
     """Return the moments of weights that depend on the token's own score alone, by one-token averages.
 
@@ -93,7 +97,7 @@ def elementwise_moments(
 
 
 @public
-def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
+def argmax_moments(mixture: ScoreMixture, *, inside: Float[AnyArray, " n"] | float = 1.0) -> Moments:
     """Return the moments of a weight of 1 on the largest score and 0 elsewhere.
 
     Args:
@@ -104,26 +108,27 @@ def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float 
     Returns:
       All seven moments; those with c and C are right for mixtures of a single row only.
     """
+    xp = namespace(mixture.scores)
     ascending = mixture.step > 0
 
     def upward(rows):
-        return jnp.where(ascending, rows, rows[..., ::-1])
+        return xp.where(ascending, rows, rows[..., ::-1])
 
     scores, hidden, others = upward(mixture.scores), upward(mixture.hidden * inside), upward(mixture.others)
-    above = jnp.maximum(sum_above(others), 1e-300)
-    below = jnp.maximum(sum_above(others[:, ::-1])[:, ::-1], 1e-300)
-    log_below = jnp.where(above < 0.5, jnp.log1p(-jnp.minimum(above, 0.5)), jnp.log(below))
+    above = xp.maximum(sum_above(others), 1e-300)
+    below = xp.maximum(sum_above(others[:, ::-1])[:, ::-1], 1e-300)
+    log_below = xp.where(above < 0.5, xp.log1p(-xp.minimum(above, 0.5)), xp.log(below))
     other_tokens, hidden_score = mixture.length - 1.0, scores - mixture.offset
 
     def all_below(tokens):
-        return jnp.exp(jnp.maximum(tokens, 0.0) * log_below)
+        return xp.exp(xp.maximum(tokens, 0.0) * log_below)
 
     def mean(values):
-        return mixture.row_weights @ jnp.sum(values, axis=1)
+        return mixture.row_weights @ xp.sum(values, axis=1)
 
-    largest_is_hidden = jnp.where(ascending | (mixture.length < 2), mean(hidden), 0.0)
-    first = jnp.where(mixture.hidden_is_extreme, largest_is_hidden, mean(hidden * all_below(other_tokens)))
-    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(mixture.others * inside, axis=1) ** other_tokens
+    largest_is_hidden = xp.where(ascending | (mixture.length < 2), mean(hidden), 0.0)
+    first = xp.where(mixture.hidden_is_extreme, largest_is_hidden, mean(hidden * all_below(other_tokens)))
+    all_inside = xp.sum(hidden, axis=1) * xp.sum(mixture.others * inside, axis=1) ** other_tokens
     hidden_below = sum_above(hidden[:, ::-1])[:, ::-1]
     score_below = sum_above((hidden * hidden_score)[:, ::-1])[:, ::-1]
     mean_hidden_score = mean(hidden * hidden_score * all_below(other_tokens))
@@ -140,7 +145,7 @@ def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float 
 
 
 @public
-def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
+def sum_above(rows: Float[AnyArray, "rows n"]) -> Float[AnyArray, "rows n"]:
     """Return the integral from every node to the last one, by a trapezoid with Gregory's end corrections.
 
     Args:
@@ -151,15 +156,16 @@ def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
 
     Transformations: jit, vmap, grad.
     """
-    correction = half_line_weights(jnp.arange(9)) - 1.0
-    ahead = jnp.pad(rows, ((0, 0), (0, correction.size - 1)))
+    xp = namespace(rows)
+    correction = half_line_weights(xp.arange(9)) - 1.0
+    ahead = xp.pad(rows, ((0, 0), (0, correction.size - 1)))
     corrected = sum(correction[j] * ahead[:, j : j + rows.shape[1]] for j in range(correction.size))
-    return jnp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
+    return xp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
 
 
 @public
 def normalised_moments(
-    mixture: ScoreMixture, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, log_kernel: Float[AnyArray, " n"], *, inside: Float[AnyArray, " n"] | float = 1.0
 ) -> Moments:
     """Return the moments of `s_l = κ(χ_l)/Σ_m κ(χ_m)`, by Laplace's identity.
 
@@ -171,40 +177,46 @@ def normalised_moments(
         without any κ > 0 then counts as s = 0.
 
     Returns:
-      All seven moments; NaN where the quadrature misses `E Σ s = 1` by 1e-8. Those with c and C are right for
-      mixtures of
-      a single row only.
+      All seven moments; NaN where the quadrature misses `E Σ s = 1` by 1e-8. Those with c and C are NaN
+      for mixtures of more than one row.
     """
+    xp = namespace(mixture.scores, log_kernel)
     length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
-    y = jax.lax.stop_gradient(_window(mixture, log_kernel, inside))
-    weight = jnp.exp(y + log_kernel[:, None])
-    factor, complement = jnp.exp(-weight), -jnp.expm1(-weight)
+    (y,) = constant(_window(mixture, log_kernel, inside))
+    weight = xp.exp(y + log_kernel[:, None])
+    factor, complement = xp.exp(-weight), -xp.expm1(-weight)
     first_integrand, second_integrand = weight * factor, weight**2 * factor
-    log_others = jnp.log1p(-jnp.minimum(others @ complement, LARGEST_PROBABILITY))
+    log_others = xp.log1p(-xp.minimum(others @ complement, LARGEST_PROBABILITY))
     hidden_factor = 1.0 - hidden @ complement
 
     def of_others(tokens):
         """`φ^{L - tokens}` times the number of ways to choose tokens - 1 others."""
-        ways = jnp.prod(length - jnp.arange(1.0, tokens))
-        return ways * jnp.exp((length - tokens) * log_others)
+        ways = math.prod(length - k for k in range(1, tokens))
+        return ways * xp.exp((length - tokens) * log_others)
 
     def row_integrals(values):
-        return (y[1] - y[0]) * jnp.sum(values, axis=1)
+        return (y[1] - y[0]) * xp.sum(values, axis=1)
 
     def integral(values):
         return mixture.row_weights @ row_integrals(values)
 
     first, square = hidden @ first_integrand, hidden @ second_integrand
-    no_weight = (1.0 - jnp.sum(hidden, axis=1)) * jnp.maximum(1.0 - jnp.sum(others, axis=1), 0.0) ** (length - 1.0)
+    no_weight = (1.0 - xp.sum(hidden, axis=1)) * xp.maximum(1.0 - xp.sum(others, axis=1), 0.0) ** (length - 1.0)
     mass = row_integrals(first * of_others(1) + others @ first_integrand * hidden_factor * of_others(2))
-    mass_error = mixture.row_weights @ jnp.abs(mass + no_weight - 1.0)
+    mass_error = mixture.row_weights @ xp.abs(mass + no_weight - 1.0)
 
+    hidden_mean = integral(first * of_others(1))
+    power = integral(square * of_others(1) + others @ second_integrand * hidden_factor * of_others(2))
+    hidden_power = integral(square * of_others(1))
+    if len(mixture.row_weights) > 1:
+        moments = Moments(hidden_mean, power, hidden_power, *(xp.full((), xp.nan),) * 4)
+        return nan_unless(mass_error < MASS_TOLERANCE, moments)
     c, score = mixture.scores - mixture.offset, mixture.scores
     mean_other_score, mean_hidden_score = others * score @ first_integrand, hidden * c @ first_integrand
     moments = Moments(
-        hidden=integral(first * of_others(1)),
-        power=integral(square * of_others(1) + others @ second_integrand * hidden_factor * of_others(2)),
-        hidden_power=integral(square * of_others(1)),
+        hidden=hidden_mean,
+        power=power,
+        hidden_power=hidden_power,
         hidden_score=integral(mean_hidden_score * of_others(1)),
         hidden_pooled=integral(
             hidden * c**2 @ first_integrand * of_others(1) - hidden * c @ complement * mean_other_score * of_others(2)
@@ -221,24 +233,25 @@ def normalised_moments(
 
 
 def _window(
-    mixture: ScoreMixture, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
-) -> Float[Array, " levels"]:
+    mixture: ScoreMixture, log_kernel: Float[AnyArray, " n"], inside: Float[AnyArray, " n"] | float
+) -> Float[AnyArray, " levels"]:
     """Nodes in y that hold all but e^{-LOG_DROP} of E s_ε, if the rows of the mixture were alike."""
+    xp = namespace(mixture.scores, log_kernel)
     hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
-    finite = jnp.isfinite(log_kernel)
-    largest = jnp.max(log_kernel)
-    span = largest - jnp.min(jnp.where(finite, log_kernel, largest)) + 2 * LOG_DROP
+    finite = xp.isfinite(log_kernel)
+    largest = xp.max(log_kernel)
+    span = largest - xp.min(xp.where(finite, log_kernel, largest)) + 2 * LOG_DROP
 
     def expected(y):
         """Return the expected number of tokens of weight above $e^{-y}$, and the logarithm of the integrand."""
-        weight = jnp.exp(y + log_kernel)
-        complement, other_tokens = -jnp.expm1(-weight), mixture.length - 1.0
-        log_token = jnp.log(jnp.maximum(hidden @ (weight * jnp.exp(-weight)), 1e-300))
-        of_others = jnp.minimum(others @ complement, LARGEST_PROBABILITY)
-        return hidden @ complement + other_tokens * of_others, log_token + other_tokens * jnp.log1p(-of_others)
+        weight = xp.exp(xp.asarray(y)[..., None] + log_kernel)
+        complement, other_tokens = -xp.expm1(-weight), mixture.length - 1.0
+        log_token = xp.log(xp.maximum((weight * xp.exp(-weight)) @ hidden, 1e-300))
+        of_others = xp.minimum(complement @ others, LARGEST_PROBABILITY)
+        return complement @ hidden + other_tokens * of_others, log_token + other_tokens * xp.log1p(-of_others)
 
     middle = _crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
     floor = expected(middle)[1] - LOG_DROP
     bottom = _crossing(lambda y: expected(y)[1] < floor, middle - span, middle, halvings=HALVINGS)
     top = _crossing(lambda y: expected(y)[1] > floor, middle, middle + span, halvings=HALVINGS)
-    return jnp.linspace(bottom, top, Y_NODES)
+    return xp.linspace(bottom, top, Y_NODES)

@@ -23,10 +23,10 @@ from lib._types import Scalar
 from lib.partition import Resolution, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
-SCAN_RESOLUTION, FINE_RESOLUTION = Resolution(levels=72, step=0.5), Resolution(levels=192)
+SCAN_RESOLUTION, FINE_RESOLUTION = Resolution(count=72, step=0.5), Resolution(count=192)
 # Two changes of the nodes, one of their density and one of their range, whose effect is an estimate of the error.
-FINER_RESOLUTION = Resolution(levels=288, step=FINE_RESOLUTION.step / 1.5)
-WIDER_RESOLUTION = Resolution(levels=288, reach=FINE_RESOLUTION.reach + 2.0, drop=FINE_RESOLUTION.drop + 18.0)
+FINER_RESOLUTION = Resolution(count=288, step=FINE_RESOLUTION.step / 1.5)
+WIDER_RESOLUTION = Resolution(count=288, reach=FINE_RESOLUTION.reach + 2.0, drop=FINE_RESOLUTION.drop + 18.0)
 # The window in standard deviations of a score: to the left of the largest token, to the right of all scores.
 DEVIATIONS_LEFT, DEVIATIONS_RIGHT = 13.0, 10.0
 SMALLEST_SPREAD = 1e-6
@@ -137,10 +137,10 @@ def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolut
         -xp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0,
         DEVIATIONS_RIGHT * tau + 4.0,
     )
-    (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.levels))
+    (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.count))
     (height,) = constant(log_integrand(coarse, tau, SCAN_RESOLUTION))
     in_bracket = height > xp.max(height) - resolution.drop
-    first, last = xp.argmax(in_bracket), SCAN_RESOLUTION.levels - 1 - xp.argmax(in_bracket[::-1])
-    bracket = coarse[xp.clip(xp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.levels - 1)]
-    y = xp.linspace(bracket[0], bracket[1], resolution.levels)
+    first, last = xp.argmax(in_bracket), SCAN_RESOLUTION.count - 1 - xp.argmax(in_bracket[::-1])
+    bracket = coarse[xp.clip(xp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.count - 1)]
+    y = xp.linspace(bracket[0], bracket[1], resolution.count)
     return logsumexp(log_integrand(y, tau, resolution)) + xp.log(y[1] - y[0])

@@ -11,14 +11,13 @@ import math
 from dataclasses import replace
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float, Int
 
 from lib._checks import public
-from lib.partition import Resolution, levels, log_survival, log_tilted
+from lib._namespace import choose, jitted, log_ndtr, namespace, softmax
+from lib._types import AnyArray, Scalar, Truth
+from lib.partition import Resolution, log_survival, log_tilted
 
 # Nodes of a grid, and where it ends, in standard deviations of a score: to the right weights may tilt the law.
 SCORE_NODES, LOWEST_SCORE, HIGHEST_SCORE = 4096, 9.0, 16.0
@@ -26,8 +25,10 @@ SCORE_NODES, LOWEST_SCORE, HIGHEST_SCORE = 4096, 9.0, 16.0
 JOINT_ROWS, MARGINAL_ROWS = 97, 1024
 # The largest step that a trapezoid may take across an edge of width 1, and where a half-line ends.
 LARGEST_STEP, LARGEST_STEP_AT_EDGE = 0.4, 0.1
-# Natural logarithms that a density falls before it is cut.
-LOG_DROP = 42.0
+# Numbers of nodes that NumPy takes at once where the grid is finer than an average needs, and the step in y it needs.
+STRIDES, LARGEST_LEVEL_STEP = (1, 2, 4, 8, 16), 0.3
+# Natural logarithms that a density falls before it is cut, and that of √(2π).
+LOG_DROP, LOG_ROOT = 42.0, 0.5 * math.log(2 * math.pi)
 # The spread of scores that are all equal, so that nothing divides by it.
 SMALLEST_SPREAD = 1e-6
 
@@ -44,24 +45,26 @@ class ScoreMixture(eqx.Module):
       offset: mean of the hidden score that the spike alone explains.
       hidden_is_extreme: whether the hidden token has the largest or the smallest score in every row.
       resolved: whether the grid resolves all these functions.
+      stride: every so many nodes are enough for them; 1 where the task is traced.
     """
 
-    length: Float[Array, ""]
-    scores: Float[Array, " n"]
-    row_weights: Float[Array, " rows"]
-    hidden: Float[Array, "rows n"]
-    others: Float[Array, "rows n"]
-    offset: Float[Array, ""]
-    hidden_is_extreme: Bool[Array, ""]
-    resolved: Bool[Array, ""]
+    length: Scalar
+    scores: Float[AnyArray, " n"]
+    row_weights: Float[AnyArray, " rows"]
+    hidden: Float[AnyArray, "rows n"]
+    others: Float[AnyArray, "rows n"]
+    offset: Scalar
+    hidden_is_extreme: Truth
+    resolved: Truth
+    stride: int = eqx.field(static=True, default=1)
 
     @property
-    def step(self) -> Float[Array, ""]:
+    def step(self) -> Scalar:
         """Distance from one node to the next; negative where the key points away from k*."""
         return self.scores[1] - self.scores[0]
 
     @public
-    def resolves(self, steepness: float | Float[Array, ""]) -> Bool[Array, ""]:
+    def resolves(self, steepness: Scalar) -> Truth:
         """Return whether the grid integrates a function of a score with edges of width 1/`steepness` to the last
         digits.
 
@@ -73,7 +76,7 @@ class ScoreMixture(eqx.Module):
 
         Transformations: jit, vmap.
         """
-        return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
+        return self.resolved & (steepness * abs(self.step) <= LARGEST_STEP)
 
     @public
     def thinned(self, stride: int) -> "ScoreMixture":
@@ -88,8 +91,14 @@ class ScoreMixture(eqx.Module):
         densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
         return replace(self, scores=self.scores[::stride], **densities)
 
+    def coarsened(self, steepness: float) -> "ScoreMixture":
+        """Return the mixture on as few nodes as averages of a function with edges of width 1/`steepness` need."""
+        if self.stride == 1:
+            return self
+        return self.thinned(max(s for s in STRIDES if s == 1 or (s <= self.stride and self.resolves(s * steepness))))
+
     @public
-    def weights_above(self, kink: float | Float[Array | np.ndarray, ""]) -> Float[Array, " n"]:
+    def weights_above(self, kink: Scalar) -> Float[AnyArray, " n"]:
         """Return quadrature weights of the nodes in an integral over the scores above `kink`.
 
         Args:
@@ -100,14 +109,11 @@ class ScoreMixture(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        return half_line_weights(jnp.round((self.scores - kink) / jnp.abs(self.step)).astype(int))
+        return half_line_weights(namespace(self.scores).round((self.scores - kink) / abs(self.step)).astype(int))
 
 
-@public
-@jax.jit
-def spiked_mixture(
-    length: Float[Array, ""], offset: Float[Array, ""], variance: Float[Array, ""], kink: Float[Array, ""]
-) -> ScoreMixture:
+@jitted()
+def spiked_mixture(length: Scalar, offset: Scalar, variance: Scalar, kink: Scalar) -> ScoreMixture:
     """Return the mixture of one hidden score N(offset, variance) and L - 1 other scores N(0, variance).
 
     Args:
@@ -121,20 +127,20 @@ def spiked_mixture(
 
     Source: [D26].
     """
-    spread = jnp.sqrt(jnp.maximum(variance, SMALLEST_SPREAD**2))
+    xp = namespace(length, offset, variance, kink)
+    spread = xp.sqrt(xp.maximum(variance, SMALLEST_SPREAD**2))
     shift = offset / spread
     nodes = _score_grid(
-        jnp.minimum(shift, 0.0) - LOWEST_SCORE, jnp.maximum(shift + LOWEST_SCORE, HIGHEST_SCORE), kink / spread
+        xp.minimum(shift, 0.0) - LOWEST_SCORE, xp.maximum(shift + LOWEST_SCORE, HIGHEST_SCORE), kink / spread
     )
-    hidden, others = (jax.nn.softmax(-0.5 * (nodes - mean) ** 2)[None] for mean in (shift, 0.0))
-    return ScoreMixture(length, spread * nodes, jnp.ones(1), hidden, others, offset, length < 2, jnp.asarray(True))
+    hidden, others = (softmax(-0.5 * (nodes - mean) ** 2)[None] for mean in (shift, 0.0))
+    return ScoreMixture(
+        length, spread * nodes, xp.ones(1), hidden, others, offset, length < 2, xp.asarray(True), _stride(nodes, 1.0)
+    )
 
 
-@public
-@jax.jit
-def max_mixture(
-    length: Float[Array, ""], snr: Float[Array, ""], overlap: Float[Array, ""], variance: Float[Array, ""]
-) -> ScoreMixture:
+@jitted()
+def max_mixture(length: Scalar, snr: Scalar, overlap: Scalar, variance: Scalar) -> ScoreMixture:
     """Return the joint distribution of the scores of the max model, by the largest of `νχ*` plus Gumbel noise.
 
     Args:
@@ -148,24 +154,34 @@ def max_mixture(
 
     Source: derived here, see book/softmax_advantage.
     """
+    xp = namespace(length, snr, overlap, variance)
     scale, correlation = _scale_and_correlation(overlap, variance)
     nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, 0.0)
-    is_argmax = jnp.isinf(snr)
-    row_weights, *distributions = jax.lax.cond(is_argmax, _argmax_rows, _joint_rows, length, snr, nodes)
-    (hidden, others), aligned, resolved = _correlate(distributions, nodes, correlation, is_argmax)
+    is_argmax = xp.isinf(snr)
+    row_weights, *distributions = choose(is_argmax, _argmax_rows, _joint_rows, length, snr, nodes)
+    (hidden, others), aligned, resolved = _correlate(distributions, nodes, correlation, is_argmax, snr)
     resolved &= is_argmax | (snr * (nodes[1] - nodes[0]) <= LARGEST_STEP)
     ordered = (length < 2) | (is_argmax & aligned)
-    return ScoreMixture(length, scale * nodes, row_weights, hidden, others, jnp.zeros(()), ordered, resolved)
+    return ScoreMixture(
+        length,
+        scale * nodes,
+        row_weights,
+        hidden,
+        others,
+        xp.zeros(()),
+        ordered,
+        resolved,
+        _stride(nodes, xp.maximum(snr, 1.0)),
+    )
 
 
-@public
-@jax.jit
+@jitted()
 def max_marginals(
-    length: Float[Array, ""],
-    snr: Float[Array, ""],
-    overlap: Float[Array, ""],
-    variance: Float[Array, ""],
-    kink: Float[Array, ""],
+    length: Scalar,
+    snr: Scalar,
+    overlap: Scalar,
+    variance: Scalar,
+    kink: Scalar,
 ) -> ScoreMixture:
     """Return the distributions of the hidden score and of another score of the max model, not jointly.
 
@@ -181,94 +197,120 @@ def max_marginals(
 
     Source: derived here, see book/softmax_advantage.
     """
+    xp = namespace(length, snr, overlap, variance, kink)
     scale, correlation = _scale_and_correlation(overlap, variance)
     nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, kink / scale)
-    is_argmax = jnp.isinf(snr)
-    token = jax.nn.softmax(-0.5 * nodes**2)
-    hidden = token * jax.lax.cond(is_argmax, _argmax_density_ratio, _hidden_density_ratio, length, snr, nodes)
-    others = (length * token - hidden) / jnp.maximum(length - 1.0, 1.0)
-    (hidden, others), _, resolved = _correlate([hidden[None], others[None]], nodes, correlation, jnp.asarray(False))
+    is_argmax = xp.isinf(snr)
+    token = softmax(-0.5 * nodes**2)
+    hidden = token * choose(is_argmax, _argmax_density_ratio, _hidden_density_ratio, length, snr, nodes)
+    others = (length * token - hidden) / xp.maximum(length - 1.0, 1.0)
+    (hidden, others), _, resolved = _correlate([hidden[None], others[None]], nodes, correlation, xp.asarray(False), snr)
     resolved &= is_argmax | (snr * (nodes[1] - nodes[0]) <= LARGEST_STEP)
-    return ScoreMixture(length, scale * nodes, jnp.ones(1), hidden, others, jnp.zeros(()), length < 2, resolved)
+    return ScoreMixture(length, scale * nodes, xp.ones(1), hidden, others, xp.zeros(()), length < 2, resolved)
 
 
-def _score_grid(low: Float[Array, ""] | float, high: Float[Array, ""] | float, kink: Float[Array, ""] | float):
+def _score_grid(low: Scalar, high: Scalar, kink: Scalar):
     """A grid over [low, high] with a node at `kink`, were it long enough."""
+    xp = namespace(low, high, kink)
     step = (high - low) / (SCORE_NODES - 2)
-    return kink + step * (jnp.floor((low - kink) / step) + jnp.arange(SCORE_NODES))
+    return kink + step * (xp.floor((low - kink) / step) + xp.arange(SCORE_NODES))
 
 
 def _scale_and_correlation(overlap, variance):
     """Scale and correlation ≥ 0 of a score with χ*: a key that points away from k* reads -χ*."""
-    spread = jnp.sqrt(jnp.maximum(variance, SMALLEST_SPREAD**2))
-    return jnp.where(overlap < 0, -spread, spread), jnp.minimum(jnp.abs(overlap) / spread, 1.0)
+    xp = namespace(overlap, variance)
+    spread = xp.sqrt(xp.maximum(variance, SMALLEST_SPREAD**2))
+    return xp.where(overlap < 0, -spread, spread), xp.minimum(xp.abs(overlap) / spread, 1.0)
 
 
 def _joint_rows(length, snr, nodes):
     """Given the largest of `νχ* + Gumbel` at -y: others have probability e^{-e^u} to be below, u = y + νx."""
-    snr = jnp.maximum(snr, SMALLEST_SPREAD)
+    xp = namespace(length, snr, nodes)
+    snr = xp.maximum(snr, SMALLEST_SPREAD)
     y, log_row_weights = _largest_value_nodes(length, snr, JOINT_ROWS)
     u = y[:, None] + snr * nodes
-    log_below = -jnp.exp(u) - 0.5 * nodes**2
-    return jnp.exp(log_row_weights), jax.nn.softmax(u + log_below, axis=1), jax.nn.softmax(log_below, axis=1)
+    log_below = -xp.exp(u) - 0.5 * nodes**2
+    return xp.exp(log_row_weights), softmax(u + log_below, axis=1), softmax(log_below, axis=1)
 
 
 def _largest_value_nodes(length, snr, rows):
-    y, spacing = levels(snr, jnp.log(length), resolution=Resolution(levels=rows))
+    xp = namespace(length, snr)
+    y, spacing = Resolution(count=rows).levels(snr, xp.log(length))
     log_below = (length - 1.0) * log_survival(y, snr)
-    return y, jnp.log(length) + log_tilted(1, y, snr) + log_below + jnp.log(spacing)
+    return y, xp.log(length) + log_tilted(1, y, snr) + log_below + xp.log(spacing)
 
 
 def _argmax_rows(length, snr, nodes):
     """ν = ∞: given the largest score, at a node, the others are normal scores below it."""
-    log_density = jnp.log(length) + norm.logpdf(nodes) + (length - 1.0) * norm.logcdf(nodes)
-    inside = log_density > jnp.max(log_density) - LOG_DROP
-    first, last = jnp.argmax(inside), SCORE_NODES - 1 - jnp.argmax(inside[::-1])
+    xp = namespace(length, nodes)
+    log_density = xp.log(length) - 0.5 * nodes**2 - LOG_ROOT + (length - 1.0) * log_ndtr(nodes)
+    inside = log_density > xp.max(log_density) - LOG_DROP
+    first, last = xp.argmax(inside), SCORE_NODES - 1 - xp.argmax(inside[::-1])
     stride = 1 + (last - first) // (JOINT_ROWS - 1)
-    peaks = first + stride * jnp.arange(JOINT_ROWS)
+    peaks = first + stride * xp.arange(JOINT_ROWS)
     # the last row may leave the grid, where there is nothing
     row_weights = (
-        jnp.where(peaks < SCORE_NODES, jnp.exp(log_density[jnp.minimum(peaks, SCORE_NODES - 1)]), 0.0)
+        xp.where(peaks < SCORE_NODES, xp.exp(log_density[xp.minimum(peaks, SCORE_NODES - 1)]), 0.0)
         * stride
         * (nodes[1] - nodes[0])
     )
-    peaks = jnp.minimum(peaks, SCORE_NODES - 1)
-    others = half_line_weights(peaks[:, None] - jnp.arange(SCORE_NODES)) * jnp.exp(-0.5 * nodes**2)
-    return row_weights, jax.nn.one_hot(peaks, SCORE_NODES), others / jnp.sum(others, axis=1, keepdims=True)
+    peaks = xp.minimum(peaks, SCORE_NODES - 1)
+    others = half_line_weights(peaks[:, None] - xp.arange(SCORE_NODES)) * xp.exp(-0.5 * nodes**2)
+    return (
+        row_weights,
+        (peaks[:, None] == xp.arange(SCORE_NODES)).astype(float),
+        others / xp.sum(others, axis=1, keepdims=True),
+    )
 
 
 def _hidden_density_ratio(length, snr, nodes):
     """`L E[p_1 | χ*_1 = x]`: how much likelier than a token the hidden token is to have the score x."""
-    snr = jnp.maximum(snr, SMALLEST_SPREAD)
-    y, spacing = levels(snr, jnp.log(length), resolution=Resolution(levels=MARGINAL_ROWS))
+    xp = namespace(length, snr, nodes)
+    snr = xp.maximum(snr, SMALLEST_SPREAD)
+    y, spacing = Resolution(count=MARGINAL_ROWS).levels(snr, xp.log(length))
+    if xp is np:
+        count = min(MARGINAL_ROWS, math.ceil((y[-1] - y[0]) / LARGEST_LEVEL_STEP) + 1)
+        y, spacing = xp.linspace(y[0], y[-1], count, retstep=True)
     u = y[:, None] + snr * nodes
-    log_others = jnp.log(length) + (length - 1.0) * log_survival(y, snr)
-    return spacing * jnp.sum(jnp.exp(u - jnp.exp(u) + log_others[:, None]), axis=0)
+    log_others = xp.log(length) + (length - 1.0) * log_survival(y, snr)
+    return spacing * xp.sum(xp.exp(u - xp.exp(u) + log_others[:, None]), axis=0)
 
 
 def _argmax_density_ratio(length, snr, nodes):
-    return length * jnp.exp((length - 1.0) * norm.logcdf(nodes))
+    xp = namespace(length, nodes)
+    return length * xp.exp((length - 1.0) * log_ndtr(nodes))
 
 
-def _correlate(distributions, nodes, correlation, has_edge):
+def _stride(nodes, steepness) -> int:
+    """Return how many nodes NumPy may take at once for a function of χ* with edges of width 1/`steepness`."""
+    if namespace(nodes, steepness) is not np:
+        return 1
+    step = steepness * (nodes[1] - nodes[0])
+    return max(stride for stride in STRIDES if stride == 1 or stride * step <= LARGEST_STEP)
+
+
+def _correlate(distributions, nodes, correlation, has_edge, snr):
     """Laws of χ* as laws of a score that has the given correlation with it; untouched where that is 1.
 
     Between, the grid must resolve the conditional law, and more finely so where a law is `has_edge` off.
     """
-    conditional_spread = jnp.sqrt(jnp.maximum(1.0 - correlation**2, 0.0))
+    xp = namespace(nodes, correlation)
+    conditional_spread = xp.sqrt(xp.maximum(1.0 - correlation**2, 0.0))
     step = nodes[1] - nodes[0]
     aligned = conditional_spread < 1e-7
 
     def blurred(distributions):
-        width = jnp.maximum(conditional_spread, step)
-        transition = step / width * norm.pdf((nodes - correlation * nodes[:, None]) / width)
-        return [row @ transition for row in distributions]
+        width = xp.maximum(conditional_spread, step)
+        stride = _stride(nodes, xp.maximum(xp.maximum(snr, 1.0), correlation / width))
+        deviations = (nodes - correlation * nodes[::stride, None]) / width
+        transition = stride * step / width * xp.exp(-0.5 * deviations**2 - LOG_ROOT)
+        return [row[:, ::stride] @ transition for row in distributions]
 
-    distributions = jax.lax.cond(aligned, lambda distributions: distributions, blurred, distributions)
+    distributions = choose(aligned, lambda distributions: distributions, blurred, distributions)
     return (
         distributions,
         aligned,
-        aligned | (conditional_spread >= step / jnp.where(has_edge, LARGEST_STEP_AT_EDGE, LARGEST_STEP)),
+        aligned | (conditional_spread >= step / xp.where(has_edge, LARGEST_STEP_AT_EDGE, LARGEST_STEP)),
     )
 
 
@@ -288,7 +330,7 @@ GREGORY_WEIGHTS = _gregory_weights(9)
 
 
 @public
-def half_line_weights(distance: Int[Array, "*batch"]) -> Float[Array, "*batch"]:
+def half_line_weights(distance: Int[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
     """Return weights of a trapezoid over a half-line with Gregory's end corrections, by distance from its end.
 
     Args:
@@ -299,5 +341,6 @@ def half_line_weights(distance: Int[Array, "*batch"]) -> Float[Array, "*batch"]:
 
     Transformations: jit, vmap.
     """
-    inside = jnp.asarray(GREGORY_WEIGHTS)[jnp.clip(distance, 0, GREGORY_WEIGHTS.size - 1)]
-    return jnp.where(distance < 0, 0.0, jnp.where(distance < GREGORY_WEIGHTS.size, inside, 1.0))
+    xp = namespace(distance)
+    inside = xp.asarray(GREGORY_WEIGHTS)[xp.clip(distance, 0, GREGORY_WEIGHTS.size - 1)]
+    return xp.where(distance < 0, 0.0, xp.where(distance < GREGORY_WEIGHTS.size, inside, 1.0))

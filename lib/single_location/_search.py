@@ -1,36 +1,50 @@
 """Minimum of a function of one variable that may have several local minima, without derivatives."""
 
+import functools
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
 
-from lib._checks import public
+from lib._namespace import namespace
+from lib._types import Scalar
 
 
-@public
 def minimise_scalar(
     function: Callable,
-    low: float | Float[Array, ""],
-    high: float | Float[Array, ""],
+    low: Scalar,
+    high: Scalar,
     *,
     lattice: int,
     rounds: int,
     vectorised: bool = True,
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the place and the value of the lowest of the tried values of `function` on [low, high]."""
+    broadcasts: bool = False,
+) -> tuple[Scalar, Scalar]:
+    """Return the place and the value of the lowest of the tried values of `function` on [low, high].
+
+    JAX tries all points of a round at once if `vectorised`; NumPy does if the function `broadcasts` over a first axis.
+    """
+    xp = namespace(low, high)
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
+    if xp is np:
+        values = (lambda points: function(points[:, None])) if broadcasts else _each(function)
 
     def best_of(points, candidates):
-        index = jnp.argmin(jnp.where(jnp.isnan(candidates), jnp.inf, candidates))
+        index = xp.argmin(xp.where(xp.isnan(candidates), xp.inf, candidates))
         return points[index], candidates[index]
 
     def zoom(number, state):
         x, value = state
-        sides = jnp.clip(x + 0.5 ** (number + 1.0) * spacing * jnp.asarray([-1.0, 1.0]), low, high)
-        # of equal ones the first, the one that was there
-        return best_of(jnp.append(x, sides), jnp.append(value, values(sides)))
+        sides = xp.clip(x + 0.5 ** (number + 1.0) * spacing * xp.asarray([-1.0, 1.0]), low, high)
+        return best_of(xp.append(x, sides), xp.append(value, values(sides)))
 
-    spacing, points = (high - low) / (lattice - 1), jnp.linspace(low, high, lattice)
-    return jax.lax.fori_loop(0, rounds, zoom, best_of(points, values(points)))
+    spacing, points = (high - low) / (lattice - 1), xp.linspace(low, high, lattice)
+    state = best_of(points, values(points))
+    if xp is np:
+        return functools.reduce(lambda state, number: zoom(number, state), range(rounds), state)
+    return jax.lax.fori_loop(0, rounds, zoom, state)
+
+
+def _each(function: Callable) -> Callable:
+    """Return `function` of every point of an array, as an array of NumPy."""
+    return lambda points: np.array([function(point) for point in points])

@@ -32,7 +32,7 @@ _SCAN, _SEARCH, _VALUE = (
     _Nodes(Resolution(step=0.25, reach=8.5), 0.25),
 )
 # Other nodes, for a second value of an integral.
-OTHER_RESOLUTION = Resolution(levels=288, step=FINE_RESOLUTION.step / 1.5)
+OTHER_RESOLUTION = Resolution(count=288, step=FINE_RESOLUTION.step / 1.5)
 # Natural logarithms that an integrand falls before it is cut, and how far `E Σ s = 1` may be missed.
 _LOG_DROP, MASS_TOLERANCE = 42.0, 1e-8
 # Ratio of neighbouring slopes of a search, distance of neighbouring sinks, and the steepest slope.
@@ -173,8 +173,8 @@ def _log_integral(log_integrand: Callable, low: float, high: float, resolution: 
         coarse: Any = np.linspace(low, high, 48)
         inside = np.flatnonzero((height := log_integrand(coarse)) > height.max() - resolution.drop)
         low, high = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 1, coarse.size - 1)]
-    step = _BAYES_STEP * FINE_RESOLUTION.levels / resolution.levels
-    y = np.linspace(low, high, max(resolution.levels, math.ceil((high - low) / step)))
+    step = _BAYES_STEP * FINE_RESOLUTION.count / resolution.count
+    y = np.linspace(low, high, max(resolution.count, math.ceil((high - low) / step)))
     return _log_sum(log_integrand(y)) + math.log(y[1] - y[0])
 
 

@@ -7,16 +7,20 @@ Element-wise, each token separately: linear and exp, and, with a bias to be chos
 
 import abc
 from collections.abc import Callable
+from dataclasses import replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfc
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from lib._checks import as_float, public
-from lib._types import Scalar
+from lib._namespace import erfc, jitted, namespace
+from lib._namespace import sigmoid as sigmoid_of
+from lib._namespace import softmax as softmax_of
+from lib._namespace import softplus as softplus_of
+from lib._types import AnyArray, Scalar
 from lib.single_location._moments import (
     Moments,
     argmax_moments,
@@ -44,7 +48,7 @@ class Activation(eqx.Module):
     """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
 
     @abc.abstractmethod
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the weight of each token.
 
         Args:
@@ -57,9 +61,7 @@ class Activation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the part of the distribution of the scores of a head that averages of these weights need.
 
         Args:
@@ -83,7 +85,7 @@ class Activation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk with scores cχ, over c > 0, c = ∞ included, over the bias and the length of v.
 
         Args:
@@ -96,7 +98,7 @@ class Activation(eqx.Module):
         """
 
     @public
-    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
+    def best_risk(self, task: LocationTask) -> Scalar:
         """Return the lowest risk of a head with k = c k* and v along v*.
 
         Args:
@@ -107,12 +109,11 @@ class Activation(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
+        one = namespace(task.length).ones(())
+        return _compiled_lowest_risk(self, self.score_mixture(task, one, one))
 
     @public
-    def head_moments(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> Moments:
+    def head_moments(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> Moments:
         """Return the averages of which the risk of a head consists.
 
         Args:
@@ -134,13 +135,13 @@ class Activation(eqx.Module):
         Returns:
           The risk, shape (), NaN where it is not resolved.
         """
-        return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
+        return _compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
 
     def moments_of_sets(
         self,
         task: RelevantTokens,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
+        m_k: Scalar,
+        q_k: Scalar,
     ) -> Moments:
         """Return the averages of which the risk of a head consists, for a set of relevant tokens.
 
@@ -155,7 +156,7 @@ class Activation(eqx.Module):
         return self.head_moments(task, m_k, q_k)
 
     @public
-    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
+    def prox(self, channel: Channel, starts: Float[AnyArray, "starts L"]) -> Float[AnyArray, " L"]:
         """Return the scores that minimise the energy of `channel`, the lowest that descents from `starts` reach.
 
         Args:
@@ -171,51 +172,29 @@ class Activation(eqx.Module):
 
 
 # Compiled separately from the score mixtures: activations share the mixtures, and tasks share these functions.
-@public
-@jax.jit
+@jitted()
 def _compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
     """Return `activation.moments(mixture)`, compiled once for all tasks."""
     return activation.moments(mixture)
 
 
-@public
-@jax.jit
-def compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Float[Array, ""]:
-    """Return `activation.lowest_risk(mixture)`, compiled once for all tasks.
-
-    Args:
-      activation: the activation.
-      mixture: the distribution of the scores.
-
-    Returns:
-      The risk, shape ().
-
-    Transformations: jit, vmap, grad.
-    """
+@jitted()
+def _compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Scalar:
+    """Return `activation.lowest_risk(mixture)`, compiled once for all tasks."""
     return activation.lowest_risk(mixture)
 
 
-@public
-def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight.
-
-    Args:
-      hidden: `E s_ε`, the mean weight of the hidden token.
-      power: `E Σ s²`, of the same shape.
-
-    Returns:
-      The risk, of that shape.
-
-    Source: [D26]. Transformations: jit, vmap, grad.
-    """
-    return 1.0 - hidden**2 / jnp.where(power > 0, power, jnp.inf)
+def _optimal_risk(hidden: Float[AnyArray, "*n"], power: Float[AnyArray, "*n"]) -> Float[AnyArray, "*n"]:
+    """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight."""
+    xp = namespace(power)
+    return 1.0 - hidden**2 / xp.where(power > 0, power, xp.inf)
 
 
 class _Normalised(Activation):
     """Weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ > 0."""
 
     @abc.abstractmethod
-    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return `log κ`, element by element.
 
         Args:
@@ -228,27 +207,33 @@ class _Normalised(Activation):
         """
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the kernels over their sum."""
-        return jax.nn.softmax(self.log_kernel(chi), axis=-1)
+        return softmax_of(self.log_kernel(chi), axis=-1)
 
     @public
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by Laplace's identity."""
+        mixture = mixture.coarsened(1.0)
         return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
 
-    def _risk(self, mixture: ScoreMixture, log_c: Float[Array, ""]) -> Float[Array, ""]:
-        moments = normalised_moments(mixture, self.log_kernel(jnp.exp(log_c) * mixture.scores))
-        return optimal_risk(moments.hidden, moments.power)
+    @public
+    def best_risk(self, task: LocationTask) -> Scalar:
+        """Return the lowest risk by a search in XLA, because each of its thirty quadratures costs NumPy 0.1 s."""
+        one = namespace(task.length).ones(())
+        mixture = replace(self.score_mixture(task, one, one), stride=1)
+        return _compiled_lowest_risk(self, jax.tree.map(jnp.asarray, mixture))
 
-    def _search_slope(self, mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def _risk(self, mixture: ScoreMixture, log_c: Scalar) -> Scalar:
+        moments = normalised_moments(mixture, self.log_kernel(jnp.exp(log_c) * mixture.scores))
+        return _optimal_risk(moments.hidden, moments.power)
+
+    def _search_slope(self, mixture: ScoreMixture) -> tuple[Scalar, Scalar]:
         """The logarithm of the best finite c, and its risk."""
         flattest, steepest = jnp.log(_SMALLEST_SLOPE), jnp.log(2.0 * _LARGEST_SLOPE)
         return minimise_scalar(
@@ -260,19 +245,19 @@ class _Softmax(_Normalised):
     """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
     @public
-    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return the score itself."""
-        return jnp.asarray(chi)
+        return namespace(chi).asarray(chi)
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk by a search over c."""
         return self._search_slope(mixture)[1]
 
     @public
-    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
+    def best_risk(self, task: LocationTask) -> Scalar:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
-        return jnp.asarray(task.bayes_risk_at(FINE_RESOLUTION))
+        return task.bayes_risk_at(FINE_RESOLUTION)
 
     def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
         """Return the lowest risk over c, by a global search."""
@@ -281,8 +266,8 @@ class _Softmax(_Normalised):
     def moments_of_sets(
         self,
         task: RelevantTokens,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
+        m_k: Scalar,
+        q_k: Scalar,
     ) -> Moments:
         """Return the moments by Laplace's identity."""
         return task.softmax_moments(m_k, q_k)
@@ -297,21 +282,19 @@ class SinkSoftmax(Activation):
       sink: the score of the sink.
     """
 
-    sink: Float[Array | np.ndarray, "*stack"] = eqx.field(
+    sink: Float[AnyArray, "*stack"] = eqx.field(
         converter=lambda sink: sink if sink is _ZERO_BIAS else as_float(sink), default_factory=lambda: _ZERO_BIAS
     )
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the weights of the tokens, whose sum is below one."""
         chi = jnp.asarray(chi)
         sink = jnp.broadcast_to(jnp.asarray(self.sink, chi.dtype)[..., None], (*chi.shape[:-1], 1))
-        return jax.nn.softmax(jnp.concatenate([chi, sink], axis=-1), axis=-1)[..., :-1]
+        return softmax_of(jnp.concatenate([chi, sink], axis=-1))[..., :-1]
 
     @public
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Raise, because the sink is known for sets of relevant tokens only."""
         raise ValueError(
             "The risk of one head with `sink_softmax` is known for `Several`, `Independent` and `Absent`; "
@@ -324,12 +307,12 @@ class SinkSoftmax(Activation):
         return nan_unless(jnp.isneginf(self.sink), softmax.moments(mixture))
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return that of softmax, the limit of a sink at -∞."""
         return softmax.lowest_risk(mixture)
 
     @public
-    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
+    def best_risk(self, task: LocationTask) -> Scalar:
         """Return the Bayes risk: with exactly one relevant token no sink, at -∞, is best."""
         return softmax.best_risk(task)
 
@@ -340,14 +323,14 @@ class SinkSoftmax(Activation):
     def moments_of_sets(
         self,
         task: RelevantTokens,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
+        m_k: Scalar,
+        q_k: Scalar,
     ) -> Moments:
         """Return the moments by Laplace's identity."""
         return task.softmax_moments(m_k, q_k, self.sink)
 
 
-class Softplus(_Normalised):
+class _Softplus(_Normalised):
     """Weights `s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
 
     The bias is given and not optimised: as it tends to -∞ the kernel tends to $e^χ$, up to a factor, and the weights to
@@ -357,29 +340,32 @@ class Softplus(_Normalised):
       bias: the shift of the scores.
     """
 
-    bias: float | Float[Array, "*stack"] = 0.0
+    bias: float | Float[AnyArray, "*stack"] = 0.0
 
     @public
-    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return `log log(1 + e^x)` with x = χ + bias, which is x far to the left."""
         x = chi + self.bias
-        return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
+        xp = namespace(x)
+        return xp.where(x < -30.0, x, xp.log(softplus_of(xp.maximum(x, -30.0))))
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lower of the risks at the best finite c and at c = ∞; a c beyond 60 gains below 1e-6."""
+        xp = namespace(mixture.scores)
         log_c, finite = self._search_slope(mixture)
         infinite = self._infinite_slope_risk(mixture)
         # for short prompts only the limit is not resolved; their best c is finite, with worse ones on both sides
-        resolved = mixture.resolved & (jnp.isfinite(infinite) | (self._risk(mixture, log_c + 0.1) > finite))
-        return jnp.where(resolved, jnp.fmin(finite, infinite), jnp.nan)
+        resolved = mixture.resolved & (xp.isfinite(infinite) | (self._risk(mixture, log_c + 0.1) > finite))
+        return xp.where(resolved, xp.fmin(finite, infinite), xp.nan)
 
-    def _infinite_slope_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def _infinite_slope_risk(self, mixture: ScoreMixture) -> Scalar:
         """At c = ∞: weights in proportion to max(χ, 0), and the argmax where all scores are negative."""
+        xp = namespace(mixture.scores)
         above_zero = mixture.weights_above(0.0)
-        positive = normalised_moments(mixture, jnp.log(jnp.maximum(mixture.scores, 0.0)), inside=above_zero)
+        positive = normalised_moments(mixture, xp.log(xp.maximum(mixture.scores, 0.0)), inside=above_zero)
         all_negative = argmax_moments(mixture, inside=1.0 - above_zero)
-        return optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
+        return _optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
 
 
 class PositiveKernel(_Normalised):
@@ -391,11 +377,11 @@ class PositiveKernel(_Normalised):
 
     logarithm: Callable = eqx.field(static=True)
 
-    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return log f of each score."""
         return self.logarithm(jnp.asarray(chi))
 
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk by a search over c in [0.01, 60]; the limit c = ∞ is not tried."""
         return self._search_slope(mixture)[1]
 
@@ -404,14 +390,13 @@ class _Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return a one-hot vector."""
-        return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
+        xp = namespace(chi)
+        return (xp.argmax(chi, axis=-1)[..., None] == xp.arange(chi.shape[-1])).astype(chi.dtype)
 
     @public
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
@@ -421,7 +406,7 @@ class _Hardmax(Activation):
         return nan_unless(mixture.resolved, argmax_moments(mixture))
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return `1 - P²` with the probability P that the hidden token has the largest score, for any c."""
         return 1.0 - self.moments(mixture).hidden ** 2
 
@@ -430,9 +415,7 @@ class _Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
     @public
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the distributions of single scores.
 
         Args:
@@ -462,12 +445,12 @@ class _Linear(_Elementwise):
     """The weights `s_l = 1 + χ_l` of linear attention."""
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the scores plus one."""
-        return 1.0 + jnp.asarray(chi)
+        return 1.0 + namespace(chi).asarray(chi)
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
         return _affine_fit(mixture)[0]
 
@@ -477,7 +460,7 @@ class _Linear(_Elementwise):
         return np.where(q < 1.0, 1.0 / (1.0 / np.maximum(1.0 - q, 1e-300) + np.asarray(task.snr) * q), 0.0)
 
     @public
-    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
+    def prox(self, channel: Channel, starts: Float[AnyArray, "starts L"]) -> Float[AnyArray, " L"]:
         """Return the exact minimum by the root of one scalar equation; `starts` are not used."""
         return linear_scores(channel)
 
@@ -486,36 +469,38 @@ class _Exp(_Elementwise):
     """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the exponentials of the scores."""
-        return jnp.exp(chi)
+        return namespace(chi).exp(chi)
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments; NaN where squared weights exceed the grid, in the max model from $q_k = 16$ on."""
-        squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
-        end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
-        return nan_unless(jnp.all(end_terms < _END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
+        xp = namespace(mixture.scores)
+        squares = xp.abs(xp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
+        end_terms = xp.maximum(squares[:, 0], squares[:, -1])
+        return nan_unless(xp.all(end_terms < _END_TOLERANCE * xp.sum(squares, axis=1)), super().moments(mixture))
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk by a search over c below 4."""
+        xp = namespace(mixture.scores)
 
         def risk(log_c):
-            return _elementwise_risk(mixture, jnp.exp(jnp.exp(log_c) * mixture.scores))
+            return _elementwise_risk(mixture, xp.exp(xp.exp(log_c) * mixture.scores))
 
-        return minimise_scalar(risk, jnp.log(1e-3), jnp.log(4.0), lattice=33, rounds=40)[1]
+        return minimise_scalar(risk, xp.log(1e-3), xp.log(4.0), lattice=33, rounds=40, broadcasts=True)[1]
 
 
 class _Biased(_Elementwise):
     """Weights `s_l = shape(χ_l + bias)`."""
 
-    bias: Float[Array | np.ndarray, "*stack"] = eqx.field(
+    bias: Float[AnyArray, "*stack"] = eqx.field(
         converter=lambda bias: bias if bias is _ZERO_BIAS else as_float(bias), default_factory=lambda: _ZERO_BIAS
     )
 
     @abc.abstractmethod
-    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return the weight of a score that contains the bias.
 
         Args:
@@ -528,7 +513,7 @@ class _Biased(_Elementwise):
         """
 
     @public
-    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the shape function of each score plus the bias."""
         return self.shape(chi + self.bias)
 
@@ -537,7 +522,7 @@ class _SmoothStep(_Biased):
     """Weights that are a smooth step of the score; it becomes sharp as c → ∞."""
 
     @abc.abstractmethod
-    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def smallest_bias(self, mixture: ScoreMixture) -> Scalar:
         """Return a bias below any that could be best.
 
         Args:
@@ -550,73 +535,75 @@ class _SmoothStep(_Biased):
         """
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lower of the risks at the best finite c and bias, and at c = ∞ with the best threshold."""
+        xp = namespace(mixture.scores)
 
         def over_biases(log_c, mixture):
-            def risk(bias):
-                return _elementwise_risk(mixture, self.shape(jnp.exp(log_c) * mixture.scores + bias))
+            scores = xp.exp(log_c) * mixture.scores
 
-            return minimise_scalar(risk, self.smallest_bias(mixture), 12.0, lattice=41, rounds=16)[1]
+            def risk(bias):
+                return _elementwise_risk(mixture, self.shape(scores + bias))
+
+            return minimise_scalar(risk, self.smallest_bias(mixture), 12.0, lattice=41, rounds=16, broadcasts=True)[1]
 
         # a quarter of the nodes finds the place, all of them the value
         thinned = mixture.thinned(4)
         log_c, _ = minimise_scalar(
             lambda log_c: over_biases(log_c, thinned),
-            jnp.log(_SMALLEST_SLOPE),
-            jnp.log(_LARGEST_SLOPE),
+            xp.log(_SMALLEST_SLOPE),
+            xp.log(_LARGEST_SLOPE),
             lattice=17,
             rounds=12,
         )
         smooth = over_biases(log_c, mixture)
-        hard = optimal_risk(*(sum_above(density)[0] for density in (mixture.hidden, _token_density(mixture))))
-        return jnp.where(mixture.resolved, jnp.minimum(smooth, jnp.min(hard)), jnp.nan)
+        hard = _optimal_risk(*(sum_above(density)[0] for density in (mixture.hidden, _token_density(mixture))))
+        return xp.where(mixture.resolved, xp.minimum(smooth, xp.min(hard)), xp.nan)
 
 
 class _Sigmoid(_SmoothStep):
     """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
     @public
-    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return the logistic function."""
-        return jax.nn.sigmoid(chi)
+        return sigmoid_of(chi)
 
     @public
-    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def smallest_bias(self, mixture: ScoreMixture) -> Scalar:
         """Return a bound from the posterior odds of one token, which begin at 1/(L - 1)."""
-        return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
+        return -namespace(mixture.length).log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
     def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
         """Return the risk of the posterior of a token given its own score, a sigmoid."""
         return np.asarray(task.elementwise_risk())
 
 
-class Erf(_SmoothStep):
+class _Erf(_SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
     @public
-    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return `1 + erf` without cancellation far to the left."""
         return erfc(-chi)
 
     @public
-    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def smallest_bias(self, mixture: ScoreMixture) -> Scalar:
         """Return a bound of the order of the square root of what exponential tails need."""
-        return -jnp.sqrt(jnp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
+        xp = namespace(mixture.scores)
+        return -xp.sqrt(xp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
 
 
 class _Relu(_Biased):
     """The weights `s_l = max(χ_l + bias, 0)`."""
 
     @public
-    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return the positive part."""
-        return jnp.maximum(chi, 0.0)
+        return namespace(chi).maximum(chi, 0.0)
 
     @public
-    def score_mixture(
-        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the distributions of single scores on a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 
@@ -629,9 +616,9 @@ class _Relu(_Biased):
         )
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk over all nodes as thresholds, refined by a parabola, or that of the affine fit."""
-        kink = mixture.scores
+        xp, kink = namespace(mixture.scores), mixture.scores
         hidden, total = (
             [sum_above(density * kink**power)[0] for power in range(3)]
             for density in (mixture.hidden, _token_density(mixture))
@@ -639,20 +626,19 @@ class _Relu(_Biased):
         mean = hidden[1] - kink * hidden[0]
         square = total[2] - 2.0 * kink * total[1] + kink**2 * total[0]
         # where next to nothing is above the threshold, differences are noise
-        risk = jnp.where(total[0] > 1e-12 * mixture.length, optimal_risk(mean, square), 1.0)
-        lowest = jnp.clip(jnp.argmin(risk), 1, risk.size - 2)
+        risk = xp.where(total[0] > 1e-12 * mixture.length, _optimal_risk(mean, square), 1.0)
+        lowest = xp.clip(xp.argmin(risk), 1, risk.size - 2)
         left, centre, right = risk[lowest - 1], risk[lowest], risk[lowest + 1]
         curvature = left - 2.0 * centre + right
-        parabola = centre - jnp.where(
-            curvature > 0, (right - left) ** 2 / (8.0 * jnp.where(curvature > 0, curvature, 1.0)), 0.0
+        parabola = centre - xp.where(
+            curvature > 0, (right - left) ** 2 / (8.0 * xp.where(curvature > 0, curvature, 1.0)), 0.0
         )
         affine, slope = _affine_fit(mixture)
-        lowest_kink = jnp.where(slope * jnp.abs(kink[0]) < 1.0, affine, 1.0)
-        return jnp.where(mixture.resolved, jnp.minimum(parabola, lowest_kink), jnp.nan)
+        lowest_kink = xp.where(slope * xp.abs(kink[0]) < 1.0, affine, 1.0)
+        return xp.where(mixture.resolved, xp.minimum(parabola, lowest_kink), xp.nan)
 
 
-@public
-def _affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _affine_fit(mixture: ScoreMixture) -> tuple[Scalar, Scalar]:
     """Return the risk of the best weights `s = 1 + cχ`, and their c."""
     total = _token_density(mixture)[0]
     mean, total_score, total_square = (
@@ -665,23 +651,23 @@ def _affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, "
     return 1.0 - explained, (mixture.length * mean - total_score) / (total_square - mean * total_score)
 
 
-def _elementwise_risk(mixture: ScoreMixture, weights: Float[Array, " n"]) -> Float[Array, ""]:
+def _elementwise_risk(mixture: ScoreMixture, weights: Float[AnyArray, "*m n"]) -> Float[AnyArray, "*m"]:
     """Return the risk of the best multiple of these weights."""
-    weights = weights / jnp.max(weights)
-    return optimal_risk(mixture.hidden[0] @ weights, _token_density(mixture)[0] @ weights**2)
+    weights = weights / namespace(weights).max(weights, axis=-1, keepdims=True)
+    return _optimal_risk(weights @ mixture.hidden[0], weights**2 @ _token_density(mixture)[0])
 
 
-def _token_density(mixture: ScoreMixture) -> Float[Array, "rows n"]:
+def _token_density(mixture: ScoreMixture) -> Float[AnyArray, "rows n"]:
     """The expected number of tokens at each node."""
     return mixture.hidden + (mixture.length - 1.0) * mixture.others
 
 
 softmax = _Softmax()
-softplus = Softplus()
+softplus = _Softplus()
 hardmax = _Hardmax()
 linear = _Linear()
 exp = _Exp()
 sink_softmax = SinkSoftmax()
-erf = Erf()
+erf = _Erf()
 sigmoid = _Sigmoid()
 relu = _Relu()

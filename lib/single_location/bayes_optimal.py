@@ -32,8 +32,8 @@ _SETS = 16
 _CHANGE_TOLERANCE, _LARGEST_STEPS = 1e-8, 3000
 # Where a pass changes both overlaps by less, Newton's method replaces plain passes.
 _NEWTON_THRESHOLD = 1e-3
-# Overlaps of a start without knowledge, and of a start very near the truth.
-UNINFORMED, INFORMED = 1e-3, 0.999
+# Overlap of a start without knowledge.
+_UNINFORMED = 1e-3
 
 
 class _Evolution(eqx.Module):
@@ -52,7 +52,7 @@ class _Evolution(eqx.Module):
     risk: Float[Array, "*passes"]
 
 
-class FixedPoint(eqx.Module):
+class _FixedPoint(eqx.Module):
     """The end of the evolution from one start, and the free entropy there, per dimension.
 
     Of several fixed points the one of the largest free entropy is that of the Bayes-optimal estimator.
@@ -241,7 +241,7 @@ def bayes_optimal_risk(
     concrete.
     """
     average = _prompt_average("bayes_optimal_risk", task, noise_std, alpha)
-    return _risk(average, _end_of_passes(average, jnp.asarray(UNINFORMED)))
+    return _risk(average, _end_of_passes(average, jnp.asarray(_UNINFORMED)))
 
 
 @public
@@ -287,8 +287,8 @@ def fixed_point(
     alpha: float | Float[Array, ""],
     start_overlap: float | Float[Array, ""],
     points: int = _POINTS,
-) -> FixedPoint:
-    """Return the end of the evolution from overlaps `start_overlap`: from `UNINFORMED` or from `INFORMED`.
+) -> _FixedPoint:
+    """Return the end of the evolution from overlaps `start_overlap`: small without knowledge, near 1 with it.
 
     Where both ends differ and the informed one has the larger free entropy, the phase is hard: a better estimator
     exists
@@ -303,7 +303,8 @@ def fixed_point(
         `points^-0.75` or a little faster, and the time grows like points.
 
     Returns:
-      The end, its free entropy, and the standard error of its risk. The error does not cover a wrong end: very near a
+      `.end` with its overlaps `.q_k`, `.q_v` and its `.risk`; `.free_entropy` there, the mean of `.free_entropies` over
+      the sets of points; and `.std_error`, that of the risk. The error does not cover a wrong end: very near a
       sample ratio at which the end vanishes, other points could find the other end.
 
     Raises:
@@ -316,38 +317,7 @@ def fixed_point(
     overlaps = _end_by_newton(average, as_float(start_overlap))
     end = _Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
     entropies = _entropies(average, overlaps).reshape(_SETS, points).mean(axis=1)
-    return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
-
-
-@public
-def free_entropy(
-    task: LocationTask,
-    overlaps: Float[Array, " 2"],
-    *,
-    noise_std: float | Float[Array, ""],
-    alpha: float | Float[Array, ""],
-) -> Float[Array, ""]:
-    """Return `Σ ½(q + log(1 - q)) + α E log Z` at overlaps $(q_k, q_v)$, `Z` the evidence of one more prompt.
-
-    `Z = (1/L) Σ_l e^{√ν ω_k - ν q_k/2} N(y; ω_v, T)`, ω as in the evolution. Stationary exactly at its fixed points,
-    where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a
-    spike.
-
-    Args:
-      task: a spiked task with L ≤ 500.
-      overlaps: $q_k$ and $q_v$, shape (2,), each between 0 and 1.
-      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
-      alpha: prompts per dimension n/D, positive.
-
-    Returns:
-      The free entropy, shape (), on the points of `fixed_point`.
-
-    Raises:
-      ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=_SETS), overlaps))
+    return _FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
 
 
 @public

@@ -5,7 +5,6 @@ the only source. The test risk needs no test set: it is a function of the seven 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,8 +17,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from lib._checks import public, require_float64
 from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.tasks import LocationTask, _static_length
+from lib.single_location.tasks import Head, LocationTask, Overlaps, _static_length
 
 _LARGEST_STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
@@ -29,7 +27,7 @@ _RISK_POINTS = 2**14
 _TRAINER_STREAM = 3
 
 
-class TrainingSet(eqx.Module):
+class _TrainingSet(eqx.Module):
     """n prompts of L tokens in $R^D$, the hidden token first, and their labels.
 
     Attributes:
@@ -40,8 +38,13 @@ class TrainingSet(eqx.Module):
     tokens: Float[Array, "n L D"]
     labels: Float[Array, " n"]
 
+    def outputs(self, activation: Activation, head: Head) -> Float[Array, " n"]:
+        """Return the outputs `Σ_l s_l(χ) z_l` of a head in the normalisation of [D26], one per prompt."""
+        projections = self.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
+        return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
-class ErmResult(eqx.Module):
+
+class _ErmResult(eqx.Module):
     """Result of a training run.
 
     Attributes:
@@ -64,31 +67,8 @@ class ErmResult(eqx.Module):
 _Start = Callable[[Head, PRNGKeyArray], Head]
 
 
-@public
-def informed(truth: Head, key: PRNGKeyArray) -> Head:
-    """Return a start at the hidden directions themselves.
-
-    Args:
-      truth: the hidden directions.
-      key: not used.
-
-    Returns:
-      The start.
-    """
-    return truth
-
-
-@public
-def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
-    """Return a start at two independent standard normal vectors.
-
-    Args:
-      truth: the hidden directions; only their shape counts.
-      key: random key.
-
-    Returns:
-      The start.
-    """
+def _random_start(truth: Head, key: PRNGKeyArray) -> Head:
+    """Return a start at two independent standard normal vectors."""
     key_key, value_key = jr.split(key)
     size = truth.key.shape
     return Head(jr.normal(key_key, size, truth.key.dtype), jr.normal(value_key, size, truth.key.dtype))
@@ -96,7 +76,7 @@ def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
 
 _Ridge = tuple[float | Float[Array, ""], float | Float[Array, ""]]
 # Fits a head to prompts from a given head, with a random key; returns the fitted head and the number of steps.
-_Trainer = Callable[[Activation, TrainingSet, _Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
+_Trainer = Callable[[Activation, _TrainingSet, _Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
 
 
 @public
@@ -108,15 +88,16 @@ def simulate_erm(
     alpha: float,
     ridge: _Ridge,
     dimension: int,
-    start: _Start,
+    seeds: Sequence[int],
+    start: _Start | None = None,
     trainer: _Trainer | None = None,
-    key: PRNGKeyArray,
-) -> ErmResult:
-    """Return the result of one training run on `round(alpha * dimension)` fresh prompts.
+    batch: int = 1,
+) -> _ErmResult:
+    """Return the result of one training run per seed on `round(alpha * dimension)` fresh prompts, stacked.
 
-    It minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, from `start` to the bottom of its valley.
-    Memory
-    and a step of L-BFGS both cost alpha·L·D² numbers. `simulate_seeds` repeats it.
+    A run minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, from `start` to the bottom of its
+    valley. Its key is its seed folded with the dimension. Memory and a step of L-BFGS both cost alpha·L·D² numbers.
+    Compiled once for all seeds.
 
     Args:
       task: the task, with concrete length L ≤ 500.
@@ -125,12 +106,17 @@ def simulate_erm(
       alpha: prompts per dimension n/D, positive.
       ridge: ridges $(r_k, r_v)$.
       dimension: dimension D.
-      start: a function of the hidden directions and a key that returns the first head, such as `informed`.
-      trainer: a function that fits the head, such as those of `descent_trainers`; L-BFGS by default.
-      key: random key.
+      seeds: the seeds, one per run.
+      start: a function of the hidden directions, a `Head`, and a key that returns the first head: by default two
+        independent standard normal vectors. `lambda truth, key: truth` starts at the hidden directions themselves.
+      trainer: a function that fits the head, such as that of `full_batch_trainer`; L-BFGS by default.
+      batch: number of runs that are computed at once. 1 is fastest on a CPU, where a run fills the cores and the
+        memory.
 
     Returns:
-      The `ErmResult`; each of its numbers has the shape ().
+      The results `.risk` (excess risk on fresh prompts), `.overlaps`, `.train_loss` (mean of `½(y - f)²` over the
+      training prompts), `.objective` (the minimised sum over D), `.flatness` (norm of its gradient, relative to a
+      typical gradient of one prompt) and `.steps`, each of shape (seeds,).
 
     Raises:
       ValueError: if float64 is off, or if the length is traced or above 500.
@@ -138,6 +124,29 @@ def simulate_erm(
     Source: the setting of [D26].
     """
     require_float64("simulate_erm", task.snr)
+    options = {"noise_std": noise_std, "alpha": alpha, "ridge": ridge, "dimension": dimension}
+
+    def train(key):
+        return _train_once(task, activation, **options, start=start or _random_start, trainer=trainer, key=key)
+
+    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
+    batch_size = None if batch == 1 else batch
+    return jax.jit(lambda keys: jax.lax.map(train, keys, batch_size=batch_size))(keys)
+
+
+def _train_once(
+    task: LocationTask,
+    activation: Activation,
+    *,
+    noise_std: float | Float[Array, ""],
+    alpha: float,
+    ridge: _Ridge,
+    dimension: int,
+    start: _Start,
+    trainer: _Trainer | None,
+    key: PRNGKeyArray,
+) -> _ErmResult:
+    """Return the result of one run of `simulate_erm`."""
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
@@ -147,8 +156,8 @@ def simulate_erm(
         head, _, steps = _minimise(objective, start_head)
     else:
         head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, _TRAINER_STREAM))
-    overlaps = overlaps_of(head, truth)
-    return ErmResult(
+    overlaps = head.overlaps(truth)
+    return _ErmResult(
         risk=fresh_risk(task, activation, overlaps),
         overlaps=overlaps,
         train_loss=_train_loss(activation, prompts, head),
@@ -158,40 +167,7 @@ def simulate_erm(
     )
 
 
-@public
-def simulate_seeds(
-    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], batch: int = 1, **options: Any
-) -> ErmResult:
-    """Return `simulate_erm` for each seed, stacked; the key of a run is its seed folded with the dimension.
-
-    Compiled once for all seeds.
-
-    Args:
-      task: the task, with concrete length L ≤ 500.
-      activation: the activation of the head.
-      dimension: dimension D.
-      seeds: the seeds.
-      batch: number of runs that are computed at once. 1 is fastest on a CPU, where a run fills the cores and the
-        memory.
-      options: the other keyword arguments of `simulate_erm`, without `key`.
-
-    Returns:
-      The results, each leaf with a leading axis of seeds.
-
-    Raises:
-      ValueError: as `simulate_erm`.
-    """
-    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
-
-    def train(key):
-        return simulate_erm(task, activation, dimension=dimension, **options, key=key)
-
-    batch_size = None if batch == 1 else batch
-    return jax.jit(lambda keys: jax.lax.map(train, keys, batch_size=batch_size))(keys)
-
-
-@public
-def _penalised_loss(activation: Activation, prompts: TrainingSet, ridge: _Ridge) -> Callable[[Head], Float[Array, ""]]:
+def _penalised_loss(activation: Activation, prompts: _TrainingSet, ridge: _Ridge) -> Callable[[Head], Float[Array, ""]]:
     """Return the function `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D of the head."""
 
     def objective(head):
@@ -219,7 +195,7 @@ def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
 @public
 def draw_prompts(
     task: LocationTask, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray
-) -> TrainingSet:
+) -> _TrainingSet:
     """Return `n` prompts of the task, the hidden token first; no head of this family depends on the order.
 
     Args:
@@ -241,34 +217,14 @@ def draw_prompts(
     along_key = signal_scores / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
     tokens = tokens + along_key[..., None] * truth.key
     labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
-    return TrainingSet(tokens, labels)
+    return _TrainingSet(tokens, labels)
 
 
-@public
-def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
-    """Return the outputs `Σ_l s_l(χ) z_l` of a head.
-
-    Args:
-      activation: the activation of the head.
-      prompts: the prompts.
-      head: the head, in the normalisation of [D26].
-
-    Returns:
-      One output per prompt, shape (n,).
-
-    Transformations: jit, vmap, grad.
-    """
-    projections = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
-    return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
-
-
-@public
-def _train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
+def _train_loss(activation: Activation, prompts: _TrainingSet, head: Head) -> Float[Array, ""]:
     """Return half the mean squared error of a head on the prompts."""
-    return 0.5 * jnp.mean((prompts.labels - head_output(activation, prompts, head)) ** 2)
+    return 0.5 * jnp.mean((prompts.labels - prompts.outputs(activation, head)) ** 2)
 
 
-@public
 def _minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
@@ -294,22 +250,63 @@ def _minimise(
 
 
 @public
-def overlaps_of(head: Head, truth: Head) -> Overlaps:
-    """Return the seven scalar products of a head with the truth and itself, over D.
+def full_batch_trainer(*, steps: int, gradient_tolerance: float = _GRADIENT_TOLERANCE) -> _Trainer:
+    """Return a trainer by gradient descent with a line search.
+
+    A step is halved until the objective falls by a quarter of what the gradient predicts, and then doubled for the
+    next step. Scores and values are linear in the head, so trying a step costs no product with the tokens.
 
     Args:
-      head: the head.
-      truth: the hidden directions.
+      steps: largest number of steps.
+      gradient_tolerance: the gradient that ends the descent, relative to the typical gradient √D of one prompt.
 
     Returns:
-      The overlaps, each of shape ().
+      The trainer; it returns the head and the number of steps. Transformations: none.
     """
-    k, v, along_k, along_v = (
-        vector / jnp.sqrt(vector.size) for vector in (head.key, head.value, truth.key, truth.value)
-    )
-    return Overlaps(
-        m_k=k @ along_k, q_k=k @ k, m_v=v @ along_v, q_v=v @ v, m_kv=k @ along_v, m_vk=v @ along_k, q_vk=k @ v
-    )
+
+    def train(
+        activation: Activation, prompts: _TrainingSet, ridge: _Ridge, head: Head, key: PRNGKeyArray
+    ) -> tuple[Head, Int[Array, ""]]:
+        dimension = head.key.size
+        tokens = prompts.tokens.reshape(-1, dimension) / jnp.sqrt(dimension)
+        ridges = jnp.asarray(ridge)
+
+        def loss(fields):
+            scores, values = (part.reshape(prompts.tokens.shape[:2]) for part in fields.T)
+            return 0.5 * jnp.sum((prompts.labels - jnp.sum(activation.weights(scores) * values, axis=1)) ** 2)
+
+        def objective(head_matrix, fields):
+            return loss(fields) + 0.5 * jnp.sum(ridges * head_matrix**2)
+
+        def step(carry):
+            head_matrix, fields, step_size, _, count = carry
+            slope = tokens.T @ jax.grad(loss)(fields) + ridges * head_matrix
+            field_change, decrease, current = tokens @ slope, jnp.sum(slope**2), objective(head_matrix, fields)
+
+            def too_long(step_size):
+                return (
+                    objective(head_matrix - step_size * slope, fields - step_size * field_change)
+                    > current - 0.25 * step_size * decrease
+                )
+
+            # below a millionth the fall is lost in rounding
+            step_size = jax.lax.while_loop(
+                lambda step_size: too_long(step_size) & (step_size > 1e-6),
+                lambda step_size: step_size / 2,
+                2 * step_size,
+            )
+            flatness = jnp.sqrt(decrease / dimension)
+            return head_matrix - step_size * slope, fields - step_size * field_change, step_size, flatness, count + 1
+
+        def unfinished(carry):
+            return (carry[3] > gradient_tolerance) & (carry[4] < steps)
+
+        head_matrix = jnp.stack([head.key, head.value], axis=1)
+        begin = (head_matrix, tokens @ head_matrix, jnp.asarray(0.5), jnp.asarray(jnp.inf), jnp.asarray(0))
+        head_matrix, _, _, _, count = jax.lax.while_loop(unfinished, step, begin)
+        return Head(*head_matrix.T), count
+
+    return train
 
 
 @public

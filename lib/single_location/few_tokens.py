@@ -5,8 +5,10 @@ uniform ε and independent standard normal χ*. Laplace's identity (`moments`) a
 each other; a lattice works for every task, for up to three tokens.
 """
 
+import functools
 import itertools
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -16,7 +18,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize_scalar
 
 from lib._checks import public, require_count, require_float64
-from lib.single_location.activations import Activation, optimal_risk
+from lib.single_location.activations import Activation, _optimal_risk
 
 # Where scores end, in standard deviations.
 _LARGEST_SCORE = 8.0
@@ -26,48 +28,24 @@ _SMALLEST_PROBABILITY, _ROWS_PER_BLOCK = 1e-13, 2**13
 _SMALLEST_SLOPE, _LARGEST_SLOPE, _SLOPE_COUNT = 1e-5, 30.0, 13
 
 
-class ScoreLattice(eqx.Module):
-    """Scores of L tokens in decreasing order, with the probability that standard normal scores are these, in any
-    order.
-
-    It is a trapezoid: averages of functions that are analytic in a strip of width a about each axis are wrong by
-    `e^{-2πa/step}`. A task that shifts a score by s needs `shift` = s.
-
-    With the default step, averages over the posterior of a signal of strength ν ≤ 10 (spiked) or ν ≤ 4 (max) and over
-    weights of slopes up to 4 have an absolute error below 1e-9 if `shift` is large enough; the step must shrink in
-    proportion for larger slopes.
-
-    Args:
-      length: number L of tokens.
-      step: distance of the nodes.
-      shift: the scores reach from -8 to 8 + shift standard deviations.
-
-    Attributes:
-      scores: scores of the tokens, in decreasing order.
-      probabilities: probability of each row of scores.
-    """
-
-    scores: Float[Array, "n L"]
-    probabilities: Float[Array, " n"]
-
-    def __init__(self, length: int, *, step: float = 0.1, shift: float = 0.0):
-        length = require_count("ScoreLattice", "length", length, "an empty prompt defines no probability measure.")
-        axis = np.arange(-_LARGEST_SCORE, _LARGEST_SCORE + shift + step / 2, step)
-        decreasing = np.ones((axis.size,) * length, bool)
-        for previous, current in itertools.pairwise(np.ogrid[(slice(axis.size),) * length]):
-            decreasing &= current <= previous
-        nodes = np.asarray(np.nonzero(decreasing))
-        orders, repeats = math.factorial(length), 1.0
-        for previous, current in itertools.pairwise(nodes):
-            repeats = np.where(current == previous, repeats + 1.0, 1.0)
-            orders = orders / repeats
-        density = np.exp(-0.5 * axis**2) * step / np.sqrt(2.0 * np.pi)
-        self.scores = jnp.asarray(axis[nodes.T])
-        self.probabilities = jnp.asarray(orders * np.prod(density[nodes], axis=0))
+@functools.lru_cache(maxsize=8)
+def _score_lattice(length: int, step: float, shift: float) -> tuple[Float[np.ndarray, "n L"], Float[np.ndarray, " n"]]:
+    """Return L scores in decreasing order, and the probability that standard normal scores are these, in any order."""
+    axis = np.arange(-_LARGEST_SCORE, _LARGEST_SCORE + shift + step / 2, step)
+    decreasing = np.ones((axis.size,) * length, bool)
+    for previous, current in itertools.pairwise(np.ogrid[(slice(axis.size),) * length]):
+        decreasing &= current <= previous
+    nodes = np.asarray(np.nonzero(decreasing))
+    orders, repeats = math.factorial(length), 1.0
+    for previous, current in itertools.pairwise(nodes):
+        repeats = np.where(current == previous, repeats + 1.0, 1.0)
+        orders = orders / repeats
+    density = np.exp(-0.5 * axis**2) * step / np.sqrt(2.0 * np.pi)
+    return axis[nodes.T], orders * np.prod(density[nodes], axis=0)
 
 
 class Prompts(eqx.Module):
-    """Prompts of a few tokens of a task.
+    """Prompts of a few tokens of a task, on a lattice of scores.
 
     Attributes:
       scores: scores of the tokens.
@@ -81,17 +59,36 @@ class Prompts(eqx.Module):
 
     @classmethod
     @public
-    def from_log_ratio(cls, lattice: ScoreLattice, log_ratio: Float[Array, "n L"]) -> "Prompts":
+    def of(
+        cls,
+        log_ratio: Callable[[Float[Array, "n L"]], Float[Array, "n L"]],
+        length: int,
+        *,
+        step: float = 0.1,
+        shift: float = 0.0,
+    ) -> "Prompts":
         """Return the prompts of the task with this likelihood ratio.
 
+        The lattice is a trapezoid: averages of functions that are analytic in a strip of width a about each axis are
+        wrong by `e^{-2πa/step}`. With the default step, averages over the posterior of a signal of strength ν ≤ 10
+        (spiked) or ν ≤ 4 (max) and over weights of slopes up to 4 have an absolute error below 1e-9 if `shift` is large
+        enough; the step must shrink in proportion for larger slopes.
+
         Args:
-          lattice: the lattice of scores.
-          log_ratio: `log g(l, χ*)` for every row of scores and every token l, shape (n, L).
+          log_ratio: maps scores to `log g(l, χ*)` for every row of scores and every token l, shape (n, L).
+          length: number L of tokens.
+          step: distance of the nodes of the lattice.
+          shift: the scores reach from -8 to 8 + shift standard deviations; s for a task that shifts a score by s.
 
         Returns:
           The prompts.
+
+        Raises:
+          ValueError: if `length` is not a whole number ≥ 1.
         """
-        return cls(lattice.scores, *_reweight(lattice.probabilities, log_ratio))
+        length = require_count("Prompts.of", "length", length, "an empty prompt defines no probability measure.")
+        scores, probabilities = map(jnp.asarray, _score_lattice(length, step, shift))
+        return cls(scores, *_reweight(probabilities, log_ratio(scores)))
 
     @public
     @eqx.filter_jit
@@ -99,20 +96,14 @@ class Prompts(eqx.Module):
         """Return `1 - E Σ p²`, p the posterior.
 
         Returns:
-          The risk, shape (), absolute error as for `ScoreLattice`.
+          The risk, shape (), absolute error as for `Prompts.of`.
 
         Source: [D26]. Transformations: jit, vmap, grad.
         """
         return 1.0 - self.probabilities @ jnp.sum(self.posterior**2, axis=1)
 
-    @public
-    def without_unlikely_rows(self) -> "Prompts":
-        """Return the prompts without the rows of a probability below 1e-13, padded to whole blocks for few
-        compilations.
-
-        Returns:
-          The remaining prompts; rows that fill the last block have probability 0.
-        """
+    def _without_unlikely_rows(self) -> "Prompts":
+        """Return the prompts without rows of a probability below 1e-13, padded to whole blocks for few compilations."""
         likely_rows = np.flatnonzero(np.asarray(self.probabilities) > _SMALLEST_PROBABILITY)
         # what fills the last block once more has no chance
         rows = np.append(likely_rows, np.zeros(-likely_rows.size % _ROWS_PER_BLOCK, likely_rows.dtype))
@@ -146,53 +137,44 @@ def _reweight(
 
 
 @public
-def best_key_slope(activation: Activation, prompts: list[Prompts]) -> float:
-    """Return the slope c of the head `k = c k*` of least risk, with v along v* and of the best length.
+def best_key_risk(
+    activation: Activation, prompts: list[Prompts], refined: list[Prompts] | None = None
+) -> tuple[float, float]:
+    """Return the slope c of the head `k = c k*` of least risk, with v along v* and of the best length, and its risk.
 
     The risk is that on prompts that are of any of the given kinds with equal probability.
 
     Args:
       activation: the activation.
-      prompts: the kinds of prompts.
+      prompts: the kinds of prompts on which c is searched.
+      refined: the same kinds on finer lattices, on which the risk is computed; `prompts` by default.
 
     Returns:
-      The slope, to about 1e-4 of itself, so that the risk there is the least one to about 1e-8; of several valleys
-      that
-      which a lattice of slopes between 1e-5 and 30 finds lowest.
+      The slope, to about 1e-4 of itself, so that the risk there is the least one to about 1e-8, of several valleys that
+      which a lattice of slopes between 1e-5 and 30 finds lowest; and the risk, absolute error as for `Prompts.of`.
 
     Raises:
       ValueError: if float64 is off.
     """
-    require_float64("best_key_slope", prompts[0].scores)
-    likely_prompts = [kind.without_unlikely_rows() for kind in prompts]
+    require_float64("best_key_risk", prompts[0].scores)
+    likely_prompts = [kind._without_unlikely_rows() for kind in prompts]
 
     def risk(log_slope: float) -> float:
-        return float(mixed_risk(activation, np.exp(log_slope), likely_prompts))
+        return float(_mixed_risk(activation, np.exp(log_slope), likely_prompts))
 
     slopes = np.linspace(np.log(_SMALLEST_SLOPE), np.log(_LARGEST_SLOPE), _SLOPE_COUNT)
     lowest = int(np.argmin([risk(slope) for slope in slopes]))
     bounds = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
     minimum = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 1e-5})
-    return np.exp(minimum.x)  # pyright: ignore[reportAttributeAccessIssue]
+    slope = float(np.exp(minimum.x))  # pyright: ignore[reportAttributeAccessIssue]
+    return slope, float(_mixed_risk(activation, slope, prompts if refined is None else refined))
 
 
-@public
 @jax.jit
-def mixed_risk(activation: Activation, slope: float | Float[Array, ""], kinds: list[Prompts]) -> Float[Array, ""]:
-    """Return the risk of one head on prompts that are of any of these kinds with equal probability.
-
-    Args:
-      activation: the activation.
-      slope: the slope c of the head `k = c k*`, shape (); v is along v* and of the best length.
-      kinds: the kinds of prompts.
-
-    Returns:
-      The risk, shape (), absolute error as for `ScoreLattice`.
-
-    Transformations: jit, vmap, grad.
-    """
+def _mixed_risk(activation: Activation, slope: float | Float[Array, ""], kinds: list[Prompts]) -> Float[Array, ""]:
+    """Return the risk of the head of slope c on prompts that are of any of these kinds with equal probability."""
     hidden, power = jnp.mean(jnp.stack([kind.weight_averages(activation, slope) for kind in kinds]), axis=0)
-    return optimal_risk(hidden, power)
+    return _optimal_risk(hidden, power)
 
 
 @jax.jit

@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public, require_count, require_float64
-from lib._namespace import few, jitted, namespace
+from lib._namespace import MOST_IN_NUMPY, few, jitted, namespace, sigmoid
 from lib.single_location import _posterior
-from lib.single_location._moments import Moments
-from lib.single_location.activations import Activation, _Sigmoid
-from lib.single_location.overlaps import Overlaps
-from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Spiked
+from lib.single_location.activations import Activation
+from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Overlaps, Spiked
 
 # The relative rounding of a sum of exponentials whose exponents, up to 1500 in size, are known to 1e-16.
 _BAYES_ROUNDING = 5e-13
+# A mixture of scores costs NumPy as much as twenty of the Bayes risks.
+_MOST_MIXTURES = 10
 
 
 @public
@@ -49,32 +49,6 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """
     require_float64("bayes_risk", task.length)
     return _in_numpy_or_stack(_bayes, task, batch=batch)
-
-
-@public
-def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
-    """Return the Bayes risk by two integrals with different integrands.
-
-    They are equal by an integration by parts, and the quadratures share their nodes and one-token expectations. So
-    their difference is a check and no bound of the error; for an estimate of it see `bayes_risk_error`.
-
-    Args:
-      task: in the domain of `bayes_risk`.
-      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
-        of one.
-
-    Returns:
-      Two risks, each of the shape of the task. The first as `bayes_risk`. The second has the same accuracy in the
-      spiked
-      model; in the max model it is `1 -` an integral, with an absolute error below 1e-10. NaN outside the domain.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-    require_float64("bayes_integrals", task.length)
-    return _in_numpy_or_stack(_integrals, task, batch=batch)
 
 
 @public
@@ -121,9 +95,8 @@ def attention_risk(
       does not resolve the weights: $√q_k$ above about 60, in the spiked model also $√(q_k ν)$ above about 1000, for
       `exp` where its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed
       by 1e-8. A risk
-      much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the spiked model,
-      up to
-      a second in the max model.
+      much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 5 ms in the spiked model and
+      up to a second in the max model for the first ten values of a process; then 2 to 8 s to compile.
 
     Raises:
       ValueError: if float64 is off, for cross overlaps of another task than `Spiked`, or for a set of relevant tokens
@@ -134,7 +107,7 @@ def attention_risk(
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
-    return _map_stack(_attention, task, activation, overlaps, batch=batch)
+    return _first_in_numpy(_attention, task, activation, overlaps, batch=batch)
 
 
 @public
@@ -151,10 +124,10 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
       `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
-      and
-      the search can only end above the lowest risk. For sets of relevant tokens `softmax` and `sink_softmax`, whose
-      sink is free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed
-      forms with a relative error below 1e-10.
+      and the search can only end above the lowest risk. Up to 0.4 s for the first ten values of a process, except
+      `softplus`, which compiles at once: 5 s. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is
+      free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed forms with a
+      relative error below 1e-10.
 
     Raises:
       ValueError: if float64 is off, or for a set of relevant tokens that is traced or has another normalised
@@ -164,29 +137,12 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Transformations: jit, vmap, grad (of `softmax` and `linear`; not of sets of relevant tokens).
     """
     require_float64("best_risk", task.length)
-    return _map_stack(_best, task, activation, batch=batch)
-
-
-@public
-def single_token_posterior(task: Spiked) -> _Sigmoid:
-    """Return the weights `sigmoid(√ν χ* - ν/2 - ln(L - 1))` of the spiked model, to be used with k = √ν k*.
-
-    They are the probability of a token to be the hidden one given its own score alone.
-
-    Args:
-      task: the spiked task, L ≥ 2.
-
-    Returns:
-      The activation, with its bias.
-
-    Source: [D26].
-    """
-    return _Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
+    return _first_in_numpy(_best, task, activation, batch=batch)
 
 
 @public
 def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*stack"]:
-    """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
+    """Return the lowest risk of all element-wise activations in the spiked model.
 
     Args:
       task: `Spiked` with $2 ≤ L ≤ 10^{12}$ and ν ≤ 1000.
@@ -194,7 +150,8 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
         of one.
 
     Returns:
-      `1 - E s_ε`, s the probability that the token is the hidden one, of the shape of the task: relative error below
+      `1 - E s_ε`, s the probability that the token is the hidden one given its own score: `sigmoid` with the bias
+      `-ν/2 - ln(L - 1)` and k = √ν k*. Of the shape of the task: relative error below
       1e-9. NaN outside the domain. No search, so faster and more accurate than `best_risk(task, sigmoid)`.
 
     Raises:
@@ -203,37 +160,14 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
     Source: [D26]. Transformations: jit, vmap, grad.
     """
     require_float64("best_elementwise_risk", task.length)
-    return _map_stack(_elementwise, task, batch=batch)
-
-
-@public
-def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1) -> Moments:
-    """Return the averages of which a risk consists.
-
-    Averaged over a distribution of lengths, they are those of prompts of random length.
-
-    Args:
-      task: in the domain of `attention_risk`.
-      activation: the activation, with its bias where it has one.
-      overlaps: the overlaps of the head; only $m_k$ and $q_k$ count.
-      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
-        of one.
-
-    Returns:
-      The moments, each of the common shape of the arguments, accuracy as `attention_risk`.
-
-    Raises:
-      ValueError: if float64 is off.
-    """
-    require_float64("attention_moments", task.length)
-    return _map_stack(_moments, task, activation, overlaps, batch=batch)
+    return _first_in_numpy(_elementwise, task, batch=batch)
 
 
 def _attention(task, activation, overlaps):
     return _compiled_risk(task, _moments(task, activation, overlaps), overlaps)
 
 
-@jax.jit
+@jitted()
 def _compiled_risk(task, moments, overlaps):
     return task.risk(moments, overlaps)
 
@@ -246,14 +180,15 @@ def _moments(task, activation, overlaps):
     return task.head_moments(activation, overlaps.m_k, overlaps.q_k)
 
 
-@jax.jit
+@jitted()
 def _elementwise(task):
     """The mean of one minus the weight of the hidden token, which by the Nishimori identity is also its spread."""
-    root = jnp.sqrt(task.snr)
+    xp = namespace(task.snr, task.length)
+    root = xp.sqrt(task.snr)
     mixture = task.marginals(root, task.snr)
-    complement = jax.nn.sigmoid(-single_token_posterior(task).bias - mixture.scores)
+    complement = sigmoid(0.5 * task.snr + xp.log(task.length - 1.0) - mixture.scores)
     in_domain = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= _LONGEST_BAYES)
-    return jnp.where(in_domain, mixture.hidden[0] @ complement, jnp.nan)
+    return xp.where(in_domain, mixture.hidden[0] @ complement, xp.nan)
 
 
 @jitted()
@@ -272,21 +207,24 @@ def _bayes_error(task):
     return xp.where(risk == 0, 0.0, 2 * change / xp.where(risk == 0, 1.0, risk) + _BAYES_ROUNDING)
 
 
-@jitted()
-def _integrals(task):
-    return task.bayes_integrals()
+def _first_in_numpy(function: Callable, task: LocationTask, *others, batch: int):
+    """`function` of a head: the first ones of a process by NumPy; of sets of relevant tokens one after another."""
+    if task.in_numpy:
+        return _map_stack(function, task, *others, batch=batch)
+    return _in_numpy_or_stack(function, task, *others, batch=batch, most=_MOST_MIXTURES)
 
 
-def _in_numpy_or_stack(function: Callable, task: LocationTask, *, batch: int):
-    """`function` of every task of a stack: the first ones of a process by NumPy, others as `_map_stack`."""
-    leaves, structure = jax.tree.flatten(task)
+def _in_numpy_or_stack(function: Callable, task: LocationTask, *others, batch: int, most: int = MOST_IN_NUMPY):
+    """`function` of every element of stacked trees: the first of a process by NumPy, others as `_map_stack`."""
+    trees = (task, *others)
+    leaves, structure = jax.tree.flatten(trees)
     task.require_known()
-    if not task.in_numpy and (batch != 1 or not few((function, structure), *leaves)):
-        return _map_stack(function, task, batch=batch)
+    if not task.in_numpy and (batch != 1 or not few((function, structure), *leaves, most=most)):
+        return _map_stack(function, *trees, batch=batch)
     columns = np.broadcast_arrays(*leaves)
     with np.errstate(all="ignore"):
         rows = zip(*(column.ravel() for column in columns), strict=True)
-        results = [function(jax.tree.unflatten(structure, row)) for row in rows]
+        results = [function(*jax.tree.unflatten(structure, row)) for row in rows]
     return jax.tree.map(lambda *parts: jnp.asarray(np.reshape(parts, columns[0].shape)), *results)
 
 

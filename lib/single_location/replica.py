@@ -20,8 +20,7 @@ from lib._checks import as_float, public, require_float64
 from lib.single_location._prox import Channel
 from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
-from lib.single_location.overlaps import Overlaps
-from lib.single_location.tasks import LocationTask, _require_setting, _static_length
+from lib.single_location.tasks import LocationTask, Overlaps, _require_setting, _static_length
 
 # Anderson's acceleration: number of stored states, steps between restarts (without them it may cycle), damping, and the
 # largest change of a component in one step.
@@ -40,12 +39,11 @@ _START_STATE = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
 _SCORE_LEAD = 2.0
 
 
-class Replica(eqx.Module):
+class _Replica(eqx.Module):
     """Prediction for the minimiser.
 
     Standard errors are the scatter between independently scrambled sets of quasi-random points, each with its own
-    fixed
-    point.
+    fixed point.
 
     Attributes:
       risk: excess risk.
@@ -138,7 +136,7 @@ def replica(
     ridge: tuple[float | Float[Array, ""], float | Float[Array, ""]],
     points: int = 4096,
     replicates: int = 8,
-) -> Replica:
+) -> _Replica:
     """Return risk, overlaps and training loss of ridge-regularised ERM in the limit n = αD → ∞.
 
     Args:
@@ -153,7 +151,10 @@ def replica(
       replicates: number of sets, at least 2.
 
     Returns:
-      The prediction, with standard errors; a call takes seconds, growing like L².
+      `.risk` (excess risk) and `.std_error`, `.overlaps` and `.overlaps_std_error` of the minimiser, `.train_loss` (the
+      mean of `½(y - f)²` over the training prompts) and `.train_loss_std_error`; `.converged`: whether every set of
+      points reached its fixed point, and `.steps`, the largest number of steps of a set. A call takes seconds, growing
+      like L².
 
     Raises:
       ValueError: if float64 is off, or outside the domain of an argument.
@@ -173,7 +174,7 @@ def replica(
 
 
 @eqx.filter_jit
-def _solve(setting: _Setting, normals: Float[Array, "replicates points coordinates"]) -> Replica:
+def _solve(setting: _Setting, normals: Float[Array, "replicates points coordinates"]) -> _Replica:
     prompts = jax.vmap(lambda points: _prompts(setting.task, points))(normals)
 
     def fixed_point(prompts):
@@ -188,7 +189,7 @@ def _solve(setting: _Setting, normals: Float[Array, "replicates points coordinat
 
     risk, overlaps, train_loss, converged, steps = jax.vmap(fixed_point)(prompts)
     (risk, overlaps, train_loss), errors = _mean_and_error((risk, overlaps, train_loss))
-    return Replica(risk, errors[0], overlaps, errors[1], train_loss, errors[2], jnp.all(converged), jnp.max(steps))
+    return _Replica(risk, errors[0], overlaps, errors[1], train_loss, errors[2], jnp.all(converged), jnp.max(steps))
 
 
 def _prompts(task: LocationTask, normals: Float[Array, "points coordinates"]) -> _PromptDraws:

@@ -26,8 +26,14 @@ from lib.single_location import _several
 from lib.single_location._moments import Moments
 from lib.single_location._posterior import FINE_RESOLUTION, spiked_bayes_risk
 from lib.single_location._score_mixture import ScoreMixture, spiked_mixture
-from lib.single_location.overlaps import Overlaps
-from lib.single_location.tasks import _LARGEST_SPIKE, _LONGEST_BAYES, LocationTask, _require_length, _require_snr
+from lib.single_location.tasks import (
+    _LARGEST_SPIKE,
+    _LONGEST_BAYES,
+    LocationTask,
+    Overlaps,
+    _require_length,
+    _require_snr,
+)
 
 # Logarithms of the one-token expectations at the nodes of a quadrature.
 _Logs = Float[np.ndarray, " n"]
@@ -340,7 +346,7 @@ class Independent(RelevantTokens):
         """Return the risk of the posterior `sigmoid(√ν χ - ν/2 + ln(q/(1-q)))` of each token."""
         if not self._resolved():
             return np.asarray(np.nan)
-        ratio = resolution.levels / FINE_RESOLUTION.levels
+        ratio = resolution.count / FINE_RESOLUTION.count
         reach = resolution.reach - FINE_RESOLUTION.reach
         return np.asarray(
             _several.elementwise_bayes_risk(

@@ -23,13 +23,72 @@ from lib.partition import Resolution
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
 from lib.single_location._score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
-from lib.single_location.overlaps import Overlaps
 
 # Longest prompt whose tokens are stored one by one.
 _LONGEST = 500
 # The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
 # the spiked risk of two tokens falls below the smallest number of float64.
 _LONGEST_BAYES, _LARGEST_SPIKE, _LARGEST_SNR = 1e12, 2500.0, 1000.0
+
+
+class Overlaps(eqx.Module):
+    """Scalar products of the key vector k and the value vector v with the hidden k*, v* and each other, over D.
+
+    In the setting of [M24] all vectors have length 1 and nothing is divided by D.
+
+    The three cross overlaps vanish wherever the symmetry between k and v is not broken. The leaves of a stack of heads
+    have the same leading shape.
+
+    Attributes:
+      m_k: `k·k*/D`.
+      q_k: `|k|²/D`.
+      m_v: `v·v*/D`.
+      q_v: `|v|²/D`.
+      m_kv: the cross overlap `k·v*/D`.
+      m_vk: the cross overlap `v·k*/D`.
+      q_vk: the cross overlap `k·v/D`.
+    """
+
+    m_k: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    q_k: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    m_v: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    q_v: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    m_kv: Float[Array, "*stack"] = eqx.field(converter=as_float, default=0.0)
+    m_vk: Float[Array, "*stack"] = eqx.field(converter=as_float, default=0.0)
+    q_vk: Float[Array, "*stack"] = eqx.field(converter=as_float, default=0.0)
+
+
+class Head(eqx.Module):
+    """A single attention head of one output: it scores tokens by the vector k and reads their values by the vector v.
+
+    The caller chooses their lengths: √D and `Σ_l s_l(Xk/√D) (Xv/√D)_l` in [D26], the unit sphere in [M24].
+
+    Attributes:
+      key: the key vector k, shape (D,).
+      value: the value vector v, shape (D,).
+    """
+
+    key: Float[Array, " D"]
+    value: Float[Array, " D"]
+
+    @public
+    def overlaps(self, truth: "Head") -> Overlaps:
+        """Return the seven scalar products with the truth and of this head itself, over D.
+
+        Args:
+          truth: the hidden directions.
+
+        Returns:
+          The overlaps, each of shape ().
+
+        Transformations: jit, vmap, grad.
+        """
+        k, v, along_k, along_v = (
+            vector / jnp.sqrt(vector.size) for vector in (self.key, self.value, truth.key, truth.value)
+        )
+        return Overlaps(
+            m_k=k @ along_k, q_k=k @ k, m_v=v @ along_v, q_v=v @ v, m_kv=k @ along_v, m_vk=v @ along_k, q_vk=k @ v
+        )
 
 
 class LocationTask(eqx.Module):
@@ -51,7 +110,7 @@ class LocationTask(eqx.Module):
     in_numpy: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Return the informative part of the L scores, with the hidden token first.
 
         Given it, `χ_l = m_k·signal_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps $m_k$ and $q_k$.
@@ -67,9 +126,7 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score_mixture(
-        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the joint distribution of all scores of a head.
 
         Args:
@@ -83,9 +140,9 @@ class LocationTask(eqx.Module):
     @abc.abstractmethod
     def marginals(
         self,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
-        kink: float | Float[Array | np.ndarray, ""] = 0.0,
+        m_k: Scalar,
+        q_k: Scalar,
+        kink: Scalar = 0.0,
     ) -> ScoreMixture:
         """Return the distributions of the hidden score and of another score, not jointly.
 
@@ -121,7 +178,7 @@ class LocationTask(eqx.Module):
         Transformations: jit, vmap, grad.
         """
 
-    def best_risk(self, activation: Any) -> Float[Array, ""]:
+    def best_risk(self, activation: Any) -> Scalar:
         """Return the lowest risk of a head with this activation, k = c k* and v along v*.
 
         Args:
@@ -134,7 +191,7 @@ class LocationTask(eqx.Module):
         """
         return activation.best_risk(self)
 
-    def head_moments(self, activation: Any, m_k: Scalar | float, q_k: Scalar | float) -> Moments:
+    def head_moments(self, activation: Any, m_k: Scalar, q_k: Scalar) -> Moments:
         """Return the averages of which the risk of a head consists.
 
         Args:
@@ -165,7 +222,7 @@ class LocationTask(eqx.Module):
         """
 
     @public
-    def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
+    def risk(self, moments: Moments, overlaps: Overlaps) -> Scalar:
         """Return the excess risk of a head from the moments of its weights.
 
         Args:
@@ -201,26 +258,25 @@ class Spiked(LocationTask):
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
     @public
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Return √ν for the hidden token and 0 for the others, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
     @public
-    def score_mixture(
-        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the joint distribution of independent normal scores."""
         return self.marginals(m_k, q_k)
 
     @public
     def marginals(
         self,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
-        kink: float | Float[Array | np.ndarray, ""] = 0.0,
+        m_k: Scalar,
+        q_k: Scalar,
+        kink: Scalar = 0.0,
     ) -> ScoreMixture:
         """Return the same distribution, because tokens are independent."""
-        return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
+        xp = namespace(self.length, self.snr, m_k, q_k, kink)
+        return spiked_mixture(self.length, xp.sqrt(self.snr) * m_k, q_k, xp.asarray(kink, float))
 
     @public
     def bayes_integrals(self) -> tuple[Scalar, Scalar]:
@@ -239,10 +295,11 @@ class Spiked(LocationTask):
         return (self.snr <= _LARGEST_SPIKE) & (self.length <= _LONGEST_BAYES)
 
     @public
-    def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
+    def risk(self, moments: Moments, overlaps: Overlaps) -> Scalar:
         """Return the excess risk with all seven overlaps [D26], values being normal given the scores."""
-        key = jnp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
-        answer, spike, reading = overlaps.m_kv / key, jnp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
+        xp = namespace(self.snr, moments.hidden, overlaps.q_k)
+        key = xp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
+        answer, spike, reading = overlaps.m_kv / key, xp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
         shifts = (
             answer * overlaps.m_kv
             + spike**2 * moments.hidden_power
@@ -274,7 +331,7 @@ class Max(LocationTask):
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
     @public
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Return the scores themselves, the one that `uniform` chooses first, the others in increasing order.
 
         Scores are sorted before one is chosen, so that a small change of the draw seldom changes much, as
@@ -289,21 +346,20 @@ class Max(LocationTask):
         return jnp.concatenate([ordered[hidden][None], others])
 
     @public
-    def score_mixture(
-        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the mixture over the largest of νχ* plus Gumbel noise, given which tokens are independent."""
         return max_mixture(self.length, self.snr, m_k, q_k)
 
     @public
     def marginals(
         self,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
-        kink: float | Float[Array | np.ndarray, ""] = 0.0,
+        m_k: Scalar,
+        q_k: Scalar,
+        kink: Scalar = 0.0,
     ) -> ScoreMixture:
         """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
-        return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
+        xp = namespace(self.length, self.snr, m_k, q_k, kink)
+        return max_marginals(self.length, self.snr, m_k, q_k, xp.asarray(kink, float))
 
     @public
     def bayes_integrals(self) -> tuple[Scalar, Scalar]:
@@ -350,9 +406,9 @@ def _static_length(task: LocationTask) -> int:
 def _require_setting(
     owner: str,
     *,
-    noise_std: float | Float[Array, ""],
-    alpha: float | Float[Array, ""],
-    ridge: Sequence[float | Float[Array, ""]] = (np.inf,),
+    noise_std: Scalar,
+    alpha: Scalar,
+    ridge: Sequence[Scalar] = (np.inf,),
 ) -> None:
     """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has."""
     if is_concrete(noise_std, alpha, *ridge) and not (noise_std >= 0 and alpha > 0 and min(ridge) > 0):

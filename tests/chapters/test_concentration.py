@@ -25,7 +25,7 @@ from chapters.concentration.gradient_theory import long_prompt_limit, solve_grad
 from chapters.concentration.proof_quantities import MeasureProof, fraction_above
 from chapters.concentration.sub_gaussian_moments import solve_tilted_moments
 from lib.attention import attend
-from lib.concentration import RadialTable, isotropic_error
+from lib.concentration import RadialTable
 from lib.measures import Empirical, Gaussian, Rademacher
 
 NAME = "concentration"
@@ -153,7 +153,7 @@ def test_the_error_of_signs_is_that_of_all_prompts(float64, length):
 def test_the_error_by_law_is_that_of_gaussian_prompts_within_its_accuracy(float64):
     lengths = np.asarray([2.0, 64.0, 1e6])
     exact = errors_for(normal_clusters(1e-9, 1.2), 0.5, lengths)
-    error = 1.2**2 * isotropic_error(RadialTable.at(np.log(lengths)), 0.6, DIMENSION)
+    error = 1.2**2 * RadialTable.at(np.log(lengths)).error(0.6, DIMENSION)
     np.testing.assert_allclose(exact.errors, error, rtol=max(exact.accuracy, 2e-6))
     assert exact.accuracy < 1e-4
 

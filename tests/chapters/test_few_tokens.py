@@ -1,16 +1,20 @@
 """Prompts of a few tokens on a lattice, against Laplace's identity, closed forms and counting."""
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from chapters.softmax_variations.log_ratios import max_log_ratio, narrow_log_ratio, shared_log_ratio, spiked_log_ratio
 from lib import single_location as sl
-from lib.single_location import few_tokens
-from lib.single_location.few_tokens import Prompts, ScoreLattice
-from lib.single_location.population import attention_moments
+from lib.single_location.few_tokens import Prompts, _score_lattice, best_key_risk
+from lib.single_location.population import _map_stack, _moments
 
 pytestmark = pytest.mark.usefixtures("float64")
+
+# Averages of weights, of every element of stacks.
+attention_moments = partial(_map_stack, _moments, batch=1)
 
 MODELS = {"spiked": (sl.Spiked, spiked_log_ratio), "max": (sl.Max, max_log_ratio)}
 SNR = 2.7
@@ -18,16 +22,15 @@ SNR = 2.7
 
 def prompts_of(hint, length, *arguments, step=0.1):
     """Prompts of that hint."""
-    lattice = ScoreLattice(length, step=step, shift=2.0)
-    return Prompts.from_log_ratio(lattice, hint(lattice.scores, *arguments))
+    return Prompts.of(lambda scores: hint(scores, *arguments), length, step=step, shift=2.0)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_every_order_is_counted(length):
     """Chances add up to one, and give a polynomial of the scores that does not mind their order its average."""
-    lattice = ScoreLattice(length, step=0.2)
-    total = jnp.sum(lattice.scores, axis=1)
-    averages = [float(lattice.probabilities @ values) for values in (jnp.ones_like(total), total**2, total**4)]
+    scores, probabilities = _score_lattice(length, 0.2, 0.0)
+    total = np.sum(scores, axis=1)
+    averages = [float(probabilities @ values) for values in (np.ones_like(total), total**2, total**4)]
     np.testing.assert_allclose(averages, [1.0, length, 3.0 * length**2], rtol=1e-11)
 
 
@@ -62,11 +65,9 @@ def test_averages_in_the_max_model():
 def test_search_finds_the_posterior(model, slope):
     """The best softmax head has the posterior's slope, and the Bayes risk [D26, Prop. 4.2]."""
     prompts = prompts_of(MODELS[model][1], 2, SNR)
-    found = few_tokens.best_key_slope(sl.softmax, [prompts])
+    found, risk = best_key_risk(sl.softmax, [prompts])
     assert found == pytest.approx(slope, rel=1e-3)
-    assert float(few_tokens.mixed_risk(sl.softmax, found, [prompts])) == pytest.approx(
-        float(prompts.bayes_risk()), abs=1e-6
-    )
+    assert risk == pytest.approx(float(prompts.bayes_risk()), abs=1e-6)
 
 
 @pytest.mark.parametrize("length", [2, 3])
@@ -74,7 +75,7 @@ def test_hint_with_a_common_part(length):
     """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
     share = 0.45
     prompts = prompts_of(shared_log_ratio, length, SNR, share)
-    slope = few_tokens.best_key_slope(sl.softmax, [prompts])
+    slope, _ = best_key_risk(sl.softmax, [prompts])
     assert slope == pytest.approx(SNR**0.5 / (1 - share), rel=1e-3)
     rng = np.random.default_rng(5)
     n = 200_000
@@ -101,4 +102,4 @@ def test_hint_of_a_narrow_score():
 def test_without_tokens_there_is_no_prompt():
     """Told in a sentence."""
     with pytest.raises(ValueError, match="an empty prompt"):
-        ScoreLattice(0)
+        Prompts.of(spiked_log_ratio, 0)

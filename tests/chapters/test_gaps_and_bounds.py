@@ -12,7 +12,6 @@ from lib.attention import Attention, attend, fluctuation
 from lib.concentration import (
     ErrorCurve,
     RadialTable,
-    isotropic_error,
 )
 from lib.measures import Empirical, Gaussian, GaussianMixture, Rademacher, Uniform
 
@@ -217,14 +216,14 @@ def test_the_shape_is_the_papers_and_zero_for_one_token():
 def test_the_isotropic_error_is_that_of_simulated_prompts(table, assert_monte_carlo, norm, dimension):
     law, head = Gaussian(np.zeros(dimension), np.eye(dimension)), Attention(norm * np.eye(dimension), np.eye(dimension))
     samples = sample_gaps(output_gap, head, law, law, [1, 64], prompts=4000, key=jr.key(10))
-    assert_monte_carlo(samples, isotropic_error(table, norm, dimension)[:2], laws=4)
+    assert_monte_carlo(samples, table.error(norm, dimension)[:2], laws=4)
 
 
 @pytest.mark.parametrize("norm", [0.4, 1.2])
 def test_prompts_that_are_scores_alone_err_by_the_isotropic_error(table, assert_monte_carlo, norm):
     """In every dimension from the same scores; and a prompt of one token by hand."""
     samples = sample_isotropic(table, norm, [1, 2, 16], [1, 64], prompts=2000, key=jr.key(12))
-    exact = np.stack([isotropic_error(table, norm, dimension)[:2] for dimension in (1, 2, 16)])
+    exact = np.stack([table.error(norm, dimension)[:2] for dimension in (1, 2, 16)])
     assert_monte_carlo(samples.reshape(2000, -1), exact.ravel(), laws=2)
     few = sample_isotropic(table, norm, [2], [1], prompts=2, key=jr.key(12))
     score = jr.normal(jr.fold_in(jr.key(12), 1), (1,))[0]

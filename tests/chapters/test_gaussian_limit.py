@@ -17,7 +17,7 @@ from chapters.gaussian_limit.long_laplace_prompts import quantile_error, scaled_
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
 from chapters.gaussian_limit.transport import solve_tilt_matching
-from lib.attention import attend, mean_square_weight
+from lib.attention import _mean_square_weight, attend
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 
 NAME = "gaussian_limit"
@@ -112,7 +112,7 @@ def test_tilts_stay_inside_the_laplace_domain():
 def test_equal_tokens_weigh_the_same(float64):
     ray = query_ray()
     prompt = Empirical(jnp.ones((8, 3)))
-    assert float(mean_square_weight(ray.params, prompt, ray.direction)) == pytest.approx(1, rel=1e-12)
+    assert float(_mean_square_weight(prompt, ray.params.bilinear @ ray.direction)) == pytest.approx(1, rel=1e-12)
 
 
 def test_two_clusters_have_the_moments_of_the_gaussian(float64, assert_exact):

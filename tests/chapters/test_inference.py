@@ -8,15 +8,13 @@ import pytest
 from scipy.special import softmax as scipy_softmax
 
 from chapters.message_passing.inference import Beliefs, draw_beliefs, message_passing, simulate_message_passing
+from chapters.message_passing.settings import INFORMED, UNINFORMED
 from lib.single_location.bayes_optimal import (
-    INFORMED,
-    UNINFORMED,
     bayes_optimal_risk,
     state_evolution,
 )
 from lib.single_location.erm import draw_prompts, draw_truth
-from lib.single_location.overlaps import Head
-from lib.single_location.tasks import Spiked
+from lib.single_location.tasks import Head, Spiked
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -20,7 +20,7 @@ from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
 from lib.icl import LinearRegression, best_pair, best_values, block_attention
-from lib.icl.valley import price_of_one_head
+from lib.icl.blocks import price_of_one_head
 
 NAME = "laboratory"
 PROJECT = Project(Path(__file__).resolve().parents[2])

@@ -24,7 +24,8 @@ from chapters.opposite_heads.published_losses import (
     published_head,
 )
 from chapters.opposite_heads.style import RUN
-from lib.icl.heads import best_values, debiased_descent, heads_risk, long_prompt_covariance
+from chapters.worth_of_heads.long_prompts import long_prompt_covariance
+from lib.icl.heads import best_values, debiased_descent, heads_risk
 
 LENGTH, DIMENSION, NOISE = 6, 2, 0.5
 

@@ -22,7 +22,7 @@ from chapters.trajectory_stability.prediction_tasks import (
     predict,
 )
 from lib.attention import Attention, fluctuation
-from lib.concentration import ErrorCurve, fit_rate
+from lib.concentration import ErrorCurve
 from lib.icl.regression import LinearRegression
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
 from lib.statistics import comparison_quantile, standard_error
@@ -116,7 +116,7 @@ def errors(episodes, limits):
 
 
 def test_the_square_error_falls_like_one_over_length(errors):
-    rate = fit_rate(ErrorCurve.of(LENGTHS, np.mean(errors**2, axis=1)), np.reciprocal)
+    rate = ErrorCurve.of(LENGTHS, np.mean(errors**2, axis=1)).fit_rate(np.reciprocal)
     assert abs(rate.exponent - 1) < comparison_quantile(len(TASKS)) * rate.std_error
     assert rate.std_error < 0.15
 

@@ -30,7 +30,7 @@ from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
 from lib.finite_prompt import participation, score_statistics
-from lib.pairs import pair_statistics
+from lib.pairs import _pair_statistics
 
 NAME = "real_heads"
 ROOT = Path(__file__).resolve().parents[2]
@@ -353,7 +353,7 @@ def test_gaussian_tokens_have_the_exact_even_part():
 def test_tabulated_even_parts_are_exact_between_the_nodes(assert_exact):
     taus = np.asarray([0.06, 0.61, 1.874, 3.3, 7.7])
     table, single = even_parts.tabulate_even_parts(64), score_statistics(taus**2, np.log(64))
-    pair = pair_statistics(taus, -taus, np.log(64))
+    pair = _pair_statistics(taus, -taus, np.log(64))
     weights = (np.asarray(single.participation) + np.asarray(pair.participation)) / 2
     scores = (np.asarray(single.score_error) + np.asarray(pair.score_error)) / 2
     for column, exact in ((table.even_weights, weights), (table.even_scores, scores)):

@@ -39,7 +39,7 @@ from chapters.single_location_training.sphere_descent import (
 from companion.authoring.datasets import faults
 from lib.random import named_keys
 from lib.single_location import Overlaps, Spiked, softmax
-from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
+from lib.single_location.erm import draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "single_location_training"
@@ -112,7 +112,7 @@ def test_an_angle_of_the_key_costs_less_than_of_the_value(float64):
 def test_starts_are_off_the_manifold_and_on_it(float64):
     """By their overlaps: the same knowledge of the own direction, and all three cross overlaps or none."""
     truth = draw_truth(400, key=jr.key(0))
-    off, on = (overlaps_of(start(truth, key=jr.key(1)), truth) for start in (start_off, start_on))
+    off, on = (start(truth, key=jr.key(1)).overlaps(truth) for start in (start_off, start_on))
     np.testing.assert_allclose([on.m_k, on.m_v], 0.2, atol=1e-12)
     np.testing.assert_allclose([on.m_kv, on.m_vk, on.q_vk], 0.0, atol=1e-12)
     np.testing.assert_allclose([off.m_k, off.m_v], 0.2, atol=0.15)
@@ -128,7 +128,7 @@ def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts
 
     def slope(key):
         fresh = draw_prompts(task, truth, 4000, noise_std=0.0, key=key)
-        return jax.grad(lambda head: ((fresh.labels - head_output(softmax, fresh, head)) ** 2).mean())(start)
+        return jax.grad(lambda head: ((fresh.labels - fresh.outputs(softmax, head)) ** 2).mean())(start)
 
     slopes = jax.lax.map(slope, jr.split(jr.key(4), 20))
     samples = -0.1 * 20 * np.concatenate([slopes.key, slopes.value], axis=1)

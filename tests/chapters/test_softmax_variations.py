@@ -11,7 +11,7 @@ from chapters.softmax_variations.models import MODELS
 from chapters.softmax_variations.style import DISTINCT
 from lib import single_location as sl
 from lib.single_location.activations import _affine_fit
-from lib.single_location.population import attention_moments
+from lib.single_location.population import _map_stack, _moments
 
 NAME = "softmax_variations"
 
@@ -37,7 +37,7 @@ def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
     risk, slope = _affine_fit(either)
 
     def averaged(c):
-        both = attention_moments(ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0))
+        both = _map_stack(_moments, ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0), batch=1)
         return 1.0 - np.mean(both.hidden) ** 2 / np.mean(both.power)
 
     np.testing.assert_allclose(averaged(slope), risk, rtol=1e-9)

@@ -10,6 +10,7 @@ from chapters.threshold_in_temperature import softmax_weights
 from chapters.threshold_in_temperature.softmax_weights import softmax_weight_averages
 from lib import single_location as sl
 from lib.finite_prompt import participation
+from lib.single_location.population import _moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 averages_of = jax.jit(softmax_weight_averages)
@@ -60,7 +61,7 @@ def test_equal_scores_give_the_participation(log_length, tau):
     ("length", "snr", "tau"), [(10.0, 4.0, 2.0), (1e4, 20.0, 3.0), (1e12, 55.0, 7.0), (1e12, 30.0, 12.0)]
 )
 def test_the_spiked_model_has_the_same_moments_by_a_grid_of_scores(length, snr, tau):
-    desired = sl.attention_moments(sl.Spiked(length, snr), sl.softmax, sl.Overlaps(tau, tau**2, 1.0, 1.0))
+    desired = _moments(sl.Spiked(length, snr), sl.softmax, sl.Overlaps(tau, tau**2, 1.0, 1.0))
     found = averages_of(np.log(length), tau * snr**0.5, tau, tau)
     np.testing.assert_allclose(found.relevant, desired.hidden, atol=1e-10)
     np.testing.assert_allclose(found.relevant_square, desired.hidden_power, atol=1e-10)

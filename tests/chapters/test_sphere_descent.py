@@ -25,7 +25,7 @@ from chapters.single_location_training.sphere_descent import (
     softmax_risk_error,
 )
 from lib import single_location as sl
-from lib.single_location.overlaps import Head, Overlaps
+from lib.single_location.tasks import Head, Overlaps
 
 pytestmark = pytest.mark.usefixtures("float64")
 

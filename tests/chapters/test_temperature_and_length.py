@@ -19,7 +19,7 @@ from chapters.temperature_and_length import (
 from chapters.temperature_and_length.style import FIXED, LOGARITHM, NORMAL, ROOT, UNIFORM
 from companion.project.paths import Project
 from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
-from lib.icl import fast_normal
+from lib.random import fast_normal
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "temperature_and_length"

@@ -8,9 +8,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from chapters.opposite_heads.prices import long_prompt_coefficient
 from chapters.worth_of_heads import allocation, disjoint_tasks, long_prompts, separation
+from chapters.worth_of_heads.long_prompts import long_prompt_covariance
 from lib.icl import LinearRegression
-from lib.icl.heads import best_values, long_prompt_coefficient, long_prompt_covariance
+from lib.icl.heads import best_values
 from lib.statistics import standard_error
 
 DIMENSION, NOISE = 3, 0.7

@@ -16,14 +16,14 @@ import optax
 
 from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
-from lib.icl import batches
 from lib.measures import Empirical, Gaussian
+from lib.random import fast_normal, normal_pairs
 
 KEY = jr.key(7)
 LENGTH, LOG_LENGTH = 20, 3.0
 TAU = 1.5
 LEVELS = np.linspace(-3.0, 1.0, 4)
-RESOLUTION = partition.Resolution(levels=24, step=0.5)  # coarse, to compile quickly
+RESOLUTION = partition.Resolution(count=24, step=0.5)  # coarse, to compile quickly
 
 TOKENS = np.array([[0.3, -1.0], [1.2, 0.4], [-0.7, 0.2], [0.1, 0.9]])
 SCORES, VALUES = TOKENS @ TOKENS.T, np.sin(np.arange(12.0)).reshape(4, 3)
@@ -118,7 +118,6 @@ EXAMPLES = {
         lambda x: attention.dependent_fluctuation(*x),
         (head(), gaussian(), QUERY, np.array([0.5, -0.2])),
     ),
-    "lib.attention.mean_square_weight": of_head(attention.mean_square_weight),
     "lib.attention.stream_attend": of_head(attention.stream_attend, 7, key=KEY, block=3),
     # batching
     "lib.batching.map_batched": lambda: (lambda x: batching.map_batched(jnp.sin, x, size=1), np.arange(3.0)),
@@ -127,7 +126,7 @@ EXAMPLES = {
     # partition
     "lib.partition.log_survival": lambda: (lambda x: partition.log_survival(*x), (LEVELS, TAU)),
     "lib.partition.log_tilted": lambda: (lambda x: partition.log_tilted(2, *x), (LEVELS, TAU)),
-    "lib.partition.levels": lambda: (lambda x: partition.levels(*x, resolution=RESOLUTION), (TAU, LOG_LENGTH)),
+    "lib.partition.Resolution.levels": lambda: (lambda x: RESOLUTION.levels(*x), (TAU, LOG_LENGTH)),
     "lib.partition.square_given_others": lambda: (lambda x: partition.square_given_others(*x), (TAU, LOG_LENGTH)),
     # finite prompts
     "lib.finite_prompt.participation": lambda: (lambda x: finite_prompt.participation(*x), (TAU, LOG_LENGTH)),
@@ -200,25 +199,20 @@ EXAMPLES = {
     "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
     "lib.icl.score_table.ScoreTable.at": lambda: (four_panels, LOG_LENGTH),
     # training
-    "lib.icl.training.softmax_pool": lambda: (lambda x: icl.softmax_pool(*x), (SCORES[0], TOKENS[:, 0])),
-    "lib.icl.training.linear_pool": lambda: (lambda x: icl.linear_pool(*x), (SCORES[0], TOKENS[:, 0])),
     "lib.icl.training.prompt_loss": lambda: (
-        partial(icl.prompt_loss(regression(), 4, batch=2, sampling=icl.plain), key=KEY),
+        partial(icl.prompt_loss(regression(), 4, batch=2, every_token=True), key=KEY),
         regression_head(),
     ),
-    "lib.icl.training.fast_normal": lambda: (lambda x: icl.fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
-    "lib.icl.batches.batch_loss": lambda: (
+    "lib.icl.training.batch_loss": lambda: (
         partial(icl.batch_loss(regression(), 4, batch=2), key=KEY),
         regression_head(),
     ),
-    "lib.icl.batches.normal_pairs": lambda: (
-        lambda x: batches.normal_pairs(jr.wrap_key_data(x), 0, (2,), float),
-        WORDS,
-    ),
+    "lib.random.fast_normal": lambda: (lambda x: fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
+    "lib.random.normal_pairs": lambda: (lambda x: normal_pairs(jr.wrap_key_data(x), 0, (2,), float), WORDS),
 }
 
 # The gradient of a batch is an unbiased estimate, and not the derivative of the batch's loss.
-ESTIMATED_GRADIENTS = {"lib.icl.batches.batch_loss"}
+ESTIMATED_GRADIENTS = {"lib.icl.training.batch_loss"}
 
 
 def ray(direction):

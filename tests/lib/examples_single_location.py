@@ -4,8 +4,6 @@ Each maker returns a function of one pytree of floating-point arrays, and the va
 tried. Lengths, counts and activations are in its closure: the length of a prompt decides shapes.
 """
 
-from functools import partial
-
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -17,36 +15,28 @@ from lib.single_location import (
     Head,
     Overlaps,
     Prompts,
-    ScoreLattice,
     Several,
     Spiked,
     _posterior,
     _prox,
     attention_risk,
-    bayes_integrals,
     bayes_optimal_risk,
     bayes_risk,
     bayes_risk_bounds,
     bayes_risk_error,
     best_elementwise_risk,
     best_risk,
-    compiled_lowest_risk,
     draw_prompts,
     draw_truth,
     erf,
     fixed_point,
-    free_entropy,
     fresh_risk,
     full_batch_trainer,
-    head_output,
     linear,
-    mixed_risk,
-    optimal_risk,
     replica,
     simulate_bayes_risk,
     softmax,
     state_evolution,
-    stochastic_trainer,
 )
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
@@ -92,8 +82,7 @@ def channel(label):
 
 
 def few(snr):
-    lattice = ScoreLattice(2, step=0.4)
-    return Prompts.from_log_ratio(lattice, jnp.sqrt(snr) * lattice.scores - 0.5 * snr)
+    return Prompts.of(lambda scores: jnp.sqrt(snr) * scores - 0.5 * snr, 2, step=0.4)
 
 
 def seven(values):
@@ -105,8 +94,6 @@ FOLDER = {
     "activations.Activation.lowest_risk": lambda: (lambda snr: linear.lowest_risk(marginals(snr)), 2.0),
     "activations.Activation.best_risk": lambda: (lambda snr: linear.best_risk(Spiked(5.0, snr)), 2.0),
     "activations.Activation.prox": lambda: (lambda y: linear.prox(channel(y), jnp.zeros((1, 3))), 0.8),
-    "activations.compiled_lowest_risk": lambda: (lambda snr: compiled_lowest_risk(linear, marginals(snr)), 2.0),
-    "activations.optimal_risk": lambda: (lambda x: optimal_risk(*x), (0.5, 0.7)),
     "bayes_optimal.bayes_optimal_risk": lambda: (
         lambda length: bayes_optimal_risk(Spiked(length, 4.0), **NOISE),
         3.0,
@@ -119,19 +106,12 @@ FOLDER = {
         lambda length: fixed_point(Spiked(length, 4.0), **NOISE, start_overlap=0.1, points=64),
         3.0,
     ),
-    "bayes_optimal.free_entropy": lambda: (
-        partial(free_entropy, Spiked(3, 4.0), **NOISE),
-        np.asarray([0.4, 0.5]),
-    ),
-    "descent_trainers.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
-    "descent_trainers.stochastic_trainer": lambda: (lambda x: stochastic_trainer(epochs=3, batch=2, step_size=x), 0.1),
-    "erm.head_output": with_head(head_output),
+    "erm.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
+    "tasks.Head.overlaps": lambda: (lambda vectors: Head(*vectors).overlaps(Head(*vectors[::-1])), (VECTOR, GRADIENT)),
     "erm.fresh_risk": risk_of_overlaps,
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
-    "few_tokens.mixed_risk": lambda: (lambda slope: mixed_risk(softmax, slope, [few(1.0), few(3.0)]), 1.3),
     "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),
-    "population.bayes_integrals": lambda: (lambda snr: bayes_integrals(Spiked(5.0, snr)), 2.0),
     "population.bayes_risk_error": lambda: (lambda snr: bayes_risk_error(Spiked(5.0, snr)), 2.0),
     "population.attention_risk": lambda: (
         lambda overlaps: attention_risk(Spiked(5.0, 2.0), softmax, Overlaps(**overlaps)),

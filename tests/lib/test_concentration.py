@@ -11,8 +11,6 @@ from lib.concentration import (
     ErrorCurve,
     RadialTable,
     _log_chi_density,
-    fit_rate,
-    isotropic_error,
 )
 from lib.finite_prompt import output_error
 from lib.measures import Gaussian
@@ -53,7 +51,7 @@ REPEATS = 400
 
 def fits(samples, *bends):
     """A fit a repeat: exponents, standard errors, p-values."""
-    rates = [fit_rate(ErrorCurve.of(SIZES, one), *bends) for one in samples]
+    rates = [ErrorCurve.of(SIZES, one).fit_rate(*bends) for one in samples]
     return np.asarray([[rate.exponent, rate.std_error, rate.p_value] for rate in rates]).T
 
 
@@ -103,7 +101,7 @@ def test_a_rate_is_that_of_scipy_and_its_interval_symmetric(assert_exact):
 
     logs = np.log(mean) + np.diag(cov) / 2
     best, spread = curve_fit(model, np.log(LENGTHS), logs, sigma=cov, absolute_sigma=True)
-    rate = fit_rate(curve, log_log)
+    rate = curve.fit_rate(log_log)
     np.testing.assert_allclose([rate.exponent, rate.std_error], [best[0], spread[0, 0] ** 0.5], rtol=1e-5)
     assert_exact(rate.interval(2.0), [rate.exponent - 2 * rate.std_error, rate.exponent + 2 * rate.std_error])
 
@@ -132,15 +130,15 @@ def test_the_isotropic_error_is_a_mean_of_output_errors(table):
     law, head = Gaussian(np.zeros(2), np.eye(2)), Attention(norm * np.eye(2), np.eye(2))
     queries = jnp.asarray(np.stack([0.6 * radius, 0.8 * radius], axis=1))
     errors = jax.vmap(lambda query: output_error(head, law, query, np.log(64.0)))(queries)
-    exact = isotropic_error(table, norm, 2)
+    exact = table.error(norm, 2)
     np.testing.assert_allclose(np.sum(weight * radius * np.exp(-(radius**2) / 2) * errors), exact[1], rtol=1e-7)
     np.testing.assert_allclose(exact[0], 2 + 2 * norm**2, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.5, 16), (1.0, 4), (2.0, 1), (2.0, 16)])
 def test_the_default_table_is_as_fine_and_as_far_as_it_says(table, finer_table, norm, dimension):
-    exact = isotropic_error(finer_table, norm, dimension)
-    np.testing.assert_allclose(isotropic_error(table, norm, dimension), exact, rtol=1e-6)
+    exact = finer_table.error(norm, dimension)
+    np.testing.assert_allclose(table.error(norm, dimension), exact, rtol=1e-6)
 
 
 def test_fewer_prompts_than_lengths_have_no_covariance():
@@ -150,4 +148,4 @@ def test_fewer_prompts_than_lengths_have_no_covariance():
 
 def test_as_many_lengths_as_coefficients_leave_nothing_to_judge_by():
     with pytest.raises(ValueError, match="needs more lengths"):
-        fit_rate(ErrorCurve(np.asarray([2, 4, 8]), np.ones(3), np.eye(3)), np.reciprocal)
+        ErrorCurve(np.asarray([2, 4, 8]), np.ones(3), np.eye(3)).fit_rate(np.reciprocal)

@@ -6,9 +6,17 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from chapters.finite_samples.gradient_training import stochastic_trainer
 from lib.single_location import Spiked, linear, softmax
-from lib.single_location.descent_trainers import full_batch_trainer, stochastic_trainer
-from lib.single_location.erm import _minimise, _penalised_loss, draw_prompts, draw_truth, simulate_erm, uninformed
+from lib.single_location.erm import (
+    _minimise,
+    _penalised_loss,
+    _random_start,
+    draw_prompts,
+    draw_truth,
+    full_batch_trainer,
+    simulate_erm,
+)
 
 RIDGE = (0.5, 0.7)
 
@@ -19,7 +27,7 @@ def problem(float64):
     task, keys = Spiked(3, 2.0), jr.split(jr.key(3), 3)
     truth = draw_truth(30, key=keys[0])
     prompts = draw_prompts(task, truth, 90, noise_std=0.3, key=keys[1])
-    return prompts, uninformed(truth, keys[2])
+    return prompts, _random_start(truth, keys[2])
 
 
 def objectives(activation, prompts, *heads):
@@ -82,7 +90,7 @@ def test_stochastic_descent_comes_near_the_same_bottom(problem, activation, size
 def test_a_trainer_sees_the_prompts_and_start_of_l_bfgs(float64):
     """With no step to go but one, the head is hardly away from the start of that key."""
     task = Spiked(3, 2.0)
-    how = {"noise_std": 0.3, "alpha": 2.0, "ridge": RIDGE, "dimension": 40, "start": uninformed, "key": jr.key(5)}
+    how = {"noise_std": 0.3, "alpha": 2.0, "ridge": RIDGE, "dimension": 40, "seeds": [5]}
     plain = simulate_erm(task, linear, **how, trainer=full_batch_trainer(steps=4000))
     quasi_newton = simulate_erm(task, linear, **how)
     np.testing.assert_allclose(plain.objective, quasi_newton.objective, rtol=1e-7)

@@ -12,19 +12,16 @@ from scipy.optimize import minimize as scipy_minimize
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import (
     _minimise,
+    _random_start,
     _train_loss,
+    _train_once,
     draw_prompts,
     draw_truth,
     fresh_risk,
-    head_output,
-    informed,
-    overlaps_of,
     simulate_erm,
-    uninformed,
 )
-from lib.single_location.overlaps import Head
 from lib.single_location.population import attention_risk
-from lib.single_location.tasks import Max, Spiked
+from lib.single_location.tasks import Head, Max, Spiked
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
@@ -56,10 +53,8 @@ def on_prompts(truth, head):
 def look(task, truth, head):
     prompts = draw_prompts(task, truth, 20_000, noise_std=0.0, key=jr.key(2))
     scores = prompts.tokens[:, 0] @ truth.key / jnp.sqrt(truth.key.size)
-    overlaps = overlaps_of(head, truth)
-    errors = {
-        name: (prompts.labels - head_output(activation, prompts, head)) ** 2 for name, activation in HEADS.items()
-    }
+    overlaps = head.overlaps(truth)
+    errors = {name: (prompts.labels - prompts.outputs(activation, head)) ** 2 for name, activation in HEADS.items()}
     return scores, errors, {name: fresh_risk(task, activation, overlaps) for name, activation in HEADS.items()}
 
 
@@ -79,7 +74,7 @@ def test_risk_from_overlaps_is_risk_on_fresh_prompts(on_prompts, assert_monte_ca
 
 @pytest.mark.parametrize("head_name", HEADS)
 def test_risk_agrees_with_the_population_quadrature(truth, head, on_prompts, head_name):
-    expected = attention_risk(TASKS["spiked"](), HEADS[head_name], overlaps_of(head, truth))
+    expected = attention_risk(TASKS["spiked"](), HEADS[head_name], head.overlaps(truth))
     risks = on_prompts["spiked"][-1]
     np.testing.assert_allclose(risks[head_name], expected, rtol=5e-3)
 
@@ -120,13 +115,23 @@ def test_both_starts_agree_where_the_ridge_is_strong():
 
     def run(knows):
         def start(truth, key):
-            return jax.tree.map(partial(jnp.where, knows), informed(truth, key), uninformed(truth, key))
+            return jax.tree.map(partial(jnp.where, knows), truth, _random_start(truth, key))
 
         setting = {"noise_std": 0.3, "alpha": 3.0, "ridge": (1.0, 1.0), "dimension": 60}
-        return simulate_erm(task, softmax, **setting, start=start, key=jr.key(9))
+        return _train_once(task, softmax, **setting, start=start, trainer=None, key=jr.key(9))
 
     runs = jax.jit(lambda both: jax.lax.map(run, both))(jnp.asarray([True, False]))
     np.testing.assert_allclose(*runs.risk, rtol=1e-4)
     np.testing.assert_allclose(*runs.objective, rtol=1e-8)
     assert runs.steps[0] != runs.steps[1]
     assert 0 < runs.train_loss.min() <= runs.train_loss.max() < 0.5 * (1 + 0.3**2)
+
+
+def test_a_run_has_the_key_of_its_seed_and_dimension():
+    """And its start is random by default."""
+    setting = {"noise_std": 0.3, "alpha": 2.0, "ridge": (1.0, 1.0), "dimension": 20}
+    runs = simulate_erm(TASKS["spiked"](), linear, **setting, seeds=[4, 7])
+    key = jr.fold_in(jr.key(7), 20)
+    again = _train_once(TASKS["spiked"](), linear, **setting, start=_random_start, trainer=None, key=key)
+    np.testing.assert_allclose(runs.risk[1], again.risk, rtol=1e-9)
+    assert runs.risk[0] != runs.risk[1]

@@ -29,7 +29,7 @@ from lib.finite_prompt import (
     typical_participation,
 )
 from lib.measures import Gaussian, empirical
-from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_square, levels, log_survival, log_tilted
+from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_square, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -83,7 +83,7 @@ def integrals(resolution):
 
     def one(place):
         tau, log_length = place
-        y, spacing = levels(tau, log_length, resolution=resolution)
+        y, spacing = resolution.levels(tau, log_length)
         log_phi = log_survival(y, tau, resolution=resolution)
         weight, square = (log_tilted(power, y, tau, resolution=resolution) for power in (1, 2))
         distance = _log_tilted_square(2, y, tau, resolution=resolution)
@@ -103,7 +103,7 @@ def integrals(resolution):
 
 
 default_integrals = integrals(_DEFAULT_RESOLUTION)
-fine_integrals = integrals(Resolution(levels=500, step=0.12, reach=11.5, drop=64.0))
+fine_integrals = integrals(Resolution(count=500, step=0.12, reach=11.5, drop=64.0))
 
 _rng = np.random.default_rng(4)
 # The guaranteed domain: random places, places near the freezing line τ = √(2 ln L), and corners.
@@ -361,7 +361,7 @@ def test_reported_error_is_twice_what_a_finer_step_changes(monkeypatch):
     """Where steps are so coarse that it is not rounding: the true error, against the usual steps, is half of it."""
     places = [(2.0, 20.0), (5.0, 60.0)]
     true = [np.asarray(finite_prompt._integrals(tau**2, log_length, _DEFAULT_RESOLUTION)) for tau, log_length in places]
-    coarse = Resolution(levels=_DEFAULT_RESOLUTION.levels // 6)
+    coarse = Resolution(count=_DEFAULT_RESOLUTION.count // 6)
     monkeypatch.setattr(finite_prompt, "_DEFAULT_RESOLUTION", coarse)
     for (tau, log_length), exact in zip(places, true, strict=True):
         rough = np.asarray(finite_prompt._integrals(tau**2, log_length, coarse))

@@ -15,18 +15,16 @@ from lib.icl import (
     LinearRegression,
     batch_loss,
     linear_pool,
-    linear_summary,
-    plain,
     prompt_loss,
     softmax_pool,
-    softmax_summary,
 )
-from lib.icl.batches import _chi_square, _Plane, _threefry, normal_pairs
+from lib.icl.training import _chi_square, _Plane
+from lib.random import _threefry, normal_pairs
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 DRAWS = 20_000
-HEADS = {"softmax": (softmax_pool, softmax_summary), "linear": (linear_pool, linear_summary)}
+HEADS = {"softmax": softmax_pool, "linear": linear_pool}
 SINGULAR = {
     "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
     "no values": (np.ones((3, 3)), [0.0, 0.0, 0.0]),
@@ -56,9 +54,9 @@ def drawn(loss, params, seed):
 
 
 def both(head, length, params, seed):
-    pool, summary = HEADS[head]
-    right = drawn(prompt_loss(a_task(), length, batch=1, pool=pool, sampling=plain), params, seed)
-    return drawn(batch_loss(a_task(), length, batch=1, summary=summary), params, seed + 1), right
+    pool = HEADS[head]
+    right = drawn(prompt_loss(a_task(), length, batch=1, pool=pool, every_token=True), params, seed)
+    return drawn(batch_loss(a_task(), length, batch=1, pool=pool), params, seed + 1), right
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 20])
@@ -84,11 +82,11 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
 @pytest.mark.parametrize("head", HEADS)
 def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_monte_carlo):
     """Tokens of R⁵, short prompts: what of a gradient is outside the plane of scores and values is most of it."""
-    pool, summary = HEADS[head]
+    pool = HEADS[head]
     task, length, rng = LinearRegression(np.eye(4), noise_std=0.3), 4, np.random.default_rng(19)
     params = Attention(0.2 * rng.normal(size=(5, 5)), rng.normal(size=(1, 5)))
-    left = drawn(batch_loss(task, length, batch=1, summary=summary), params, seed=400)
-    right = drawn(prompt_loss(task, length, batch=1, pool=pool, sampling=plain), params, seed=401)
+    left = drawn(batch_loss(task, length, batch=1, pool=pool), params, seed=400)
+    right = drawn(prompt_loss(task, length, batch=1, pool=pool, every_token=True), params, seed=401)
 
     def powers(sample):
         i, j = np.triu_indices(sample.shape[1])
@@ -128,7 +126,7 @@ def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
     risk, slope = exact(head, length)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
-        loss = batch_loss(task, length, batch=batch, summary=HEADS[head][1], weight=weight)
+        loss = batch_loss(task, length, batch=batch, pool=HEADS[head], weight=weight)
         one = jax.value_and_grad(loss)
         values, slopes = jax.jit(jax.vmap(lambda key, one=one: one(rounded, key)))(jr.split(jr.key(batch), 160))
         assert values.dtype == precision
@@ -184,7 +182,7 @@ def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo
     length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
     one = jnp.ones(DRAWS)
     plane, tokens = _Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
-    seen = linear_summary.summarise(length, plane, tokens, jnp.asarray(further))
+    seen = linear_pool.summarise(length, plane, tokens, jnp.asarray(further))
     gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
     sums = length * np.stack([gg, gh, hh], axis=1)
     assert_monte_carlo(sums, np.array([length, 0.0, length]), laws=2)

@@ -19,13 +19,12 @@ from lib.icl import (
     QueryAverage,
     ScoreTable,
     block_risk,
-    collapsed,
-    fast_normal,
     linear_pool,
-    plain,
     prompt_loss,
     softmax_pool,
 )
+from lib.icl.training import _collapsed_output, _with_gradient
+from lib.random import fast_normal
 from lib.statistics import standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -44,9 +43,9 @@ def a_head(scale=0.4):
     return Attention(scale * rng.normal(size=(3, 3)), rng.normal(size=(1, 3)))
 
 
-def gradients(sampling, pool, length, params, seed):
+def gradients(every_token, pool, length, params, seed):
     """One gradient a row, each of a prompt of its own, in the entries of U and V."""
-    loss = prompt_loss(a_task(), length, batch=1, pool=pool, sampling=sampling)
+    loss = prompt_loss(a_task(), length, batch=1, pool=pool, every_token=every_token)
 
     def one(key):
         slope = jax.grad(loss)(params, key)
@@ -60,8 +59,8 @@ def gradients(sampling, pool, length, params, seed):
 def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_carlo):
     """Mean and covariance of the gradient of one prompt: all nine entries and all their products."""
     params = a_head()
-    left = gradients(plain, pool, length, params, seed=length)
-    right = gradients(collapsed, pool, length, params, seed=100 + length)
+    left = gradients(True, pool, length, params, seed=length)
+    right = gradients(False, pool, length, params, seed=100 + length)
     centre = 0.5 * (left.mean(axis=0) + right.mean(axis=0))
 
     def powers(sample):
@@ -73,13 +72,18 @@ def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_c
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=6)
 
 
-def outputs(sampling, pool, length, seed):
+def outputs(every_token, pool, length, seed):
     """The output of a prompt and its derivatives in both vectors a row, in R⁴, where two coordinates are only drawn."""
     tilt, value = jnp.array([0.5, -0.3, 0.4, 0.0]), jnp.array([0.8, 0.2, 0.3, -0.5])
 
+    def plain(t, v, normals):
+        return pool(normals.reshape(-1, 4) @ t, normals.reshape(-1, 4) @ v)
+
+    function = plain if every_token else _with_gradient(partial(_collapsed_output, pool))
+    count = 4 * length if every_token else 2 * (length + 4)
+
     def one(key):
-        normals = jr.normal(key, (sampling.normals(length, 4),))
-        output, slopes = jax.value_and_grad(partial(sampling.output, pool), (0, 1))(tilt, value, normals)
+        output, slopes = jax.value_and_grad(function, (0, 1))(tilt, value, jr.normal(key, (count,)))
         return jnp.concatenate([output[None], *slopes])
 
     return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
@@ -89,7 +93,7 @@ def outputs(sampling, pool, length, seed):
 @pytest.mark.parametrize("pool", [softmax_pool, linear_pool])
 def test_collapsed_and_plain_outputs_agree_in_law(pool, length, assert_monte_carlo):
     """With no label to miss, what is drawn in place of the tokens is most of the gradient: means, and all products."""
-    left, right = (outputs(sampling, pool, length, length + i) for i, sampling in enumerate((plain, collapsed)))
+    left, right = (outputs(every_token, pool, length, length + i) for i, every_token in enumerate((True, False)))
 
     def powers(sample):
         i, j = np.triu_indices(sample.shape[1])
@@ -99,12 +103,12 @@ def test_collapsed_and_plain_outputs_agree_in_law(pool, length, assert_monte_car
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=4)
 
 
-@pytest.mark.parametrize("sampling", [plain, collapsed])
+@pytest.mark.parametrize("every_token", [True, False])
 @pytest.mark.parametrize("weight", [0.5, 1.0])
-def test_loss_and_gradient_are_unbiased(sampling, weight, assert_monte_carlo):
+def test_loss_and_gradient_are_unbiased(every_token, weight, assert_monte_carlo):
     """For the exact finite-prompt risk and its gradient, which know nothing of sampling."""
     task, params, length = a_task(), a_head(), 8
-    loss = prompt_loss(task, length, batch=250, sampling=sampling, weight=weight)
+    loss = prompt_loss(task, length, batch=250, every_token=every_token, weight=weight)
     values, slopes = jax.jit(jax.vmap(lambda key: jax.value_and_grad(loss)(params, key)))(jr.split(jr.key(1), 160))
     risk, slope = jax.jit(jax.value_and_grad(lambda params: task.finite_risk(params, math.log(length))))(params)
     assert_monte_carlo(values, 2 * weight * risk, laws=12)
@@ -124,7 +128,7 @@ def test_collapsed_gradients_at_singular_heads(name, assert_monte_carlo):
     """Where the two vectors that span what is seen of a token do not span a plane."""
     bilinear, value = SINGULAR[name]
     params = Attention(0.5 * bilinear, np.array([value]))
-    difference = gradients(plain, softmax_pool, 5, params, 3) - gradients(collapsed, softmax_pool, 5, params, 4)
+    difference = gradients(True, softmax_pool, 5, params, 3) - gradients(False, softmax_pool, 5, params, 4)
     assert np.isfinite(difference).all()
     assert_monte_carlo(difference, np.zeros(9), laws=3)
 

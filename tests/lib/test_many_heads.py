@@ -9,23 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from chapters.opposite_heads.prices import long_prompt_coefficient
+from chapters.worth_of_heads.disjoint_tasks import several_tasks_law
+from chapters.worth_of_heads.long_prompts import long_prompt_covariance
 from lib import pairs as pairs_module
 from lib.finite_prompt import participation, score_error
 from lib.icl import (
     LinearRegression,
-    best_centred_values,
     best_pair,
     best_values,
     block_attention,
     debiased_descent,
     heads_risk,
-    long_prompt_coefficient,
-    long_prompt_covariance,
-    opposite_values,
-    several_tasks_law,
 )
 from lib.icl import heads as heads_module
-from lib.pairs import pair_participation, pair_quadrature_error, pair_score_error, pair_statistics
+from lib.pairs import _pair_statistics, pair_participation, pair_quadrature_error, pair_score_error
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -50,7 +48,7 @@ def published():
 @pytest.fixture(scope="module")
 def pairs(float64):
     """Values at the first 80 of the 200 points, and √(Q(a) Q(b))."""
-    values = pair_statistics(A, B, LOG_LENGTH)
+    values = _pair_statistics(A, B, LOG_LENGTH)
     scale = np.sqrt(score_error(A, LOG_LENGTH) * score_error(B, LOG_LENGTH))
     return np.asarray(values.participation), np.asarray(values.score_error), np.asarray(scale)
 
@@ -154,7 +152,7 @@ def test_reported_errors_are_small_in_the_domain_and_nan_outside():
     ],
 )
 def test_pairs_have_their_known_values(a, b, length, c, g):
-    found = pair_statistics(a, b, np.log(length))
+    found = _pair_statistics(a, b, np.log(length))
     np.testing.assert_allclose(found.participation, c, rtol=2e-10)
     if g is not None:
         np.testing.assert_allclose(found.score_error, g, rtol=3e-10)
@@ -163,7 +161,7 @@ def test_pairs_have_their_known_values(a, b, length, c, g):
 def test_pairs_of_equal_tilts_are_those_of_one_head():
     a = np.asarray([0.0, 0.4, -3.0, 5.0, -5.0, 12.0, 14.0, 14.0])
     log_length = np.asarray([2.0, 0.0, 7.0, np.log(2), 300.0, 3.0, np.log(2), 330.0])
-    found = pair_statistics(a, a, log_length)
+    found = _pair_statistics(a, a, log_length)
     np.testing.assert_allclose(found.participation, participation(a, log_length), rtol=1e-11)
     np.testing.assert_allclose(found.score_error, score_error(a, log_length), rtol=1e-11)
 
@@ -188,7 +186,7 @@ def test_a_grid_holds_every_pair_of_the_domain():
 def test_pairs_are_even_and_symmetric(pairs):
     some = ROWS[:20].T
     for a, b in ((-some[0], -some[1]), (some[1], some[0])):
-        found = pair_statistics(a, b, some[2])
+        found = _pair_statistics(a, b, some[2])
         np.testing.assert_allclose(found.participation, pairs[0][:20], rtol=1e-12)
         assert (np.abs(found.score_error - pairs[1][:20]) / pairs[2][:20]).max() < 1e-12
 
@@ -204,7 +202,7 @@ def test_pairs_at_singular_points():
 
 
 def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_points(three_grids):
-    slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(pair_statistics(*x)))), compiler_options=QUICK)
+    slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(_pair_statistics(*x)))), compiler_options=QUICK)
     places = np.asarray([(1.0, -2.0, 3.0), (-4.0, 0.5, np.log(2)), (2.0, 2.0, 40.0), (0.0, 1.5, 4.0), (5.0, -5.0, 8.0)])
     singular = np.asarray([(0, 0, 0), (0, 0, 3), (2, 0, 0), (-1, -1, 0), (0, 3, 300)], float)
     found = np.asarray(slopes(np.concatenate([places, singular])))
@@ -212,9 +210,9 @@ def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_point
     step = 1e-3
     for k in range(3):
         shift = step * np.eye(3)[k]
-        at = [np.stack(pair_statistics(*(places + j * shift).T)) for j in (-2, -1, 1, 2)]
+        at = [np.stack(_pair_statistics(*(places + j * shift).T)) for j in (-2, -1, 1, 2)]
         desired = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step)
-        size = np.abs(np.stack(pair_statistics(*places.T)))
+        size = np.abs(np.stack(_pair_statistics(*places.T)))
         np.testing.assert_allclose(found[: len(places), :, k].T / size, desired / size, rtol=1e-7, atol=1e-8)
 
 
@@ -389,7 +387,7 @@ def test_best_pair_in_many_dimensions():
 @pytest.mark.parametrize(("omega", "length"), [(0.05, 12), (0.3, 40), (-0.7, 40), (0.2, 1e4), (0.9, 1e60)])
 def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, length):
     task = LinearRegression(np.eye(dimension), task_scale=0.7, noise_std=0.4)
-    mu, risk = opposite_values(task, omega, np.log(length))
+    _, mu, risk = best_pair(task, np.log(length), omega)
     values, desired = best_values(task, np.array([omega, -omega]), np.log(length))
     np.testing.assert_allclose([mu, -mu], values, rtol=1e-8)
     np.testing.assert_allclose(risk, desired, rtol=1e-10)
@@ -398,23 +396,23 @@ def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, len
 def test_opposite_values_at_singular_points():
     """Tiny keys give debiased descent, all keys are equal at one token, and nothing is known outside the domain."""
     task = published()
-    np.testing.assert_allclose(opposite_values(task, 1e-7, L40)[1], debiased_descent(task, L40)[1], rtol=1e-12)
-    mu, risk = opposite_values(task, 0.3, 0.0)
+    np.testing.assert_allclose(best_pair(task, L40, 1e-7)[2], debiased_descent(task, L40)[1], rtol=1e-12)
+    _, mu, risk = best_pair(task, 0.0, 0.3)
     assert mu == 0
     np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
-    assert np.isnan(opposite_values(task, 0.3, -1.0)).all()
-    assert np.isnan(opposite_values(task, 9.0, L40)[1])
+    assert np.isnan(best_pair(task, -1.0, 0.3)[1:]).all()
+    assert np.isnan(best_pair(task, L40, 9.0)[2])
 
 
 def test_traced_pairs_are_those_that_are_computed_one_by_one(three_grids):
     """Jitted, vmapped and differentiated programs contain several grids, and concrete pairs compile their own."""
     task, keys = published(), jnp.array([0.1, -0.4])
-    value_and_slope = jax.value_and_grad(lambda x: opposite_values(task, x, L40)[1])
+    value_and_slope = jax.value_and_grad(lambda x: best_pair(task, L40, x)[2])
     traced = jax.jit(jax.vmap(value_and_slope), compiler_options=QUICK)
     values, slopes = traced(keys)
-    np.testing.assert_allclose(values, [opposite_values(task, key, L40)[1] for key in keys], rtol=1e-12)
+    np.testing.assert_allclose(values, [best_pair(task, L40, key)[2] for key in keys], rtol=1e-12)
     step = 1e-3
-    at = [np.array([opposite_values(task, key + j * step, L40)[1] for key in keys]) for j in (-2, -1, 1, 2)]
+    at = [np.array([best_pair(task, L40, key + j * step)[2] for key in keys]) for j in (-2, -1, 1, 2)]
     np.testing.assert_allclose(slopes, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), rtol=1e-7)
     traced = jax.jit(best_pair, compiler_options=QUICK)
     for found, desired in zip(traced(task, L40), best_pair(task, L40), strict=True):
@@ -488,7 +486,7 @@ def shifted_tanh(x):
 def test_kernel_pair_of_an_exponential_is_that_of_a_softmax():
     a, b = 1.0, -0.6
     found = kernel_pair(identity, a, b, L40)
-    c, error = pair_statistics(a, b, L40)
+    c, error = _pair_statistics(a, b, L40)
     means = np.asarray([a, b]) * (1 - participation(np.asarray([a, b]), L40))
     np.testing.assert_allclose(found.participation, c, rtol=1e-10)
     np.testing.assert_allclose(found.means, means, rtol=1e-10)
@@ -522,18 +520,18 @@ def test_best_values_of_pairs_with_other_kernels(log_kernel, omega, mu, risk):
 
 def test_best_values_of_centred_heads_minimise_their_risk():
     task, omega = published(), np.array([0.3, -0.25])
-    mu, risk = best_centred_values(task, omega, L40)
+    mu, risk = best_values(task, omega, L40, centred=True)
     np.testing.assert_allclose(centred_heads_risk(task, omega, mu, L40), risk, rtol=1e-10)
     for shift in np.vstack([np.eye(2), -np.eye(2)]):
         assert centred_heads_risk(task, omega, mu + 0.01 * shift, L40) > risk
     for key, square_error in ((0.05, 0.24400), (0.45, 0.32025)):
-        assert abs(2 * best_centred_values(task, np.array([key]), L40)[1] - square_error) < 1e-5
+        assert abs(2 * best_values(task, np.array([key]), L40, centred=True)[1] - square_error) < 1e-5
 
 
 def test_query_risk_of_multiples_of_the_identity_is_that_of_pairs():
     task, omega, mu, log_length = published(), np.array([0.3, -0.3]), np.array([2.0, -1.0]), L40
     query = 2.0 * np.eye(5)[0]
-    own, mixed = (pair_statistics(0.6, b, log_length) for b in (0.6, -0.6))
+    own, mixed = (_pair_statistics(0.6, b, log_length) for b in (0.6, -0.6))
     noise = np.asarray(
         [[0.2 * s.score_error + 0.9 * s.participation for s in row] for row in ((own, mixed), (mixed, own))]
     )

@@ -17,7 +17,6 @@ from lib.partition import (
     _crossing,
     _log_tilted_square,
     _mean_log_sum,
-    levels,
     log_survival,
     log_tilted,
     square_given_others,
@@ -120,7 +119,7 @@ def token_ahead(*places, resolution):
     """Nodes, their spacing, and logs of the integrand of `E e^{χ+s} / (e^{χ+s} + Σ e^{χ_i})`, L - 1 other tokens."""
 
     def at(tau, log_length, shift):
-        y, spacing = levels(tau, log_length, shift=shift, resolution=resolution)
+        y, spacing = resolution.levels(tau, log_length, shift=shift)
         log_token = log_tilted(1, y + shift, tau, resolution=resolution)
         return y, spacing, log_token + jnp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
 
@@ -169,7 +168,7 @@ def test_a_spiked_token_weighs_what_monte_carlo_says(assert_monte_carlo):
 def test_finer_steps_and_farther_ends_change_nothing():
     """For tokens ahead and for tokens behind."""
     places = SCORES, np.log(LENGTHS), _rng.uniform(-40, 40, PLACES)
-    finer = Resolution(levels=400, step=0.15, reach=11.0, drop=60.0)
+    finer = Resolution(count=400, step=0.15, reach=11.0, drop=60.0)
     np.testing.assert_allclose(special_weight(*places), special_weight(*places, resolution=finer), rtol=1e-12)
 
 
@@ -180,14 +179,14 @@ def test_nodes_cover_the_integrand_and_no_desert():
     fallen = logs.max(axis=1)[:, None] - logs
     assert (np.diff(y) > 0).all()
     assert (np.exp(-fallen[:, [0, -1]]) < np.finfo(float).eps).all()
-    assert ((fallen < _DEFAULT_RESOLUTION.drop).sum(axis=1) > 0.8 * _DEFAULT_RESOLUTION.levels).all()
+    assert ((fallen < _DEFAULT_RESOLUTION.drop).sum(axis=1) > 0.8 * _DEFAULT_RESOLUTION.count).all()
 
 
 def test_nodes_are_constants_to_derivatives():
     """Where they lie does not move the integral, so nothing is differentiated through the search for them."""
 
     def ends(tau, log_length, shift):
-        y, spacing = levels(tau, log_length, shift=shift)
+        y, spacing = Resolution().levels(tau, log_length, shift=shift)
         return y[0] + y[-1] + spacing
 
     by_all = jax.jit(jax.grad(ends, argnums=(0, 1, 2)))(2.0, 5.0, 1.0)
@@ -206,7 +205,7 @@ def test_a_crossing_is_found_to_as_many_halvings_as_asked(halvings):
 
 def test_levels_say_how_to_get_the_precision_they_need():
     with jax.enable_x64(False), pytest.raises(ValueError, match=r"jax\.enable_x64\(True\)"):
-        levels(jnp.asarray(1.0), jnp.asarray(2.0))
+        Resolution().levels(jnp.asarray(1.0), jnp.asarray(2.0))
 
 
 @partial(np.vectorize, otypes=[float])

@@ -1,5 +1,7 @@
 """Each public quadrature against mpmath at the edges of its stated domain, and NaN outside."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import mpmath as mp
@@ -7,14 +9,15 @@ import numpy as np
 import pytest
 
 from lib import single_location as sl
-from lib.concentration import RadialTable, isotropic_error
+from lib._namespace import jitted
+from lib.concentration import RadialTable
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
 from lib.partition import _mean_log_sum, square_given_others
 from lib.single_location._argmax import log_argmax_probability
-from lib.single_location.activations import Erf, _Relu, _Sigmoid
+from lib.single_location.activations import _Erf, _Relu, _Sigmoid
 from lib.single_location.bayes_optimal import bayes_optimal_risk
-from lib.single_location.population import bayes_integrals, bayes_risk_error
+from lib.single_location.population import _in_numpy_or_stack, bayes_risk_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -36,6 +39,8 @@ BAYES = {
     ("max", 10, 1000.0): "1.538751463890748e-3",
     ("max", 10**12, 7.4): "0.8888357670146057",
 }
+# The Bayes risk by two integrals, of every element of stacks.
+bayes_integrals = partial(_in_numpy_or_stack, jitted()(lambda task: task.bayes_integrals()), batch=1)
 MODELS = {"spiked": sl.Spiked, "max": sl.Max}
 
 
@@ -90,7 +95,7 @@ def test_best_elementwise_risk_is_nan_outside_its_domain():
 # --- heads ------------------------------------------------------------------------------------------------
 
 SHAPES = {
-    "erf": (Erf(-3.0), lambda x: mp.erfc(3 - x)),
+    "erf": (_Erf(-3.0), lambda x: mp.erfc(3 - x)),
     "sigmoid": (_Sigmoid(-5.0), lambda x: 1 / (1 + mp.exp(5 - x))),
     "relu": (_Relu(-3.0), lambda x: max(x - 3, mp.mpf(0))),
     "linear": (sl.linear, lambda x: 1 + x),
@@ -204,13 +209,13 @@ def tables(float64):
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.4, 16), (2.0, 1), (2.0, 16)])
 def test_isotropic_error_at_the_edges_of_its_domain(tables: tuple[RadialTable, RadialTable], norm, dimension):
-    few, many = (isotropic_error(table, norm, dimension) for table in tables)
+    few, many = (table.error(norm, dimension) for table in tables)
     np.testing.assert_allclose(few, many, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.1, 16), (2.0, 64), (3.0, 16)])
 def test_isotropic_error_is_nan_where_the_nodes_miss_its_mean(tables, norm, dimension):
-    assert np.isnan(isotropic_error(tables[0], norm, dimension)).all()
+    assert np.isnan(tables[0].error(norm, dimension)).all()
 
 
 def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes():

@@ -11,7 +11,7 @@ from scipy.stats import sem
 from lib.single_location._prox import Channel
 from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import linear, softmax
-from lib.single_location.erm import informed, simulate_erm
+from lib.single_location.erm import _train_once
 from lib.single_location.replica import (
     _LARGEST_STEPS,
     _RESIDUAL_TOLERANCE,
@@ -124,7 +124,8 @@ def test_max_replica_is_where_simulated_training_ends():
     fixed = replica(task, softmax, **setting, points=512)
 
     def one(key):
-        return simulate_erm(task, softmax, **setting, dimension=200, start=informed, key=key)
+        start = {"start": lambda truth, key: truth, "trainer": None}
+        return _train_once(task, softmax, **setting, dimension=200, **start, key=key)
 
     runs = jax.jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(jax.random.key(11), 6))
     for name in ("m_k", "q_k", "m_v", "q_v"):

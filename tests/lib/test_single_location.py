@@ -14,15 +14,30 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
-from lib.single_location.activations import Erf, Softplus, _affine_fit, _elementwise_risk, _Relu, _Sigmoid, optimal_risk
-from lib.single_location.population import attention_moments, bayes_integrals, single_token_posterior
+from lib._namespace import jitted
+from lib.single_location.activations import (
+    _affine_fit,
+    _elementwise_risk,
+    _Erf,
+    _optimal_risk,
+    _Relu,
+    _Sigmoid,
+    _Softplus,
+)
+from lib.single_location.population import _in_numpy_or_stack, _map_stack, _moments
 
 pytestmark = pytest.mark.usefixtures("float64")
+
+# Averages of weights, of every element of stacks.
+attention_moments = partial(_map_stack, _moments, batch=1)
+
+# The Bayes risk by two integrals, of every element of stacks.
+bayes_integrals = partial(_in_numpy_or_stack, jitted()(lambda task: task.bayes_integrals()), batch=1)
 
 ALL = ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
 # Biases that are neither zero nor best.
 ACTIVATIONS = {name: getattr(sl, name) for name in ALL} | {
-    "erf": Erf(-0.4),
+    "erf": _Erf(-0.4),
     "sigmoid": _Sigmoid(-1.0),
     "relu": _Relu(-0.3),
 }
@@ -256,7 +271,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
 @eqx.filter_jit
 def compiled_risk_at(task, activation, c):
     these = attention_moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
-    return optimal_risk(these.hidden, these.power)
+    return _optimal_risk(these.hidden, these.power)
 
 
 def risk_at(task, activation, c):
@@ -294,7 +309,7 @@ def test_the_weight_that_knows_one_token_only_is_its_posterior(assert_exact):
     """Bayes' rule for a score drawn from one of two normal laws."""
     length, snr, scores = 7, 3.0, np.linspace(-3.0, 5.0, 9)
     hidden, other = stats.norm.pdf(scores, np.sqrt(snr)), stats.norm.pdf(scores)
-    weights = single_token_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
+    weights = _Sigmoid(-0.5 * snr - np.log(length - 1.0)).weights(jnp.asarray(np.sqrt(snr) * scores))
     assert_exact(weights, hidden / (hidden + (length - 1) * other))
 
 
@@ -343,12 +358,12 @@ def test_positive_kernels_given_by_their_logarithm():
 def test_softplus_far_down_its_bias_is_softmax(model, slope):
     """At the slope of the posterior its risk falls to the Bayes risk; weights and risks with a bias are SciPy's."""
     task, overlaps = model(10, 6.0), sl.Overlaps(slope, slope**2, 1.0, 1.0)
-    risks = [float(sl.attention_risk(task, Softplus(bias), overlaps)) for bias in (-2.0, -8.0, -60.0)]
+    risks = [float(sl.attention_risk(task, _Softplus(bias), overlaps)) for bias in (-2.0, -8.0, -60.0)]
     assert risks == sorted(risks, reverse=True)
     np.testing.assert_allclose(risks[-1], sl.bayes_risk(task), atol=1e-9)
     scores = np.linspace(-40.0, 20.0, 7)
     kernel = np.log1p(np.exp(scores - 2.0))
-    np.testing.assert_allclose(Softplus(-2.0).weights(scores), kernel / kernel.sum(), rtol=1e-12)
+    np.testing.assert_allclose(_Softplus(-2.0).weights(scores), kernel / kernel.sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lib.statistics import comparison_quantile, standard_error
 pytestmark = pytest.mark.usefixtures("float64")
 
 REFERENCES = Path(__file__).parent / "references" / "sink.json"
-FINE = Resolution(levels=500, step=0.12, reach=11.5, drop=64.0)
+FINE = Resolution(count=500, step=0.12, reach=11.5, drop=64.0)
 
 _rng = np.random.default_rng(55)
 _TAU, _LOG_LENGTH = _rng.uniform(0, 30, 18), _rng.uniform(0, 330, 18)

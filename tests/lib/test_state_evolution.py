@@ -10,17 +10,24 @@ from scipy.stats import qmc
 
 from lib.single_location import bayes_optimal
 from lib.single_location.bayes_optimal import (
-    INFORMED,
-    UNINFORMED,
+    _entropies,
+    _spiked_prompt_average,
     bayes_optimal_risk,
     fixed_point,
-    free_entropy,
     state_evolution,
 )
 from lib.single_location.tasks import Spiked
 from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64")
+
+UNINFORMED, INFORMED = 1e-3, 0.999
+
+
+def free_entropy(task, overlaps, *, noise_std, alpha):
+    """At any overlaps, on the points of `fixed_point`."""
+    average = _spiked_prompt_average("test", task, noise_std, alpha, sets=bayes_optimal._SETS)
+    return jnp.mean(_entropies(average, overlaps))
 
 
 @pytest.mark.parametrize("known", [UNINFORMED, INFORMED])

@@ -35,7 +35,7 @@ from companion.figures.style import (
     legend_with,
     markers,
 )
-from lib.concentration import ErrorCurve, fit_rate
+from lib.concentration import ErrorCurve
 from lib.statistics import comparison_quantile
 
 ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
@@ -139,7 +139,7 @@ def _fit_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
 
     def fit_error(name):
         errors = theory.at(name, lengths)
-        return abs(fit_rate(ErrorCurve(lengths, errors, np.diag(errors**2)), np.reciprocal).exponent - 1)
+        return abs(ErrorCurve(lengths, errors, np.diag(errors**2)).fit_rate(np.reciprocal).exponent - 1)
 
     return Claim(
         id="output-concentration-fit",

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from chapters.message_passing import descents, theory
+from chapters.message_passing.descents import BEGIN
 from chapters.message_passing.settings import (
     ALPHAS,
     COMPARED,
@@ -31,7 +32,7 @@ from chapters.message_passing.settings import (
 )
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
-from lib.single_location import Spiked, fixed_point, informed, linear, replica, simulate_seeds, softmax
+from lib.single_location import Spiked, fixed_point, linear, replica, simulate_erm, softmax
 from lib.statistics import standard_error
 
 NAME = "message_passing"
@@ -224,7 +225,7 @@ def _trained(part) -> np.ndarray:
     task = Spiked(int(length), float(snr))
     how = {"noise_std": float(noise_std), "alpha": float(alpha), "ridge": (float(ridge_k), float(ridge_v))}
     runs = {"dimension": TRAINED_DIMENSION, "seeds": range(TRAINED_RUNS)}
-    return np.asarray(simulate_seeds(task, HEADS[head], start=informed, **runs, **how).risk)
+    return np.asarray(simulate_erm(task, HEADS[head], start=BEGIN["informed"], **runs, **how).risk)
 
 
 def descent_ridges() -> Result:

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.single_location_training.population_descent import HeadTrajectory, descend_population
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label
-from lib.single_location import Head, Overlaps, Spiked, draw_prompts, draw_truth, fresh_risk, head_output, softmax
+from lib.single_location import Head, Overlaps, Spiked, draw_prompts, draw_truth, fresh_risk, softmax
 from lib.statistics import comparison_quantile, standard_error
 
 # The task and the descent; the step size is in units of D.
@@ -52,7 +52,7 @@ def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
 
     def test(head, index):
         fresh = draw_prompts(task, truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
-        return (fresh.labels - head_output(softmax, fresh, head)) ** 2
+        return (fresh.labels - fresh.outputs(softmax, head)) ** 2
 
     path = descend(start_off(truth, key=start_key))
     errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)

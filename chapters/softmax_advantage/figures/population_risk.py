@@ -20,11 +20,11 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
+from chapters.softmax_advantage.models import MODELS, Risks, bayes_integrals, bayes_risk, best_sigmoid
 from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades, label
-from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear
+from lib.single_location import LocationTask, Spiked, best_elementwise_risk, best_risk, linear
 
 
 @dataclass(frozen=True)

@@ -20,24 +20,14 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_variations.fixed_heads import pooled, score_marginals
+from chapters.softmax_variations.fixed_heads import compiled_lowest_risk, pooled, score_marginals
 from chapters.softmax_variations.log_ratios import max_log_ratio, spiked_log_ratio
 from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.other_signals import OtherSignals
 from chapters.softmax_variations.style import BECAUSE_DISTINCT, DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.single_location import (
-    Prompts,
-    ScoreLattice,
-    best_key_slope,
-    compiled_lowest_risk,
-    erf,
-    linear,
-    mixed_risk,
-    softmax,
-    softplus,
-)
+from lib.single_location import Prompts, best_key_risk, erf, linear, softmax, softplus
 
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
 SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
@@ -84,17 +74,17 @@ def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
     make, log_ratio, shift = MODELS[setting.model], spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
         log_ratio, shift = max_log_ratio, 0.0
-    coarse = [ScoreLattice(length, step=SEARCH_STEPS[length], shift=shift) for length in setting.lengths]
-    fine = [ScoreLattice(length, step=RISK_STEPS[length], shift=shift) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
         search_prompts, risk_prompts = (
-            [Prompts.from_log_ratio(lattice, log_ratio(lattice.scores, snr)) for lattice in lattices]
-            for lattices in (coarse, fine)
+            [
+                Prompts.of(lambda scores, snr=snr: log_ratio(scores, snr), length, step=steps[length], shift=shift)
+                for length in setting.lengths
+            ]
+            for steps in (SEARCH_STEPS, RISK_STEPS)
         )
         for name, activation in NORMALISED.items():
-            slope = best_key_slope(activation, search_prompts)
-            by_head[name].append(float(mixed_risk(activation, slope, risk_prompts)))
+            by_head[name].append(best_key_risk(activation, search_prompts, risk_prompts)[1])
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
             by_head[name].append(float(compiled_lowest_risk(activation, marginals)))

@@ -11,6 +11,7 @@ falls like 1/L", and those of the shaded control are near zero, far to the left,
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +23,6 @@ from chapters.trajectory_stability.exponents import Rates, left_out
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import WIDE, ink, label, sequence
-from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 # Half the width of a 95 % interval, in standard errors.
@@ -122,7 +122,7 @@ def _norm_claim(light: Norms) -> Claim:
     )
 
 
-def _control_claim(control: list[Rate]) -> Claim:
+def _control_claim(control: list[Any]) -> Claim:
     """Claim that the exponents of the control are below 1 by more than chance."""
     steepest = max(control, key=lambda rate: rate.exponent)
     bound = 1 - comparison_quantile(len(control)) * steepest.std_error

@@ -11,12 +11,17 @@ import numpy as np
 
 from lib.finite_prompt import score_statistics
 from lib.icl import LinearRegression, heads_risk
-from lib.icl.heads import _isotropic, _lengths, _power
+from lib.icl.heads import _isotropic, _lengths
 from lib.pairs import _DEFAULT, _HALVINGS, _log_phi, _trapezoid, _window
 from lib.partition import _crossing
 
 _KERNEL_SIZE, _KERNEL_RADII = (170, 701), 24
 _MATRIX_SIZE = (150, 281, 121)  # levels, common scores, remaining scores
+
+
+def _power(task):
+    """The variance of a prompt's label."""
+    return task.task_scale**2 * task.dimension + task.noise_std**2
 
 
 def centred_heads_risk(
