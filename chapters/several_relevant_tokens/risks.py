@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 
 from chapters.several_relevant_tokens.parameters import LARGEST_SNR, LENGTH, SHOWN_SNR
+from chapters.several_relevant_tokens.settings import BEYOND, FAILING
 from lib.single_location import (
     Absent,
     Independent,
@@ -23,8 +24,6 @@ from lib.single_location import (
     softmax,
 )
 
-# The number of relevant tokens, and the multiple of the threshold, at which softmax fails on long prompts.
-FAILING, BEYOND = 4, 1.5
 # The chance that there is a relevant token, and the lengths at which it may be absent.
 PRESENT, SHORT = 0.5, 10
 # Nodes of the integrals over ν, and where they end.

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import pytest
+
 from companion.build import cache_keys
 from companion.build.run_spec import RunSpec, Target
 from companion.figures import store
@@ -76,3 +78,10 @@ def test_a_task_whose_source_is_edited_during_its_computation_is_discarded(split
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
     assert list(split_clone.project.generated.rglob("*.npz")) == []
+
+
+@pytest.mark.parametrize(("lock", "command"), [(".build.lock", "build"), (".verify.lock", "verify")])
+def test_only_one_build_and_one_verification_run_at_a_time(ran_clone, lock, command):
+    """A second one waits."""
+    with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.project.generated / lock, command):
+        raise InterruptedError

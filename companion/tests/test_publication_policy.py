@@ -4,6 +4,8 @@ import errno
 import os
 import shutil
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -311,3 +313,26 @@ def test_a_link_in_place_of_the_folder_is_replaced(desk, tmp_path, leads):
     assert not desk.published.is_symlink()
     assert desk.bytes(desk.published) == desk.bytes(desk.built)
     assert before == desk.bytes(elsewhere)
+
+
+def test_publication_waits_for_another(tmp_path, capsys):
+    """Only one process at a time replaces a folder; a second one publishes after it."""
+    project = Project(tmp_path)
+    build = project.build("laptop")
+    write_set(build.figures / "demo", "one")
+    (build.tables / "demo").mkdir(parents=True)
+    replaced = []
+    with atomic.locked(build.locks / "publish-demo", "not expected"):
+        waiter = threading.Thread(
+            target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo").replaced), daemon=True
+        )
+        waiter.start()
+        output = ""
+        while "demo: waiting for another process to publish it" not in output:
+            assert waiter.is_alive()
+            output += capsys.readouterr().out
+            time.sleep(0.01)
+        assert not project.published.exists()
+    waiter.join()
+    assert replaced == ["one"]
+    assert store.faults(project.published / "demo", "one") == []

@@ -5,7 +5,8 @@ with a sink; dashed: the best softmax without one; dotted: the floor below which
 is the signal strength in units of $2\ln L$. From ten to a million tokens the dashed curve approaches the solid one: a
 head without a sink averages over many other tokens, and the average of many values is nearly zero.
 
-Details: All curves are exact. The floor is $(1-\pi)/(1-\pi+\pi L)$ with the probability $\pi = 1/2$ that there is a
+Details:
+All curves are exact. The floor is $(1-\pi)/(1-\pi+\pi L)$ with the probability $\pi = 1/2$ that there is a
 relevant token; it is reached as the signal strength tends to infinity.
 
 Alt: For three prompt lengths a solid curve and a dashed curve above it. For ten tokens the dashed curve stays well

@@ -4,7 +4,8 @@ Lower edge of a band: the exact risk of $r$ softmax heads, each on its own block
 token; no predictor without the blocks is better. Upper edge: the best sigmoid head, exact too. Points: the Bayes
 risk, simulated. With ten relevant tokens the sigmoid is almost Bayes-optimal.
 
-Details: $L = 100$. A simulated point is an average over random prompts in which the score of one relevant token is
+Details:
+$L = 100$. A simulated point is an average over random prompts in which the score of one relevant token is
 averaged exactly; standard errors are smaller than the points. Where $r$ does not divide $L$, blocks have $\lfloor
 L/r\rfloor$ or $\lceil L/r\rceil$ tokens.
 

@@ -5,7 +5,8 @@ tokens of which $r$ are relevant; curves are exact. Points: heads trained by des
 With one relevant token softmax is Bayes-optimal. With two and more its curve flattens, and the sigmoid, which weighs
 each token by its own score, is far below it.
 
-Details: Every head has its best slope and scale, and the sigmoid its best bias. Risks are divided by the variance of
+Details:
+Every head has its best slope and scale, and the sigmoid its best bias. Risks are divided by the variance of
 the label, the sum of the relevant values, so that the output 0 has the risk 1. Trained heads are measured on fresh
 prompts; their standard errors are smaller than the points.
 

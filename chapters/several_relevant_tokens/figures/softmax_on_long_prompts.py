@@ -5,7 +5,8 @@ strength in units of the threshold $2\ln(L/r)$; darker curves are longer prompts
 prompts get longer, the sigmoid to 0 and softmax to $1-1/r$, the dashed line: it can follow one of the four tokens
 only.
 
-Details: All curves are exact quadratures. As $L\to\infty$ at a fixed multiple of $\ln L$ above the threshold, the
+Details:
+All curves are exact quadratures. As $L\to\infty$ at a fixed multiple of $\ln L$ above the threshold, the
 least risk of softmax, with any factor common to all tokens, tends to $1-1/r$.
 
 Alt: Two families of curves over a horizontal axis from 0 to 2.4. Green curves fall to zero around one, more steeply
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.several_relevant_tokens.risks import BEYOND, FAILING
+from chapters.several_relevant_tokens.settings import BEYOND, FAILING
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 

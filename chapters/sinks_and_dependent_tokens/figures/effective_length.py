@@ -6,7 +6,8 @@ horizontal axis is the size of the query. Solid curves are the limits for long p
 standard errors. Dashed curves use the correlations that words and keys of a real network have along a text, as far as
 half a prompt. Negative correlations make a prompt longer.
 
-Details: Simulated tokens are two-dimensional with covariance $I$ and $V=I$; the fluctuation is summed over both
+Details:
+Simulated tokens are two-dimensional with covariance $I$ and $V=I$; the fluctuation is summed over both
 coordinates, as are those of the curves. The text is that of the chapter on real heads, cut into stretches of 512
 tokens; each place is measured from its mean over stretches. The curve of a text assumes Gaussian tokens with these
 correlations.

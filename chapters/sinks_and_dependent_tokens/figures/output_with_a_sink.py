@@ -6,7 +6,8 @@ $\tau(1-\mathbb{E}p_0-P)$. Right: mean square error of the output. Curves are ex
 points are simulated prompts with error bars of two standard errors. A query whose weights sum to more than $e^b$ leaves
 the sink hardly any weight.
 
-Details: The tokens of the simulated prompts are three-dimensional vectors. The sink has the value 0 in the figure; the
+Details:
+The tokens of the simulated prompts are three-dimensional vectors. The sink has the value 0 in the figure; the
 claim on mean outputs is tested with a value that is not 0 and tokens that are not centred.
 
 Alt: Two line charts against the size of the query. Left: without a sink the mean output follows a dotted diagonal and
