@@ -484,10 +484,12 @@ def _checked_log_mgf(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
 
 
 def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array | np.ndarray, " d"]):
-    return require_now_or_then(
-        value,
-        jnp.isfinite(log_mgf),
-        "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: elsewhere the tilted distribution does not exist, "
-        f"or the scores ⟨ξ, z⟩ are too large for {jnp.result_type(log_mgf)}.",
-        lambda: f"Got Λ = {log_mgf} at ξ = {tilt}.",
+    return jnp.asarray(
+        require_now_or_then(
+            value,
+            jnp.isfinite(log_mgf),
+            "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: elsewhere the tilted distribution does not "
+            f"exist, or the scores ⟨ξ, z⟩ are too large for {jnp.result_type(log_mgf)}.",
+            lambda: f"Got Λ = {log_mgf} at ξ = {tilt}.",
+        )
     )

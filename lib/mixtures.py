@@ -458,12 +458,14 @@ def _shared_cov(owner: str, mixture: GaussianMixture) -> Float[Array, "d d"]:
     covs = mixture.components.cov
     require_float64(owner, covs)
     spread, largest = jnp.max(jnp.abs(covs - covs[0])), jnp.max(jnp.abs(covs[0]))
-    return require_now_or_then(
-        covs[0],
-        spread <= _TOLERANCE * largest,
-        f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds of "
-        "components linear in a token.",
-        lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
+    return jnp.asarray(
+        require_now_or_then(
+            covs[0],
+            spread <= _TOLERANCE * largest,
+            f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds "
+            "of components linear in a token.",
+            lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
+        )
     )
 
 
@@ -472,10 +474,12 @@ def _planar_means(owner: str, mixture: GaussianMixture) -> Float[Array, "K d"]:
     if min(len(means) - 1, means.shape[1]) <= 2:
         return means
     third, largest = jnp.linalg.svd(means - means[0], compute_uv=False)[2], jnp.max(jnp.abs(means))
-    return require_now_or_then(
-        means,
-        third <= _TOLERANCE * largest,
-        f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates over "
-        "their span.",
-        lambda: f"Got differences of means with a third singular value of {third:.3g}.",
+    return jnp.asarray(
+        require_now_or_then(
+            means,
+            third <= _TOLERANCE * largest,
+            f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates "
+            "over their span.",
+            lambda: f"Got differences of means with a third singular value of {third:.3g}.",
+        )
     )

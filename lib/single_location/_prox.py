@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import public
+from lib._types import AnyArray
 
-Weights = Callable[[Float[Array, " L"]], Float[Array, " L"]]
+Weights = Callable[[Float[Array, " L"]], Float[AnyArray, " L"]]
 
 # Safeguarded Newton steps of the linear prox, enough for the last bit of float64.
 NEWTON_STEPS = 40
@@ -37,12 +38,12 @@ class Channel(eqx.Module):
     label: Float[Array, "*stack"]
 
     @public
-    def residual(self, weights: Float[Array, " L"]) -> Float[Array, ""]:
+    def residual(self, weights: Float[AnyArray, " L"]) -> Float[Array, ""]:
         """Return `(y - s·ω_v)/√(1 + V_v|s|²)`, the residual at the best values, in units of its cost."""
         return (self.label - weights @ self.omega_v) / jnp.sqrt(1.0 + self.var_v * weights @ weights)
 
     @public
-    def values(self, weights: Float[Array, " L"]) -> Float[Array, " L"]:
+    def values(self, weights: Float[AnyArray, " L"]) -> Float[Array, " L"]:
         """Return the best values given the weights, `ω_v + V_v (y - s·ω_v)/(1 + V_v|s|²) s`."""
         scale = (self.label - weights @ self.omega_v) / (1.0 + self.var_v * weights @ weights)
         return self.omega_v + self.var_v * scale * weights

@@ -13,14 +13,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from lib._checks import as_float, public
 from lib._namespace import erfc, jitted, namespace
 from lib._namespace import sigmoid as sigmoid_of
 from lib._namespace import softmax as softmax_of
 from lib._namespace import softplus as softplus_of
-from lib._types import AnyArray, Scalar
+from lib._types import AnyArray, Scalar, Scalars
 from lib.single_location._moments import (
     Moments,
     argmax_moments,
@@ -156,7 +156,7 @@ class Activation(eqx.Module):
         return self.head_moments(task, m_k, q_k)
 
     @public
-    def prox(self, channel: Channel, starts: Float[AnyArray, "starts L"]) -> Float[AnyArray, " L"]:
+    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """Return the scores that minimise the energy of `channel`, the lowest that descents from `starts` reach.
 
         Args:
@@ -184,7 +184,7 @@ def _compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Scal
     return activation.lowest_risk(mixture)
 
 
-def _optimal_risk(hidden: Float[AnyArray, "*n"], power: Float[AnyArray, "*n"]) -> Float[AnyArray, "*n"]:
+def _optimal_risk(hidden: Scalars, power: Scalars) -> Float[AnyArray, "..."]:
     """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight."""
     xp = namespace(power)
     return 1.0 - hidden**2 / xp.where(power > 0, power, xp.inf)
@@ -460,7 +460,7 @@ class _Linear(_Elementwise):
         return np.where(q < 1.0, 1.0 / (1.0 / np.maximum(1.0 - q, 1e-300) + np.asarray(task.snr) * q), 0.0)
 
     @public
-    def prox(self, channel: Channel, starts: Float[AnyArray, "starts L"]) -> Float[AnyArray, " L"]:
+    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """Return the exact minimum by the root of one scalar equation; `starts` are not used."""
         return linear_scores(channel)
 

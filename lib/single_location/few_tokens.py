@@ -174,7 +174,7 @@ def best_key_risk(
 def _mixed_risk(activation: Activation, slope: float | Float[Array, ""], kinds: list[Prompts]) -> Float[Array, ""]:
     """Return the risk of the head of slope c on prompts that are of any of these kinds with equal probability."""
     hidden, power = jnp.mean(jnp.stack([kind.weight_averages(activation, slope) for kind in kinds]), axis=0)
-    return _optimal_risk(hidden, power)
+    return jnp.asarray(_optimal_risk(hidden, power))
 
 
 @jax.jit

@@ -17,6 +17,7 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Int
 
 from lib._checks import as_float, public, require_float64
+from lib._types import AnyArray
 from lib.single_location._prox import Channel
 from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
@@ -320,7 +321,7 @@ def _risk_and_loss(
     return risk, 0.5 * jnp.mean((channel.label - outputs) ** 2)
 
 
-def _mean_dot(left: Float[Array, "points n"], right: Float[Array, "points n"]) -> Float[Array, ""]:
+def _mean_dot(left: Float[AnyArray, "points n"], right: Float[AnyArray, "points n"]) -> Float[Array, ""]:
     """The mean over prompts of a scalar product over tokens."""
     return jnp.mean(jnp.sum(left * right, axis=1))
 

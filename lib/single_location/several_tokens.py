@@ -179,16 +179,14 @@ class RelevantTokens(LocationTask):
         resolved = abs(found.mass * float(self.mean_number) - 1.0) < _several.MASS_TOLERANCE
         return found if resolved else found._replace(risk=math.nan)
 
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Raise, because replicas and trained heads are known for one relevant token."""
         raise ValueError(
             "The theory of finite samples and the trainers of this library need `Spiked` or `Max`, because they store "
             f"one relevant token per prompt. Got {type(self).__name__}."
         )
 
-    def score_mixture(
-        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
-    ) -> ScoreMixture:
+    def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Raise, because of the normalised activations only softmax is known here."""
         raise ValueError(
             "Of the activations that are normalised over the tokens, only `softmax` and `sink_softmax` are known for "
@@ -197,9 +195,9 @@ class RelevantTokens(LocationTask):
 
     def marginals(
         self,
-        m_k: float | Float[Array | np.ndarray, ""],
-        q_k: float | Float[Array | np.ndarray, ""],
-        kink: float | Float[Array | np.ndarray, ""] = 0.0,
+        m_k: Scalar,
+        q_k: Scalar,
+        kink: Scalar = 0.0,
     ) -> ScoreMixture:
         """Return the distributions for one relevant token among 1/q: element-wise weights depend on q alone."""
         return spiked_mixture(1.0 / self.relevance, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
