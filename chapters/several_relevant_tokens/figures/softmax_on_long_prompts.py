@@ -6,8 +6,8 @@ prompts get longer, the sigmoid to 0 and softmax to $1-1/r$, the dashed line: it
 only.
 
 Details:
-All curves are exact quadratures; softmax approaches the dashed line from below. As $L\to\infty$ at a fixed multiple of $\ln L$ above the threshold, the
-least risk of softmax, with any factor common to all tokens, tends to $1-1/r$.
+All curves are exact quadratures; softmax approaches the dashed line from below. As $L\to\infty$ at a fixed multiple
+of $\ln L$ above the threshold, the least risk of softmax, with any factor common to all tokens, tends to $1-1/r$.
 
 Alt: Two families of curves over a horizontal axis from 0 to 2.4. Green curves fall to zero around one, more steeply
 for longer prompts. Blue curves fall only to a dashed line at three quarters.
