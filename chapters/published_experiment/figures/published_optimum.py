@@ -77,7 +77,7 @@ def _claims(law: str, optima: Optima, ridge: dict[int, float], ends: pd.DataFram
     best = np.array([optima[law, *head] for head in zip(ends["activation"], ends["length"], strict=True)])
     ratios, errors = (ends[column].to_numpy() / best for column in ("end", "end_std_error"))
     quantile = comparison_quantile(len(ends))
-    decides = tells_apart(above_noise(best) / best, errors.max(), quantile)
+    decides = tells_apart(above_noise(best) / best, np.asarray(errors.max()), quantile)
     claim.at_least(
         "no-run-below",
         f"None of {len(ends)} models trained here, softmax or linear, ends below the exact optimum (measured: the "
