@@ -195,7 +195,7 @@ def test_lowest_versions_are_the_lower_bounds_of_the_requirements():
 
 def test_both_commands_run_every_night_with_every_python_of_the_readme():
     """CI uses Python 3.11, the nightly workflow the others; it fails if the build changes the checkout."""
-    versions = re.findall(r"3\.\d+", re.search(r"They need Python ([\d., or]+) with", read("README.md"))[1])
+    versions = re.findall(r"3\.\d+", re.search(r"The commands need Python ([\d., or]+) with", read("README.md"))[1])
     allowed = SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert versions == [f"3.{minor}" for minor in range(30) if f"3.{minor}" in allowed]
     assert SpecifierSet(TOOL["project"]["requires-python"]) == allowed

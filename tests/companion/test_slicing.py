@@ -136,4 +136,4 @@ def test_every_figure_of_the_book_can_be_run_alone(name):
         remaining = slicing.reduced_cells(cells, figure)
         assert slicing.published_figures(remaining) == [figure]
         assert slicing.steps_of(remaining, figure, ["chapters"]) == slicing.steps_of(cells, figure, ["chapters"])
-        assert slicing.modules(remaining) == slicing.modules(cells)
+        assert set(slicing.modules(remaining)) <= set(slicing.modules(cells))
