@@ -17,6 +17,11 @@ from lib.partition import square_given_others
 SINK_VALUE = np.array([0.5, -1.0])
 
 
+def drawn_taus() -> np.ndarray:
+    """Return the query sizes of the exact curves."""
+    return np.linspace(0.25, 8, 32)
+
+
 def query_ray() -> QueryRay:
     """Return a head and three-dimensional Gaussian tokens without symmetry."""
     params = Attention([[0.8, -0.3], [0.1, 0.6], [0.4, 0.5]], [[1.0, 0.4, -0.2], [-0.3, 0.9, 0.5]])

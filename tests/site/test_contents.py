@@ -53,9 +53,8 @@ def test_the_data_of_a_chapter_is_one_archive(browser: Browser, address: str, pr
     with zipfile.ZipFile(io.BytesIO(page.request.get(href).body())) as archive:
         files = archive.namelist()
     figures = Notebook.named(project, name).figures
-    assert sorted(files) == sorted(
-        f"{name}/{figure}{kind}" for figure in figures for kind in (store.DATA, store.RECORD)
-    )
+    tables = [f"{name}/{figure}{kind}" for figure in figures for kind in (store.DATA, store.RECORD)]
+    assert sorted(files) == sorted([*tables, f"{name}/claims.json"])
     page.close()
 
 
