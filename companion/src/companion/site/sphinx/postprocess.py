@@ -1,4 +1,4 @@
-"""Remove what no reader needs: source maps, unused icons, translations, spans, the index of the search.
+"""Remove what no reader needs: source maps, unused icons and styles, translations, spans, the index of the search.
 
 Scripts move from the head of a page to its end, so that the text is shown before they are loaded.
 The files come from the theme. The theme's icon font is reduced to the icons of this site.
@@ -10,7 +10,7 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
-from companion.site.sphinx.style_sheets import join_sheets
+from companion.site.sphinx.style_sheets import join_sheets, slim_sheets
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
@@ -78,6 +78,7 @@ def slim(out: Path) -> None:
     theme = out / "_static" / THEME_SCRIPT
     if MEASURED in (script := _read(theme)):
         theme.write_text(script.replace(MEASURED, "[]"), encoding="utf-8")
+    slim_sheets(out, texts.values())
     for page in pages:
         text = page.read_text(encoding="utf-8")
         if (joined := join_sheets(out, page, text)) != text:
