@@ -87,7 +87,7 @@ FACTS = """() => {
         cited: all("article a[href*='references.html#id']").map(node => node.textContent.trim()),
         listed: all('.companion-cited li').map(node => [node.querySelector('strong').innerText, links(node)]),
         boxes: all('div.proof[id]').map(node => [node.id, node.querySelector('.companion-badge')?.textContent.trim()]),
-        origins: all('.companion-read').map(node => [around(node), links(node), node.innerText]),
+        origins: all('.companion-read').map(node => [around(node), links(node), node.textContent]),
         checked: all('.companion-checked').map(node => [around(node), links(node)]),
         entries: Object.fromEntries(all('.companion-entry').map(node => [node.id, links(node)])),
         signatures: all('dt.sig').map(node => [node.id, node.innerText.replace(/#$/, '').trim()]),
