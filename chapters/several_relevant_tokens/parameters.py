@@ -27,4 +27,4 @@ class Parameters(companion.Parameters):
         Field(min_length=2, max_length=6, description="Logarithms $ln L$ of growing prompts."),
         AfterValidator(different("each is a curve")),
     ]
-    training: Annotated[int, Field(ge=500, le=20_000, description="Prompts on which heads are trained.")]
+    training: Annotated[int, Field(ge=1500, le=20_000, description="Prompts on which heads are trained.")]
