@@ -85,7 +85,7 @@ def test_every_claim_is_judged_by_labelled_lines(whole: Page, browser: Browser, 
     """Measured, expected, tolerance and, where there is one, the alternative; also with the claims of a figure."""
     figures = browser.new_page()
     figures.goto(f"{address}/book/{claims[0].notebook}.html")
-    of_chapter = [claim for claim in claims if claim.notebook == claims[0].notebook]
+    of_chapter = [claim for claim in claims if claim.notebook == claims[0].notebook and claim.figure]
     for page, selector, listed in (
         (whole, f"{ENTRY} > .companion-evidence", claims),
         (figures, ".companion-statement-of > .companion-evidence", of_chapter),
