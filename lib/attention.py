@@ -151,8 +151,9 @@ def dependent_fluctuation(
 ) -> Float[Array, "e e"]:
     """Return `lim_L L·Cov T[μ̂_L](z)` for a stationary prompt of dependent Gaussian tokens.
 
-    Tokens N(m, Γ) with Cov(z_i, z_{i+k}) = r_k Γ. The limit is `Σ_k e^{r_k τ²} V (r_k Γ + r_k² Γξξᵀ Γ) Vᵀ` over all
-    lags k of both signs, with r_0 = 1, ξ = Uz and τ² = ⟨ξ, Γξ⟩. Without correlations it is `fluctuation`.
+    Tokens have the distribution N(m, Γ), and `Cov(z_i, z_{i+k}) = r_k Γ`. The limit is
+    `Σ_k e^{r_k τ²} V (r_k Γ + r_k² Γξξᵀ Γ) Vᵀ` over all lags k of both signs, with `r_0 = 1`, `ξ = Uz` and
+    `τ² = ⟨ξ, Γξ⟩`. Without correlations it is `fluctuation`.
 
     Args:
       params: the head.

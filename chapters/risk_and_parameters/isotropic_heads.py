@@ -60,8 +60,8 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
         point = np.exp(logarithms)
         value, slope = evaluate(point)
         # a line search may try heads so large that the risk is rounding error: NaN makes it step back
-        with np.errstate(invalid="ignore"):
-            return np.log(value), point * slope / value
+        value = value if value > 0 else np.nan
+        return np.log(value), point * slope / value
 
     linear = float(LinearRegression(jnp.eye(dimension)).linear_attention_risk(length))
     best = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.site.sphinx.style_sheets import join_sheets, reduced, slim_sheets
+from companion.site.sphinx.style_sheets import join_sheets, reduced, remove_unlinked_sheets, slim_sheets
 
 WORDS = {"shown", "also-shown"}
 
@@ -85,3 +85,13 @@ def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):
     assert f"../_static/{joined.name}?v=" in page
     assert joined.read_text() == "b{color:red}p{color:red}i{background:url(fonts/x.woff)}u{background:url(data:x)}"
     assert join_sheets(tmp_path, tmp_path / "book/a.html", page) == page
+
+
+def test_sheets_that_no_page_links_are_removed(tmp_path):
+    """They are those that were joined; links of a page may have a version."""
+    (tmp_path / "_static/styles").mkdir(parents=True)
+    for name in ("sheets-0.css", "only.css", "styles/joined.css"):
+        (tmp_path / "_static" / name).touch()
+    page = '<link rel="stylesheet" href="_static/sheets-0.css?v=1" />\n<link rel="stylesheet" href="_static/only.css" />'
+    remove_unlinked_sheets(tmp_path, [page])
+    assert sorted(path.name for path in tmp_path.rglob("*.css")) == ["only.css", "sheets-0.css"]

@@ -454,7 +454,7 @@ def bayes_risk_bounds(task: RelevantTokens) -> tuple[Float[Array, "*stack"], Flo
     For `Several`, a helper who names r blocks of tokens with one relevant token each can only lower the risk, and the
     best element-wise weights can only be worse than the posterior. Blocks have ⌊L/r⌋ or ⌈L/r⌉ tokens: whatever the
     sizes, given blocks that separate the relevant tokens all choices of one token per block are equally probable. Both
-    bounds are also taken for the tokens that are not relevant, as r E_r = (L - r) E_{L-r}, and the better lower one
+    bounds are also taken for the tokens that are not relevant, as `r E_r = (L - r) E_{L-r}`, and the better lower one
     counts.
 
     Args:

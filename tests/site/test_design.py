@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,9 @@ def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Pa
 def test_tokens_are_the_only_colours(site: Path):
     """The style sheets name no colour, except that of a shadow in `companion.css`."""
     names = ("design.css", "navigation.css")
-    sheet = "".join((site / "_static" / name).read_text(encoding="utf-8") for name in names)
+    assets = files("companion.site.sphinx") / "assets"
+    sheet = "".join((assets / name).read_text(encoding="utf-8") for name in names)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b|rgba?\(", sheet) == []
-    written = (site / "_static/tokens.css").read_text(encoding="utf-8")
+    written = "".join(path.read_text(encoding="utf-8") for path in (site / "_static").glob("sheets-*.css"))
     for name in re.findall(r"var\(--((?:book|size|face)-[\w-]+)", sheet):
         assert f"--{name}:" in written

@@ -96,9 +96,10 @@ def main():
     rows = []
     for tau, length, sink in triples():
         coarse, fine = (statistics(tau, length, sink, each) for each in (COARSE, FINE))
-        agreement = max(abs(a / b - 1) for a, b in zip(coarse, fine, strict=True))
         names = ("sink_weight", "participation", "score_error")
-        values = {name: mp.nstr(value, STORED_DIGITS) for name, value in zip(names, fine, strict=True)}
+        with mp.workdps(DIGITS):
+            agreement = max(abs(a / b - 1) for a, b in zip(coarse, fine, strict=True))
+            values = {name: mp.nstr(value, STORED_DIGITS) for name, value in zip(names, fine, strict=True)}
         rows.append({"tau": tau, "length": length, "sink": sink} | values | {"agreement": float(agreement)})
         print(rows[-1])
     PATH.write_text(json.dumps({"working_digits": DIGITS, "triples": rows}, indent=1) + "\n", encoding="utf-8")

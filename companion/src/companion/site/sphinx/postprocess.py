@@ -10,7 +10,7 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
-from companion.site.sphinx.style_sheets import join_sheets, slim_sheets
+from companion.site.sphinx.style_sheets import join_sheets, remove_unlinked_sheets, slim_sheets
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
@@ -79,10 +79,10 @@ def slim(out: Path) -> None:
     if MEASURED in (script := _read(theme)):
         theme.write_text(script.replace(MEASURED, "[]"), encoding="utf-8")
     slim_sheets(out, texts.values())
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        if (joined := join_sheets(out, page, text)) != text:
-            page.write_text(joined, encoding="utf-8")
+    joined = {page: join_sheets(out, page, page.read_text(encoding="utf-8")) for page in pages}
+    for page, text in joined.items():
+        page.write_text(text, encoding="utf-8")
+    remove_unlinked_sheets(out, joined.values())
 
 
 def _scripts_last(page: str) -> str:

@@ -102,6 +102,14 @@ def join_sheets(out: Path, path: Path, page: str) -> str:
     return page[: links[0].start()] + first + LINK.sub("", page[links[0].start() :])
 
 
+def remove_unlinked_sheets(out: Path, pages: Iterable[str]) -> None:
+    """Remove the style sheets of the site in `out` that no page links, such as those that were joined."""
+    linked = {Path(match[1]).name for page in pages for match in LINK.finditer(page)}
+    for sheet in (out / "_static").rglob("*.css"):
+        if sheet.name not in linked:
+            sheet.unlink()
+
+
 def _standing_alone(sheet: Path, folder: Path) -> str:
     """Return a style sheet with the sheets that it imports, and with addresses relative to `folder`."""
     text = IMPORT.sub(
