@@ -92,6 +92,8 @@ def test_sheets_that_no_page_links_are_removed(tmp_path):
     (tmp_path / "_static/styles").mkdir(parents=True)
     for name in ("sheets-0.css", "only.css", "styles/joined.css"):
         (tmp_path / "_static" / name).touch()
-    page = '<link rel="stylesheet" href="_static/sheets-0.css?v=1" />\n<link rel="stylesheet" href="_static/only.css" />'
+    page = (
+        '<link rel="stylesheet" href="_static/sheets-0.css?v=1" />\n<link rel="stylesheet" href="_static/only.css" />'
+    )
     remove_unlinked_sheets(tmp_path, [page])
     assert sorted(path.name for path in tmp_path.rglob("*.css")) == ["only.css", "sheets-0.css"]

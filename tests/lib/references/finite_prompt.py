@@ -1,6 +1,6 @@
 """Writes finite_prompt.json: P and Q at random (τ, L), by the quadrature of `sink.py` without a sink.
 
-    python tests/lib/references/finite_prompt.py     (half a minute)
+python tests/lib/references/finite_prompt.py     (half a minute)
 """
 
 import json
@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 
 import mpmath as mp
-
 from sink import COARSE, DIGITS, FINE, STORED_DIGITS, statistics
 
 PATH = Path(__file__).with_suffix(".json")

@@ -77,7 +77,10 @@ class ClaimRole(SphinxRole):
         except ValueError as error:
             return self._error(f"The role `{self.name}` of {self.text!r} {error}.")
         classes = ["companion-mark"] if claim.holds else ["companion-mark", "companion-fails"]
-        label = [nodes.Text(f"{text}\N{NO-BREAK SPACE}" if text else ""), nodes.inline("", mark(claim), classes=classes)]
+        label = [
+            nodes.Text(f"{text}\N{NO-BREAK SPACE}" if text else ""),
+            nodes.inline("", mark(claim), classes=classes),
+        ]
         return [self._link(label, claim)], []
 
     def _withheld(self, claim: PublishedWithheld) -> tuple[list[nodes.Node], list[nodes.system_message]]:
