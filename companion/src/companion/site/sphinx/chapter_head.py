@@ -1,4 +1,4 @@
-"""The head of a chapter: a line with reading time, numbers, downloads and citation; its main figure; and its findings.
+"""The head of a chapter: a line with numbers, downloads and citation; its main figure; and its findings.
 
 The main figure is that of the chapter's card. A list before the first figure, in which every item links to a figure of
 the page, is the list of findings: each item shows the first of its figures.
@@ -22,14 +22,11 @@ from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.downloads import archive_of, place_of
 from companion.site.sphinx.figure_numbers import FIGURE
 from companion.site.sphinx.inline_text import figure_anchor
-from companion.site.sphinx.nodes import controls, details, line, picture
+from companion.site.sphinx.nodes import line, picture
 
-# The class of the paragraph with the main figure, which is not the summary of the page.
-LEAD = "companion-lead-text"
-# Words per minute, and the words that take as long to read as a displayed formula or the picture of a figure.
-SPEED, FORMULA, PICTURE = 220, 15, 60
-COUNTED = {nodes.math: 1, nodes.math_block: FORMULA, nodes.figure: PICTURE}
-UNREAD = (details, controls, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
+# The classes of the paragraph with the main figure, and of the container with what a chapter needs; neither is the
+# summary of the page.
+LEAD, NEEDS = "companion-lead-text", "companion-needs"
 
 
 def add_head(app: Sphinx, doctree: nodes.document) -> None:
@@ -45,7 +42,6 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
     number = f"{held}" if held == len(claims) else f"{held} of {len(claims)}"
     verdict = f"{number} claim{'s hold' if len(claims) != 1 else ' holds'}"
     parts = [
-        nodes.inline("", f"{minutes(doctree)} min"),
         nodes.inline("", f"{figures} figure{'s' if figures != 1 else ''}") if figures else None,
         nodes.inline("", verdict) if claims else None,
         _link(app, "notebook", f"{name}.ipynb"),
@@ -116,20 +112,6 @@ def _figures(doctree: nodes.document) -> dict[str, nodes.figure]:
 def _linked(node: nodes.Node) -> list[str]:
     """Return the anchors of the figures to which a part of a page links."""
     return [link["reftarget"] for link in node.findall(pending_xref) if link["reftype"] == FIGURE]
-
-
-def minutes(doctree: nodes.document) -> int:
-    """Return how long the page takes to read, without code and other content of folds."""
-    words = sum(len(text.split()) for text in doctree.findall(nodes.Text) if not _unread(text))
-    words += sum(count for kind, count in COUNTED.items() for node in doctree.findall(kind) if not _unread(node))
-    return max(1, round(words / SPEED))
-
-
-def _unread(node: nodes.Node) -> bool:
-    outer = node.parent
-    while outer is not None and not isinstance(outer, UNREAD):
-        outer = outer.parent
-    return outer is not None
 
 
 def _link(app: Sphinx, word: str, file: str) -> nodes.Node:

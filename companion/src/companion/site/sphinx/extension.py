@@ -47,6 +47,7 @@ from companion.site.sphinx.notebook_table import NotebooksDirective
 from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
 from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
+from companion.site.sphinx.reading_role import MinutesRole
 from companion.site.sphinx.references import list_cited, register
 from companion.site.sphinx.search_index import add_search, write_index
 from companion.site.sphinx.statement_index import (
@@ -98,6 +99,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_role("companion-count", CountRole())
     app.add_role("companion-file", FileRole())
     app.add_role(FORMULA_ROLE, FormulaRole())
+    app.add_role("companion-minutes", MinutesRole())
     app.add_role("companion-number", FigureRole())
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
     # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again

@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from companion.project.repository import public_address, site_address
-from companion.site.sphinx.chapter_head import LEAD
+from companion.site.sphinx.chapter_head import LEAD, NEEDS
 from companion.site.sphinx.nodes import picture
 
 # Largest length of a description, in characters; search engines show about as many.
@@ -50,7 +50,7 @@ def summary_of(doctree: nodes.document) -> str:
     """Return the first sentences of the first paragraph that has a sentence without formulas."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph):
-        if LEAD in paragraph["classes"]:
+        if LEAD in paragraph["classes"] or NEEDS in paragraph.parent["classes"]:
             continue
         for sentence in " ".join(_words(paragraph).split()).split(". "):
             longer = f"{text} {sentence.rstrip('.')}.".strip()

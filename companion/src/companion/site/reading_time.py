@@ -1,0 +1,119 @@
+"""How long a page takes to read: its words, formulas and figures, without proofs, folded parts and code."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from companion.figures import store
+from companion.project import slicing
+from companion.project.notebooks import TECHNICAL_TAG, Notebook
+from companion.project.paths import Project
+
+# Words per minute in prose and in mathematics, which are the statement boxes and the displayed formulas.
+PROSE, MATHEMATICS = 180, 90
+# The words that take as long to read as a displayed formula.
+FORMULA = 15
+FENCE = re.compile(r"\s*(?P<mark>`{3,}|:{3,})(?:\{(?P<kind>[\w:-]+)\})?(?P<title>.*)")
+OPTION = re.compile(r"\s*:[\w-]+:")
+CODE, DROPDOWN = "code-block", "dropdown"
+FOLDS = (CODE, DROPDOWN, "prf:proof", "literalinclude")
+PICTURES = ("companion-live", "companion-picture")
+DISPLAYED = re.compile(r"\$\$.*?\$\$(?: \([\w-]+\))?", re.DOTALL)
+INLINE = re.compile(r"\$[^$]*\$|\{[\w:-]+\}`[^`]*`")
+
+
+@dataclass(frozen=True)
+class ReadingTime:
+    """What a reader of a page reads without opening a fold."""
+
+    prose: int = 0
+    mathematics: int = 0
+    captions: int = 0
+    formulas: int = 0
+    figures: int = 0
+
+    @property
+    def words(self) -> int:
+        """The number of words, captions included; an inline formula and a link count as one word each."""
+        return self.prose + self.mathematics + self.captions
+
+    @property
+    def minutes(self) -> int:
+        """The minutes for all words, formulas and figures."""
+        mathematics = self.mathematics + FORMULA * self.formulas
+        exact = (self.prose + self.captions) / PROSE + mathematics / MATHEMATICS + self.figures
+        return max(1, round(exact))
+
+
+def of_page(project: Project, name: str) -> ReadingTime:
+    """Return the reading time of a page of the book: a notebook with its published figures, or a Markdown page."""
+    if name not in project.notebooks():
+        return of_text((project.book / f"{name}.md").read_text(encoding="utf-8"))
+    cells = Notebook.named(project, name).cells
+    read = of_text("\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown"))
+    shown = unfolded_figures(project, name)
+    captions = [store.read_record(project.published / name, figure).caption for figure in shown]
+    return ReadingTime(
+        prose=read.prose,
+        mathematics=read.mathematics,
+        captions=sum(_words(caption) for caption in captions),
+        formulas=read.formulas,
+        figures=read.figures + len(shown),
+    )
+
+
+def unfolded_figures(project: Project, name: str) -> list[str]:
+    """Return the figures of a notebook that its page does not fold, schematics included, in order."""
+    cells = [cell for cell in Notebook.named(project, name).cells if cell["cell_type"] == "code"]
+    shown = [cell["source"] for cell in cells if TECHNICAL_TAG not in cell["metadata"].get("tags", [])]
+    return slicing.published_figures(shown)
+
+
+def of_text(text: str) -> ReadingTime:
+    """Return the reading time of MyST Markdown without its folds and its code."""
+    prose: list[str] = []
+    mathematics: list[str] = []
+    pictures = 0
+    for kinds, line, is_opening in _lines(text):
+        if any(kind in FOLDS for kind in kinds):
+            continue
+        pictures += is_opening and kinds[-1] in PICTURES
+        in_box = any(kind.startswith("prf:") for kind in kinds)
+        (mathematics if in_box else prose).append(line)
+    outside, inside = "\n".join(prose), "\n".join(mathematics)
+    formulas = len(DISPLAYED.findall(outside)) + len(DISPLAYED.findall(inside))
+    return ReadingTime(_words(outside), _words(inside), 0, formulas, pictures)
+
+
+def _lines(text: str) -> Iterator[tuple[list[str], str, bool]]:
+    """Yield each line with the kinds of the fences around it; the line of an opening fence is its title.
+
+    A fence with the class `dropdown` is of that kind, and a fence without a directive is code. Options are left out.
+    """
+    fences: list[tuple[str, str]] = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        fence = FENCE.fullmatch(line)
+        if fence is None:
+            if not (number and _is_option(lines, number)):
+                yield [kind for _, kind in fences], line, False
+        elif fences and fence["kind"] is None and not fence["title"].strip() and fence["mark"] == fences[-1][0]:
+            fences.pop()
+        else:
+            kind = fence["kind"] or CODE
+            is_fold = any(_is_option(lines, at) and "dropdown" in lines[at] for at in range(number + 1, number + 4))
+            fences.append((fence["mark"], DROPDOWN if is_fold else kind))
+            yield [kind for _, kind in fences], fence["title"], True
+
+
+def _is_option(lines: list[str], number: int) -> bool:
+    """Return whether a line is an option of a directive: it follows the opening fence or another option."""
+    if number >= len(lines) or not OPTION.match(lines[number]):
+        return False
+    before = lines[number - 1]
+    return FENCE.fullmatch(before) is not None or _is_option(lines, number - 1)
+
+
+def _words(text: str) -> int:
+    """Return the number of words; a displayed formula has none, an inline formula or a role is one."""
+    return len(INLINE.sub("X", DISPLAYED.sub(" ", text)).split())
