@@ -9,7 +9,7 @@ from companion.figures import store
 from companion.io.yaml import read_yaml
 from companion.project.notebooks import Notebook
 from companion.project.paths import CONTENTS, Project
-from companion.site.reading_time import unfolded_figures
+from companion.site.reading_time import of_page, unfolded_figures
 
 PROJECT = Project(Path(__file__).parents[1])
 OPENING = ["The question", "Findings"]
@@ -21,6 +21,8 @@ COLLECTIONS = {"laboratory"}
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS]
 # Largest number of published figures that a page shows unfolded. Schematics and interactive figures do not count.
 MOST_UNFOLDED = 5
+# Largest numbers of words and of unfolded figures of the core, without proofs, folded parts and code.
+MOST_WORDS, MOST_FIGURES = 26_000, 48
 PARTS = {part["caption"]: part["chapters"] for part in read_yaml(PROJECT.root / CONTENTS)["parts"]}
 CORE = [Path(chapter["file"]).name for chapter in PARTS["Core"]]
 LEVELS = {"introduction", "theory", "experiment"}
@@ -100,3 +102,9 @@ def test_a_chapter_of_the_core_links_its_supplements_at_its_end(name):
     supplements = [other for other in CHAPTERS if other not in CORE and extended(other) == name]
     listed = SUPPLEMENTS.findall(prose(name).rstrip().splitlines()[-1])
     assert [LINK.findall(line) for line in listed] == ([supplements] if supplements else [])
+
+
+def test_the_core_is_short():
+    times = [of_page(PROJECT, name) for name in CORE]
+    assert sum(time.words for time in times) <= MOST_WORDS
+    assert sum(time.figures for time in times) <= MOST_FIGURES
