@@ -27,23 +27,15 @@ from companion.figures.style import WIDE, ink, label
 
 def numbers(activations: Mapping[str, ActivationRisks]) -> Numbers:
     """Return risks by model and activation; claim which of them attain the Bayes risk."""
-    rows = [
-        {
-            "model": model,
-            "activation": name,
-            "bias": bias,
-            "normalised": ACTIVATIONS[name].normalised,
-            "exponential": ACTIVATIONS[name].exponential,
-            "risk": best,
-            "bayes": model_risks.bayes,
-            "cosine_squared": (1.0 - best) / (1.0 - model_risks.bayes),
-        }
-        for model, model_risks in activations.items()
-        for name, bias, best in (
-            *((name, "best" if ACTIVATIONS[name].biased else "none", best) for name, best in model_risks.risks.items()),
-            *(("softplus", f"{bias:g}", risk) for bias, risk in model_risks.shifted.items()),
-        )
-    ]
+    rows = []
+    for model, found in activations.items():
+        best = [(name, "best" if ACTIVATIONS[name].biased else "none", risk) for name, risk in found.risks.items()]
+        shifted = [("softplus", f"{bias:g}", risk) for bias, risk in found.shifted.items()]
+        for name, bias, risk in best + shifted:
+            kind = {"normalised": ACTIVATIONS[name].normalised, "exponential": ACTIVATIONS[name].exponential}
+            cosine = (1.0 - risk) / (1.0 - found.bayes)
+            risks = {"risk": risk, "bayes": found.bayes, "cosine_squared": cosine}
+            rows.append({"model": model, "activation": name, "bias": bias, **kind, **risks})
     columns = {
         "model": Column("Model of the relevant token: spiked or max", "name"),
         "activation": Column("Activation of the head", "name"),
@@ -117,10 +109,10 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
     kinds = {
-        "normalised, exponential": dot(normalised=True, exponential=True),
-        "normalised only": dot(normalised=True, exponential=False),
-        "exponential only": dot(normalised=False, exponential=True),
-        "neither": dot(normalised=False, exponential=False),
+        "normalised, exponential": (True, True),
+        "normalised only": (True, False),
+        "exponential only": (False, True),
+        "neither": (False, False),
     }
-    figure.legend([Line2D([], [], **kind) for kind in kinds.values()], list(kinds), loc="outside lower center", ncols=4)
+    figure.legend([Line2D([], [], **dot(*kind)) for kind in kinds.values()], kinds, loc="outside lower center", ncols=4)
     return figure

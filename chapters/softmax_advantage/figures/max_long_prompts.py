@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, sequence
 from lib.finite_prompt import participation
 from lib.single_location import Max, best_risk, linear
@@ -59,21 +59,13 @@ def simulate_risks() -> LongPrompts:
 
 def numbers(prompts: LongPrompts) -> Numbers:
     """Return the curves; claim their limits for long prompts."""
-    rows = [
-        *(
-            {"kind": "fixed", "strength": snr, "log_length": at, "risk": risk}
-            for snr, risks in prompts.fixed.items()
-            for at, risk in zip(prompts.log_lengths, risks, strict=True)
-        ),
-        *(
-            {"kind": "growing", "strength": GROWING, "log_length": at, "risk": risk}
-            for at, risk in zip(prompts.log_lengths, prompts.growing, strict=True)
-        ),
-        *(
-            {"kind": kind, "strength": 0.0, "log_length": decade * np.log(10.0), "risk": risk}
-            for kind, risks in (("linear", prompts.linear), ("certain", prompts.certain))
-            for decade, risk in risks.items()
-        ),
+    at = {"log_length": prompts.log_lengths}
+    decades = {"strength": 0.0, "log_length": np.log(10.0) * np.asarray(DECADES)}
+    groups = [
+        *({"kind": "fixed", "strength": snr, "risk": risks, **at} for snr, risks in prompts.fixed.items()),
+        {"kind": "growing", "strength": GROWING, "risk": prompts.growing, **at},
+        {"kind": "linear", "risk": list(prompts.linear.values()), **decades},
+        {"kind": "certain", "risk": list(prompts.certain.values()), **decades},
     ]
     columns = {
         "kind": Column(
@@ -83,77 +75,57 @@ def numbers(prompts: LongPrompts) -> Numbers:
         "log_length": Column("$ln L$"),
         "risk": Column("Excess risk of the best head", absolute=1e-12),
     }
-    return Numbers(Table(pd.DataFrame(rows), columns), _claims(prompts))
+    return Numbers(Table.of(groups, columns), _claims(prompts))
 
 
-def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
+def _claims(prompts: LongPrompts) -> Claims:
+    claim = Claims("softmax-advantage-max", source="derived here", box="cor-4-3-as-quoted")
     snr, decade = FIXED[1], max(DECADES)
     certain = prompts.certain[decade]
     middle, long = np.searchsorted(prompts.log_lengths, [MIDDLE, LONG])
-    return (
-        Claim(
-            id="softmax-advantage-max-linear",
-            statement=(
-                "Corollary 4.3: in the max model the risk of linear attention tends to 1 on long prompts, even at "
-                f"$ν = ∞$ (risk at $L = 10^{{{decade}}}$, at most $(1 + 2 ln L)/L$ below 1)."
-            ),
-            source="[D26, Cor. 4.3]",
-            box="cor-4-3-as-quoted",
-            measured=prompts.linear[decade],
-            expected=1.0,
-            tolerance=(1 + 2 * decade * np.log(10.0)) / 10.0**decade,
-            reason="the mean of the largest of $L$ normals is at most $√(2 ln L)$",
-            alternative=Alternative("the infimum of the risks of softmax at the same length", certain),
-        ),
-        Claim(
-            id="softmax-advantage-max-fixed",
-            statement=(
-                "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed $ν$ tends to 1 "
-                f"on long prompts (Bayes risk at $ν = {snr:g}$, $ln L = {MIDDLE:g}$)."
-            ),
-            source="derived here",
-            box="cor-4-3-as-quoted",
-            measured=float(prompts.fixed[snr][middle]),
-            expected=1.0,
-            tolerance=2 * np.exp(snr**2 - MIDDLE),
-            reason="twice the leading term for $L → ∞$, which is larger than the distance from 1 at this length",
-            alternative=Alternative("the risk tends to 0, the infimum at $ν = ∞$", certain),
-        ),
-        Claim(
-            id="softmax-advantage-max-every-fixed",
-            statement=(
-                "In the max model the risk of softmax at any fixed finite $ν$ tends to 1 on long prompts (smallest "
-                f"Bayes risk at $ν = {', '.join(f'{strength:g}' for strength in FIXED)}$ and $ln L = {LONGEST:g}$)."
-            ),
-            source="derived here",
-            box="cor-4-3-as-quoted",
-            measured=min(float(risks[-1]) for risks in prompts.fixed.values()),
-            expected=1.0,
-            tolerance=1e-9,
-            reason="error of a quadrature; $e^{ν²}/L$, the leading term, is smaller",
-            alternative=Alternative("the risk tends to 0, the infimum at $ν = ∞$", certain),
-        ),
-        Claim(
-            id="softmax-advantage-max-growing",
-            statement=(
-                f"At $ν = {GROWING:g}·√(2 ln L)$ the Bayes risk of the max model tends to $√(2 ln L)/ν$, between 0 and "
-                f"1 (risk at $ln L = {LONGEST:g}$)."
-            ),
-            source="derived here",
-            box="cor-4-3-as-quoted",
-            measured=float(prompts.growing[-1]),
-            expected=1 / GROWING,
-            tolerance=float(abs(prompts.growing[-1] - prompts.growing[long])) / (2**0.5 - 1),
-            reason=(
-                "corrections fall at least like $1/√(ln L)$, so that the error is at most $1/(√2 - 1)$ times the "
-                f"change from $ln L = {LONG:g}$ on"
-            ),
-            alternative=Alternative(
-                "a signal strength that does not grow",
-                float(prompts.fixed[min(FIXED)][-1]),
-            ),
-        ),
+    claim.equal(
+        "linear",
+        "Corollary 4.3: in the max model the risk of linear attention tends to 1 on long prompts, even at "
+        f"$ν = ∞$ (risk at $L = 10^{{{decade}}}$, at most $(1 + 2 ln L)/L$ below 1).",
+        prompts.linear[decade],
+        1,
+        within=(1 + 2 * decade * np.log(10.0)) / 10.0**decade,
+        because="the mean of the largest of $L$ normals is at most $√(2 ln L)$",
+        source="[D26, Cor. 4.3]",
+        rejects=("the infimum of the risks of softmax at the same length", certain),
     )
+    claim.equal(
+        "fixed",
+        "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed $ν$ tends to 1 on long "
+        f"prompts (Bayes risk at $ν = {snr:g}$, $ln L = {MIDDLE:g}$).",
+        prompts.fixed[snr][middle],
+        1,
+        within=2 * np.exp(snr**2 - MIDDLE),
+        because="twice the leading term for $L → ∞$, which is larger than the distance from 1 at this length",
+        rejects=("the risk tends to 0, the infimum at $ν = ∞$", certain),
+    )
+    claim.equal(
+        "every-fixed",
+        "In the max model the risk of softmax at any fixed finite $ν$ tends to 1 on long prompts (smallest Bayes risk "
+        f"at $ν = {', '.join(f'{strength:g}' for strength in FIXED)}$ and $ln L = {LONGEST:g}$).",
+        min(risks[-1] for risks in prompts.fixed.values()),
+        1,
+        within=1e-9,
+        because="error of a quadrature; $e^{ν²}/L$, the leading term, is smaller",
+        rejects=("the risk tends to 0, the infimum at $ν = ∞$", certain),
+    )
+    claim.equal(
+        "growing",
+        f"At $ν = {GROWING:g}·√(2 ln L)$ the Bayes risk of the max model tends to $√(2 ln L)/ν$, between 0 and 1 "
+        f"(risk at $ln L = {LONGEST:g}$).",
+        prompts.growing[-1],
+        1 / GROWING,
+        within=abs(prompts.growing[-1] - prompts.growing[long]) / (2**0.5 - 1),
+        because="corrections fall at least like $1/√(ln L)$, so that the error is at most $1/(√2 - 1)$ times the "
+        f"change from $ln L = {LONG:g}$ on",
+        rejects=("a signal strength that does not grow", prompts.fixed[min(FIXED)][-1]),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -25,10 +25,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 from lib.single_location import Spiked, draw_prompts, draw_truth
-from lib.statistics import comparison_quantile, standard_error
+from lib.statistics import standard_error
 
 # Length, signal strength, dimension of the tokens, and the number of simulated prompts.
 LENGTH, SNR, DIMENSION, PROMPTS = 10, 9.0, 200, 4000
@@ -92,21 +92,14 @@ def _least_squares() -> Float[np.ndarray, "2"]:
 
 def numbers(prompts: Prompts) -> Numbers:
     """Return the tokens of one prompt, and claims about all: the error of softmax, and how often it finds the token."""
-    return Numbers(_table(prompts), (_bayes_claim(prompts), _found_claim(prompts)))
-
-
-def _table(prompts: Prompts) -> Table:
-    """Return one row per token."""
     shown = prompts.median
-    frame = pd.DataFrame(
-        {
-            "token": np.arange(1, LENGTH + 1),
-            "hidden": (np.arange(LENGTH) == prompts.hidden[shown]).astype(int),
-            "score": prompts.scores[shown],
-            "value": prompts.values[shown],
-            **{head: prompts.weights[head][shown] for head in HEADS},
-        }
-    )
+    tokens = {
+        "token": np.arange(1, LENGTH + 1),
+        "hidden": (np.arange(LENGTH) == prompts.hidden[shown]).astype(int),
+        "score": prompts.scores[shown],
+        "value": prompts.values[shown],
+        **{head: prompts.weights[head][shown] for head in HEADS},
+    }
     columns = {
         "token": Column("Position of the token in the prompt"),
         "hidden": Column("1 for the relevant token, whose value is the label, else 0"),
@@ -115,65 +108,29 @@ def _table(prompts: Prompts) -> Table:
         "softmax": Column("Its weight in the best softmax head", absolute=1e-9),
         "linear": Column("Its weight in the best linear head", absolute=1e-9),
     }
-    return Table(frame, columns)
-
-
-def _bayes_claim(prompts: Prompts) -> Claim:
-    """Claim that the mean square error of softmax is the Bayes risk; that of linear attention is larger."""
-    errors = {head: prompts.squared_errors(head) for head in HEADS}
-    std_error = float(standard_error(errors["softmax"]))
-    return Claim(
-        id="softmax-advantage-one-prompt",
-        statement=(
-            f"The mean square error of the best softmax head on {PROMPTS:,} prompts of {LENGTH} tokens in {DIMENSION} "
-            f"dimensions, in the spiked model at $ν = {SNR:g}$, is the Bayes risk."
-        ),
-        source="derived here",
-        box="d26-bayes",
-        measured=float(errors["softmax"].mean()),
-        expected=prompts.bayes,
-        tolerance=comparison_quantile(1) * std_error,
-        reason="99.9 % quantile of one standard normal deviation, times the standard error",
-        std_error=std_error,
-        alternative=Alternative(
-            "the error of the best linear head on the same prompts", float(errors["linear"].mean())
-        ),
+    claim = Claims("softmax-advantage", source="derived here", box="d26-bayes")
+    errors = prompts.squared_errors("softmax")
+    claim.equal(
+        "one-prompt",
+        f"The mean square error of the best softmax head on {PROMPTS:,} prompts of {LENGTH} tokens in {DIMENSION} "
+        f"dimensions, in the spiked model at $ν = {SNR:g}$, is the Bayes risk.",
+        errors.mean(),
+        prompts.bayes,
+        std_error=standard_error(errors),
+        rejects=("the error of the best linear head on the same prompts", prompts.squared_errors("linear").mean()),
     )
-
-
-def _found_claim(prompts: Prompts) -> Claim:
     found = prompts.found("softmax")
-    return Claim(
-        id="softmax-advantage-one-prompt-found",
-        statement=(
-            f"On most prompts of {LENGTH} tokens in the spiked model at $ν = {SNR:g}$, the relevant token has more "
-            "than half of the weight of the best softmax head (fraction of the prompts)."
-        ),
-        source="derived here",
-        box="d26-bayes",
-        measured=found.mean(),
-        expected=0.5,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative(
-            "the best linear head, by the absolute values of its weights", float(prompts.found("linear").mean())
-        ),
-        successes=int(found.sum()),
-        trials=len(found),
+    claim.at_least(
+        "one-prompt-found",
+        f"On most prompts of {LENGTH} tokens in the spiked model at $ν = {SNR:g}$, the relevant token has more than "
+        "half of the weight of the best softmax head (fraction of the prompts).",
+        found.mean(),
+        0.5,
+        because="more than half, as stated",
+        count=(found.sum(), len(found)),
+        rejects=("the best linear head, by the absolute values of its weights", prompts.found("linear").mean()),
     )
-
-
-def label_right(axes: Axes, height: float, name: str, colour: str, *, in_data: bool = False) -> None:
-    """Write a name to the right of the axes, at a height in units of the axes or of the data."""
-    axes.annotate(
-        name,
-        (1, height),
-        xycoords=("axes fraction", "data" if in_data else "axes fraction"),
-        xytext=(12, 0),
-        textcoords="offset points",
-        color=colour,
-        va="center",
-    )
+    return Numbers(Table.of([tokens], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -193,14 +150,12 @@ def draw(table: pd.DataFrame) -> Figure:
     for head, colour, side in zip(HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):
         weights.bar(tokens + side, table[head], width=0.36, color=colour, linewidth=0)
         lines.append((float((table[head] * table["value"]).sum()), f"{head} output", colour, "-"))
-        label_right(weights, 0.85 if head == "softmax" else 0.55, head, colour)
+        _label_right(weights, 0.85 if head == "softmax" else 0.55, head, colour)
     lines = sorted(lines)
-    for value, _, colour, dashes in lines:
-        values.axhline(value, color=colour, linewidth=2, linestyle=dashes)
     heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
-    for height, (_, name, colour, _) in zip(heights, lines, strict=True):
-        label_right(values, height, name, colour, in_data=True)
-    for height, (value, _, colour, _) in zip(heights, lines, strict=True):
+    for height, (value, name, colour, dashes) in zip(heights, lines, strict=True):
+        values.axhline(value, color=colour, linewidth=2, linestyle=dashes)
+        _label_right(values, height, name, colour, in_data=True)
         edge = {"transform": values.get_yaxis_transform(), "clip_on": False, "linewidth": 1}
         values.plot([1.0, 1.015], [value, height], color=colour, **edge)
     scores.set(ylabel=r"score $\chi^{\star}$")
@@ -218,3 +173,10 @@ def _apart(values: list[float], gap: float) -> Float[np.ndarray, " n"]:
         moved[:-1] -= short
         moved[1:] += short
     return moved
+
+
+def _label_right(axes: Axes, height: float, name: str, colour: str, *, in_data: bool = False) -> None:
+    """Write a name to the right of the axes, at a height in units of the axes or of the data."""
+    coordinates = ("axes fraction", "data" if in_data else "axes fraction")
+    look = {"xytext": (12, 0), "textcoords": "offset points", "va": "center"}
+    axes.annotate(name, (1, height), xycoords=coordinates, color=colour, **look)

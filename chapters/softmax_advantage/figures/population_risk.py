@@ -22,9 +22,11 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_integrals, bayes_risk, best_sigmoid
 from chapters.softmax_advantage.style import DASHES, TITLES
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades, label
 from lib.single_location import LocationTask, Spiked, best_elementwise_risk, best_risk, linear
+
+COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,8 @@ def solve_best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -
 
 
 def _best_risks(model: str, tasks: LocationTask, snrs: Float[np.ndarray, " snrs"]) -> Risks:
-    by_head = {
-        "softmax": bayes_risk(tasks),
-        "sigmoid": best_sigmoid(model, tasks),
-        "linear": np.asarray(best_risk(tasks, linear)),
-    }
-    return Risks(snrs, by_head)
+    linear_risks = np.asarray(best_risk(tasks, linear))
+    return Risks(snrs, {"softmax": bayes_risk(tasks), "sigmoid": best_sigmoid(model, tasks), "linear": linear_risks})
 
 
 def solve_both_integrals(lengths: Iterable[int]) -> TwoIntegrals:
@@ -91,13 +89,8 @@ def solve_half_strength() -> HalfStrength:
 
 def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals, half: HalfStrength) -> Numbers:
     """Return risks by model, length and ν; claim that both integrals agree, and what one score is worth."""
-    return Numbers(_table(risks), (_integrals_claim(integrals), _half_claim(half)))
-
-
-def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
-    """Return one row per model, length and ν."""
-    frames = [
-        pd.DataFrame({"model": model, "length": length, "snr": curves.snrs, **curves.by_head})
+    groups = [
+        {"model": model, "length": length, "snr": curves.snrs, **curves.by_head}
         for (model, length), curves in risks.items()
     ]
     columns = {
@@ -108,55 +101,38 @@ def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
         "sigmoid": Column("Excess risk of the best head with element-wise sigmoid weights"),
         "linear": Column("Excess risk of the best head with linear weights"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _integrals_claim(integrals: TwoIntegrals) -> Claim:
-    """Claim that `1 - E p_ε` and `1 - E Σp²` agree in both models."""
-    return Claim(
-        id="softmax-advantage-two-integrals",
-        statement=(
-            r"The mean posterior probability of the tokens that are not relevant, $1 - \mathbb{E} p_ε$, equals "
-            r"$1 - \mathbb{E} Σp²$, both computed by separate integrals (largest difference, from two tokens to a "
-            "hundred million)."
-        ),
+    claim = Claims("softmax-advantage")
+    claim.at_most(
+        "two-integrals",
+        r"The mean posterior probability of the tokens that are not relevant, $1 - \mathbb{E} p_ε$, equals "
+        r"$1 - \mathbb{E} Σp²$, both computed by separate integrals (largest difference, from two tokens to a "
+        "hundred million).",
+        np.abs(integrals.first - integrals.second).max(),
+        0,
+        within=1e-9,
+        because="the documented error of the two quadratures, with a reserve",
         source="[D26, Prop. 4.2]",
         box="d26-bayes",
-        measured=float(np.max(np.abs(integrals.first - integrals.second))),
-        expected=0.0,
-        tolerance=1e-9,
-        reason="the documented error of the two quadratures, with a reserve",
-        relation="≤",
-        alternative=Alternative(
+        rejects=(
             "one of the two integrals has one token more",
-            float(np.max(np.abs(integrals.first - integrals.second_longer))),
+            np.abs(integrals.first - integrals.second_longer).max(),
         ),
     )
-
-
-def _half_claim(half: HalfStrength) -> Claim:
-    """Claim the relation by relative differences, since the risks fall by orders of magnitude."""
-    return Claim(
-        id="softmax-advantage-half-strength",
-        statement=(
-            "With two tokens in the spiked model, the risk of the best element-wise weights, which depend on one score "
-            "only, is the Bayes risk at half the signal strength (largest relative difference at five strengths)."
-        ),
+    # relative differences, since the risks fall by orders of magnitude
+    from_half, from_full = (np.abs(half.elementwise / bayes - 1).max() for bayes in (half.bayes_of_half, half.bayes))
+    claim.at_most(
+        "half-strength",
+        "With two tokens in the spiked model, the risk of the best element-wise weights, which depend on one score "
+        "only, is the Bayes risk at half the signal strength (largest relative difference at five strengths).",
+        from_half,
+        0,
+        within=1e-8,
+        because="the documented error of the two quadratures, with a reserve",
         source="derived here",
         box="one-of-two-scores",
-        measured=float(np.max(np.abs(half.elementwise / half.bayes_of_half - 1.0))),
-        expected=0.0,
-        tolerance=1e-8,
-        reason="the documented error of the two quadratures, with a reserve",
-        relation="≤",
-        alternative=Alternative(
-            "the Bayes risk at the full signal strength",
-            float(np.max(np.abs(half.elementwise / half.bayes - 1.0))),
-        ),
+        rejects=("the Bayes risk at the full signal strength", from_full),
     )
-
-
-COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
