@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import BestKeys
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink
 
 # Relative error of a best key, as documented at `best_pair`.
@@ -25,7 +25,7 @@ SOLVER_ERROR = 1e-5
 
 
 def numbers(best: BestKeys) -> Numbers:
-    """Return the scaled best keys with their limit, and the claims on the limit and on the sign of the distance."""
+    """Return the scaled best keys with their limit; claim the limit, and on which side of it the keys are."""
     frame = pd.DataFrame({"length": best.lengths, "scaled_key": best.keys * np.sqrt(best.lengths)})
     frame = frame.assign(limit=best.limit, noiseless=best.noiseless_limit).sort_values("length", ignore_index=True)
     columns = {
@@ -34,55 +34,46 @@ def numbers(best: BestKeys) -> Numbers:
         "limit": Column("Limit of the scaled key for long prompts"),
         "noiseless": Column("The same limit without label noise"),
     }
-    return Numbers(Table(frame, columns), (_limit_claim(frame), _positive_claim(frame)))
-
-
-def _limit_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the scaled key at the longest prompt is at its limit."""
+    claim = Claims("opposite-heads")
     before, last = frame.iloc[-2], frame.iloc[-1]
-    remainder = abs(before["scaled_key"] - before["limit"]) * (before["length"] / last["length"]) ** 0.5
-    return Claim.equal(
-        "opposite-heads-best-key",
+    remainder = abs(before["scaled_key"] - best.limit) * (before["length"] / last["length"]) ** 0.5
+    claim.equal(
+        "best-key",
         f"At $L = {last['length']:,.0f}$ the best key of the pair, times $√L$, is the limit of long prompts.",
         last["scaled_key"],
-        last["limit"],
-        within=remainder + SOLVER_ERROR * last["limit"],
+        best.limit,
+        within=remainder + SOLVER_ERROR * best.limit,
         because="the distance at the second longest prompt, decreasing like the root of the length or faster, and the "
         "documented error of the solver",
         source="derived here",
         box="best-opposite-keys",
-        alternative=Alternative("the noise of the labels has no influence on the limit", last["noiseless"]),
+        rejects=("the noise of the labels has no influence on the limit", best.noiseless_limit),
     )
-
-
-def _positive_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the scaled key is never below its limit, at any length."""
-    limit = frame["limit"].iloc[0]
-    return Claim.at_least(
-        "opposite-heads-positive-keys",
+    claim.at_least(
+        "positive-keys",
         f"At {len(frame)} prompt lengths the best key, times $√L$, is not below its limit (measured: the smallest).",
         frame["scaled_key"].min(),
-        limit,
-        within=SOLVER_ERROR * limit,
+        best.limit,
+        within=SOLVER_ERROR * best.limit,
         because="the limit of long prompts, less the documented error of the solver",
         source="measured here",
         comparisons=len(frame),
-        alternative=Alternative("the smaller the keys, the lower the error, so that the best keys are zero", 0.0),
+        rejects=("the smaller the keys, the lower the error, so that the best keys are zero", 0),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled best keys against the length, with both limits."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(
-        xscale="log", xlabel="prompt length $L$", ylabel=r"best key times root of the length, $\omega_{*}\sqrt{L}$"
-    )
+    axes.set(xscale="log", xlabel="prompt length $L$")
+    axes.set_ylabel(r"best key times root of the length, $\omega_{*}\sqrt{L}$")
     axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2, label="exact")
-    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label=r"$L\,\to\,\infty$")
-    axes.axhline(
-        table["noiseless"].iloc[0], color=ink(), linestyle=":", linewidth=1.5, label=r"$L\,\to\,\infty$, without noise"
-    )
-    axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
+    limit, noiseless = table[["limit", "noiseless"]].iloc[0]
+    line = {"color": ink(), "linewidth": 1.5}
+    axes.axhline(limit, linestyle="--", label=r"$L\,\to\,\infty$", **line)
+    axes.axhline(noiseless, linestyle=":", label=r"$L\,\to\,\infty$, without noise", **line)
+    axes.set_ylim(0.8 * limit, 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")
     mark_real_prompt(axes)
     return figure

@@ -13,11 +13,12 @@ After a vertical line, curves with a smaller step fall below this level and stay
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.opposite_heads.style import RUN
 from chapters.opposite_heads.trained_pairs import TrainedPairs
 from chapters.opposite_heads.training import HIGHER, LOWER, REST
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
 
 STEP_COLOURS = {"published": "C0", "half": "C1", "decaying": "C2"}
@@ -41,81 +42,64 @@ def numbers(trained: TrainedPairs) -> Numbers:
         "value": Column("Value of the pair: half of the difference of the two heads' values"),
         "best_key": Column("Key of the exact optimum of a pair"),
     }
-    claims = (*_rest_claims(trained), _leaving_claim(trained), _half_claim(trained), _decay_claim(trained))
-    return Numbers(Table(frame[list(columns)], columns), claims)
+    return Numbers(Table(frame[list(columns)], columns), _claims(trained))
 
 
-def _rest_claims(trained: TrainedPairs) -> list[Claim]:
-    """Claim that all runs with the published step end between two bounds, which exclude the optimum."""
+def _claims(trained: TrainedPairs) -> Claims:
+    """Claim bounds on the key at rest, which exclude the optimum, and that smaller steps lower it."""
+    claim = Claims("opposite-heads", source="measured here")
     ends = pd.concat([trained.keys(start, "published") for start in ("own", "optimum")])
-    about = {"because": SET_BEFORE, "source": "measured here", "comparisons": len(ends)}
     of_runs = f"key at rest over {len(ends)} trainings with the published step, from the default start and the optimum."
-    return [
-        Claim.at_least(
-            "opposite-heads-rest-low",
-            f"The smallest {of_runs}",
-            float(ends.min()),
-            REST[0],
-            alternative=Alternative("training ends at the exact optimum", trained.best_key),
-            **about,
-        ),
-        Claim.at_most(
-            "opposite-heads-rest-high",
-            f"The largest {of_runs}",
-            float(ends.max()),
-            REST[1],
-            alternative=Alternative(
-                "keys stay at the size of the first steps",
-                float(trained.rows.loc[trained.rows["start"] == "own"].groupby(RUN)["key"].first().max()),
-            ),
-            **about,
-        ),
-    ]
-
-
-def _leaving_claim(trained: TrainedPairs) -> Claim:
-    """Claim that training from the optimum leaves it."""
-    ends = pd.concat([trained.keys("optimum", step) for step in ("published", "half")])
-    return Claim.at_least(
-        "opposite-heads-leaves-optimum",
-        f"{len(ends)} trainings from the exact optimum, with the published step or half of it, end at larger keys "
+    claim.at_least(
+        "rest-low",
+        f"The smallest {of_runs}",
+        ends.min(),
+        REST[0],
+        because=SET_BEFORE,
+        comparisons=len(ends),
+        rejects=("training ends at the exact optimum", trained.best_key),
+    )
+    of_own = trained.rows[trained.rows["start"] == "own"]
+    claim.at_most(
+        "rest-high",
+        f"The largest {of_runs}",
+        ends.max(),
+        REST[1],
+        because=SET_BEFORE,
+        comparisons=len(ends),
+        rejects=("keys stay at the size of the first steps", of_own.groupby(RUN)["key"].first().max()),
+    )
+    left = pd.concat([trained.keys("optimum", step) for step in ("published", "half")])
+    claim.at_least(
+        "leaves-optimum",
+        f"{len(left)} trainings from the exact optimum, with the published step or half of it, end at larger keys "
         "(measured: the smallest ratio to the best key).",
-        float(ends.min() / trained.best_key),
+        left.min() / trained.best_key,
         HIGHER,
         because=SET_BEFORE,
-        source="measured here",
-        comparisons=len(ends),
-        alternative=Alternative("a training that starts at the optimum stays there", 1.0),
+        comparisons=len(left),
+        rejects=("a training that starts at the optimum stays there", 1),
     )
-
-
-def _half_claim(trained: TrainedPairs) -> Claim:
-    """Claim that half of the step gives a lower rest."""
-    return Claim.at_most(
-        "opposite-heads-half-step",
+    at_rest = trained.keys("own", "published").mean()
+    claim.at_most(
+        "half-step",
         "Half of the step lowers the key at rest (measured: the ratio of the mean keys of two seeds).",
-        float(trained.keys("rest", "half").mean() / trained.keys("own", "published").mean()),
+        trained.keys("rest", "half").mean() / at_rest,
         LOWER,
         because=SET_BEFORE,
-        source="measured here",
-        alternative=Alternative("the key at rest does not depend on the step", 1.0),
+        rejects=("the key at rest does not depend on the step", 1),
     )
-
-
-def _decay_claim(trained: TrainedPairs) -> Claim:
-    """Claim that a step that decreases to zero brings the key closer to the optimum."""
-    last = trained.rows[(trained.rows["start"] == "rest") & (trained.rows["step_size"] == "decaying")]
-    last = last.groupby("seed")["key"].last()
-    return Claim.at_most(
-        "opposite-heads-decaying-step",
+    decaying = trained.rows[(trained.rows["start"] == "rest") & (trained.rows["step_size"] == "decaying")]
+    claim.at_most(
+        "decaying-step",
         "A step that decreases to zero ends at a key nearer to the optimum (measured: the ratio of the mean final key "
         "of two seeds to their mean key at rest).",
-        float(last.mean() / trained.keys("own", "published").mean()),
+        decaying.groupby("seed")["key"].last().mean() / at_rest,
         LOWER,
         because=SET_BEFORE,
-        source="measured here",
-        alternative=Alternative("the key at rest does not depend on the step", 1.0),
+        rejects=("the key at rest does not depend on the step", 1),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -131,16 +115,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axvline(change, color=ink(), linewidth=0.8)
     axes.set(xlabel="training steps, in thousands", ylabel=r"key of the pair, $\omega$", xlim=(0, 1.02 * last))
     axes.set_ylim(0, 1.9 * table.loc[table["start"] == "own", "key"].iloc[-1])
-    lines = {WORDS[step]: legend_line("-", 1.4) for step in STEP_COLOURS}
-    for line, colour in zip(lines.values(), STEP_COLOURS.values(), strict=True):
-        line.set_color(colour)
-    legend_with(
-        axes,
-        {**lines, "from the optimum": legend_line("--", 1.4)},
-        loc="upper right",
-        ncols=2,
-        frameon=True,
-        framealpha=1,
-        edgecolor="none",
-    )
+    lines = {WORDS[step]: Line2D([], [], color=colour, linewidth=1.4) for step, colour in STEP_COLOURS.items()}
+    lines["from the optimum"] = legend_line("--", 1.4)
+    legend_with(axes, lines, loc="upper right", ncols=2, frameon=True, framealpha=1, edgecolor="none")
     return figure

@@ -12,14 +12,13 @@ curve, which is close to it for small keys and rises far above it for large keys
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.opposite_heads.prices import Prices
 from chapters.opposite_heads.style import by_length
-from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
@@ -45,34 +44,26 @@ def numbers(prices: Sequence[Prices]) -> Numbers:
         "even_part": Estimate("Mean square of the even part of the single head's output over simulated prompts"),
     }
     table = Table.of(groups, columns)
-    return Numbers(table, (_price_claim(table.frame),))
-
-
-def _price_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the exact difference of the errors is the mean square of the even part."""
-
-    def worst(column: str) -> float:
-        return float(np.max(np.abs(frame["even_part"] - frame[column]) / frame["even_part_std_error"]))
-
-    return Claim.consistent(
-        "opposite-heads-price",
-        f"At {len(frame)} pairs of a prompt length and a key, the errors of a head and of the opposite pair with half "
-        "of its value differ by the mean square of the even part of the head's output (measured: the largest deviation "
-        "in standard errors).",
-        worst("exact"),
-        comparisons=len(frame),
-        source="derived here",
-        box="query-even-part",
-        alternative=Alternative("the form for long prompts holds at these lengths", worst("long_prompts")),
+    exact, long_prompts = (
+        (table.frame["even_part"] - table.frame[price]) / table.frame["even_part_std_error"]
+        for price in ("exact", "long_prompts")
     )
+    claim = Claims("opposite-heads", source="derived here", box="query-even-part")
+    claim.agree(
+        "price",
+        f"At {len(exact)} pairs of a prompt length and a key, the errors of a head and of the opposite pair with half "
+        "of its value differ by the mean square of the even part of the head's output",
+        exact,
+        rejects=("the form for long prompts holds at these lengths", long_prompts),
+    )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points and the form for long prompts, in one colour per length."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(
-        yscale="log", xlabel=r"key $\omega$ of the single head", ylabel="extra risk of one head\nover its opposite pair"
-    )
+    axes.set(yscale="log", xlabel=r"key $\omega$ of the single head")
+    axes.set_ylabel("extra risk of one head\nover its opposite pair")
     for length, colour, marker in by_length(sorted(table["length"].unique())):
         rows = table[table["length"] == length]
         axes.plot(rows["key"], rows["exact"], color=colour, linewidth=2)

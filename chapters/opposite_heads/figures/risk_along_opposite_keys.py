@@ -19,17 +19,12 @@ from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import Curvature, LimitCurve, PairRisks
 from chapters.opposite_heads.style import by_length
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 
 
 def numbers(risks: Sequence[PairRisks], limit: LimitCurve, curvature: Curvature) -> Numbers:
     """Return the change of the error along the keys, with its limit, and the claim on the curvature at zero keys."""
-    return Numbers(_table(risks, limit), (_curvature_claim(curvature),))
-
-
-def _table(risks: Sequence[PairRisks], limit: LimitCurve) -> Table:
-    """Return the scaled change of the error by prompt length and key."""
     groups = [
         {
             "length": risk.length,
@@ -47,23 +42,18 @@ def _table(risks: Sequence[PairRisks], limit: LimitCurve) -> Table:
         ),
         "limit": Column("Its limit for long prompts at this scaled key"),
     }
-    return Table.of(groups, columns)
-
-
-def _curvature_claim(curvature: Curvature) -> Claim:
-    """Claim that the error falls from zero keys on, at the rate of the formula for this length."""
-    return Claim.equal(
-        "opposite-heads-curvature",
+    claim = Claims("opposite-heads", source="derived here", box="opposite-keys-curvature")
+    claim.equal(
+        "curvature",
         f"At $L = {curvature.length:,}$ the error of the pair falls from zero keys on: the coefficient of $ω²$, times "
         "$L²$, is that of the formula.",
         curvature.measured,
         curvature.predicted,
         within=curvature.uncertainty,
         because="the amount by which the extrapolation to zero keys changed the value at the smaller key",
-        source="derived here",
-        box="opposite-keys-curvature",
-        alternative=Alternative("the form for long prompts, without the factors of finite $L$", curvature.long_prompts),
+        rejects=("the form for long prompts, without the factors of finite $L$", curvature.long_prompts),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
