@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
@@ -30,23 +30,16 @@ LONG_ENOUGH = 5
 
 def numbers(flows: BalancedFlows) -> Numbers:
     """Return tilt, distance and risk by time; claim what happens where the tilt is large, and at the end."""
-    claims = (_tilt_claim(flows), _rate_claim(flows), _passage_claim(flows), _opening_claim(flows), _risk_claim(flows))
-    return Numbers(_table(flows), claims)
-
-
-def _table(flows: BalancedFlows) -> Table:
-    """Return one row per length and time, without time zero."""
-    frames = [
-        pd.DataFrame(
-            {
-                "log10_length": decade,
-                "time": flows.times,
-                "tilt": flows.tilts,
-                "distance": distances,
-                "risk": risks,
-                "infinite_risk": flows.infinite_risks,
-            }
-        ).iloc[1:]
+    after_start = slice(1, None)
+    groups = [
+        {
+            "log10_length": decade,
+            "time": flows.times[after_start],
+            "tilt": flows.tilts[after_start],
+            "distance": distances[after_start],
+            "risk": risks[after_start],
+            "infinite_risk": flows.infinite_risks[after_start],
+        }
         for decade, distances, risks in zip(flows.decades, flows.distances, flows.risks, strict=True)
     ]
     # tolerances for the error of the integrator are absolute, because distances start near 0 and risks end near 0
@@ -58,132 +51,86 @@ def _table(flows: BalancedFlows) -> Table:
         "risk": Column("Risk of the finite flow, $R_L(θ_L(t))$", absolute=1e-8),
         "infinite_risk": Column("Risk of the infinite flow, $R_∞(θ_∞(t))$", absolute=1e-8),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(Table.of(groups, columns), _claims(flows))
 
 
-def _tilt_claim(flows: BalancedFlows) -> Claim:
-    """Claim that H² exceeds ½ along the flow, although it is smaller at the end."""
-    return Claim(
-        id="trajectory-stability-balanced-tilt",
-        statement=(
-            "From a balanced start the infinite flow passes heads with $H²$ above ½, where the mean error of long "
-            "prompts falls more slowly than $1/L$, although it ends at a head with $H²$ below ½ (measured: the largest "
-            "$H²$)."
-        ),
-        source="derived here",
-        box="tilts-on-the-way",
-        measured=float(flows.tilts.max()),
-        expected=CRITICAL,
-        tolerance=0.0,
-        reason="the critical value of the theory",
-        relation="≥",
-        alternative=Alternative("$H²$ is largest at the end, at $(A*, b*)$", flows.limit_tilt),
+def _claims(flows: BalancedFlows) -> Claims:
+    claim = Claims("trajectory-stability", source="derived here", box="tilts-on-the-way")
+    largest, middle = flows.tilts.max(), np.mean(LONG)
+    # the exponent β(H) of `sharp_rates`
+    peak_rate, limit_rate = (float(rate_exponent(np.sqrt(tilt))) for tilt in (largest, flows.limit_tilt))
+    claim.at_least(
+        "balanced-tilt",
+        "From a balanced start the infinite flow passes heads with $H²$ above ½, where the mean error of long prompts "
+        "falls more slowly than $1/L$, although it ends at a head with $H²$ below ½ (measured: the largest $H²$).",
+        largest,
+        CRITICAL,
+        because="the critical value of the theory",
+        rejects=("$H²$ is largest at the end, at $(A*, b*)$", flows.limit_tilt),
     )
-
-
-def _heuristic_rate(squared_tilt: float) -> float:
-    """Return the exponent β(H) of `sharp_rates`."""
-    return float(rate_exponent(np.sqrt(squared_tilt)))
-
-
-def _rate_claim(flows: BalancedFlows) -> Claim:
-    """Claim that the heuristic exponent where the tilt is largest differs from the exponent at the end."""
-    return Claim(
-        id="trajectory-stability-passage-rate",
-        statement=(
-            "Where $H²$ is largest, the heuristic exponent $β(H)$ of the gradient's gap differs from 1, the exponent "
-            f"at the end, by more than two powers of $ln L$ would change a slope near $ln L = {np.mean(LONG):g}$ "
-            "(measured: $β(H)$)."
-        ),
+    claim.at_most(
+        "passage-rate",
+        "Where $H²$ is largest, the heuristic exponent $β(H)$ of the gradient's gap differs from 1, the exponent at "
+        f"the end, by more than two powers of $ln L$ would change a slope near $ln L = {middle:g}$ (measured: $β(H)$).",
+        peak_rate,
+        1 - 2 / middle,
+        because="two powers of $ln L$, as in the bound of Proposition 3.4",
         source="heuristic",
-        box="tilts-on-the-way",
-        measured=_heuristic_rate(float(flows.tilts.max())),
-        expected=1 - 2 / float(np.mean(LONG)),
-        tolerance=0.0,
-        reason="two powers of $ln L$, as in the bound of Proposition 3.4",
-        relation="≤",
-        alternative=Alternative(
-            "it is $β(H)$ at $(A*, b*)$, where the infinite flow ends", _heuristic_rate(flows.limit_tilt)
-        ),
+        rejects=("it is $β(H)$ at $(A*, b*)$, where the infinite flow ends", limit_rate),
     )
-
-
-def _passage_claim(flows: BalancedFlows) -> Claim:
-    """Claim that the gradient's gap at the head of largest tilt has the heuristic exponent β(H)."""
-    middle = float(np.mean(LONG))
-    return Claim(
-        id="trajectory-stability-passage",
-        statement=(
-            "Where $H²$ is largest, the gap of the exact gradients falls like $L^{-β(H)}$, up to logarithms (measured: "
-            f"its exponent near $ln L = {middle:g}$)."
-        ),
-        source="derived here",
-        box="tilts-on-the-way",
-        measured=flows.peak_exponent,
-        expected=_heuristic_rate(float(flows.tilts.max())),
-        tolerance=2 / middle,
-        reason="two powers of $ln L$, as in the bound of Proposition 3.4, change the exponent by this much",
-        alternative=Alternative("it is the exponent at $(A*, b*)$, where the infinite flow ends", flows.limit_exponent),
+    claim.equal(
+        "passage",
+        "Where $H²$ is largest, the gap of the exact gradients falls like $L^{-β(H)}$, up to logarithms (measured: its "
+        f"exponent near $ln L = {middle:g}$).",
+        flows.peak_exponent,
+        peak_rate,
+        within=2 / middle,
+        because="two powers of $ln L$, as in the bound of Proposition 3.4, change the exponent by this much",
+        rejects=("it is the exponent at $(A*, b*)$, where the infinite flow ends", flows.limit_exponent),
     )
-
-
-def _opening_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
-    """Claim that the distance grows by decades while the tilt is large, and little after that."""
     large = np.flatnonzero(flows.tilts > CRITICAL)
     first, last = large[0], large[-1]
-    claim = Claim(
-        id="trajectory-stability-opening",
-        statement=(
-            f"While $H²$ is above ½, the distance of the flow on prompts of $L = 10^{{{flows.decades[-1]}}}$ tokens "
-            "from the infinite flow grows by at least two decades (measured: the factor, between recorded times with "
-            "$H²$ above ½, which underestimates it)."
-        ),
+    shortest, longest = flows.decades[0], flows.decades[-1]
+    claim.at_least(
+        "opening",
+        f"While $H²$ is above ½, the distance of the flow on prompts of $L = 10^{{{longest}}}$ tokens from the "
+        "infinite flow grows by at least two decades (measured: the factor, between recorded times with $H²$ above ½, "
+        "which underestimates it).",
+        flows.distances[-1, last] / flows.distances[-1, first],
+        100,
+        because="two decades",
         source="measured here",
-        box="tilts-on-the-way",
-        measured=float(flows.distances[-1, last] / flows.distances[-1, first]),
-        expected=100.0,
-        tolerance=0.0,
-        reason="two decades",
-        relation="≥",
-        alternative=Alternative(
+        rejects=(
             "it grows as it does after $H²$ has fallen below ½",
-            float(np.max(flows.distances[:, -1] / flows.distances[:, last])),
+            np.max(flows.distances[:, -1] / flows.distances[:, last]),
+        ),
+        requires=(
+            longest >= LONG_ENOUGH,
+            "the factor grows with the length of the prompt, and two decades are known from "
+            f"$L = 10^{{{LONG_ENOUGH}}}$ on",
         ),
     )
-    if flows.decades[-1] >= LONG_ENOUGH:
-        return claim
-    return claim.withheld(
-        f"the factor grows with the length of the prompt, and two decades are known from $L = 10^{{{LONG_ENOUGH}}}$ on"
+    risk, distance = (
+        10 ** ((longest - shortest) / 2) * ends[-1] / ends[0] for ends in (flows.risks[:, -1], flows.distances[:, -1])
     )
-
-
-def _risk_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
-    """Claim that the risk at the end, whose limit is lim R_∞ = 0, falls at least like L^{-1/2}."""
-    unit = 10 ** ((flows.decades[-1] - flows.decades[0]) / 2)
-    ends, apart = flows.risks[:, -1], flows.distances[:, -1]
-    distance = float(unit * apart[-1] / apart[0])
-    claim = Claim(
-        id="trajectory-stability-balanced-risk",
-        statement=(
-            "For normal tasks and a balanced start, the risk at the end of training on prompts of $L$ tokens falls to "
-            f"that of the infinite flow, from $L = 10^{{{flows.decades[0]}}}$ to $10^{{{flows.decades[-1]}}}$ at least "
-            "like $L^{-1/2}$ (measured: the ratio of the risk at the longest prompts to such a decay)."
-        ),
+    claim.at_most(
+        "balanced-risk",
+        "For normal tasks and a balanced start, the risk at the end of training on prompts of $L$ tokens falls to that "
+        f"of the infinite flow, from $L = 10^{{{shortest}}}$ to $10^{{{longest}}}$ at least like $L^{{-1/2}}$ "
+        "(measured: the ratio of the risk at the longest prompts to such a decay).",
+        risk,
+        1,
+        because="the ratio of an exact decay like $L^{-1/2}$",
         source="[BB26, Thm 4.3]",
         box="bb26-thm-4-3",
-        measured=float(unit * ends[-1] / ends[0]),
-        expected=1.0,
-        tolerance=0.0,
-        reason="the ratio of an exact decay like $L^{-1/2}$",
-        relation="≤",
-        alternative=Alternative("the risk falls like the distance of the parameters", distance),
+        rejects=("the risk falls like the distance of the parameters", distance),
+        requires=(
+            distance > 1,
+            "between these lengths the distance of the parameters falls like $L^{-1/2}$, too, so that a fall of the "
+            "risk does not tell it from the distance",
+        ),
     )
-    if distance > 1:
-        return claim
-    return claim.withheld(
-        "between these lengths the distance of the parameters falls like $L^{-1/2}$, too, so that a fall of the risk "
-        "does not tell it from the distance"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -23,72 +23,47 @@ from matplotlib.figure import Figure
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
     """Return both gaps by task and length; claim that the gap of parameters falls at least like L^{-1/2}."""
-    return Numbers(_table(infinite, finite), (_gap_claim(infinite, sub_gaussian(finite)),))
-
-
-def _gradient_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
-    """Return `‖∇R̂_L(θ_L(t)) - ∇R_∞(θ_∞(t))‖`."""
-    return np.linalg.norm(finite.slopes - infinite.slopes[:, None], axis=-1)
-
-
-def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Table:
-    """Return both gaps, the largest over time, by task and length."""
-    frames = []
+    groups = []
     for name, paths in finite.items():
         for kind, measure in (("parameters", parameter_gaps), ("gradient", _gradient_gaps)):
             largest = measure(infinite[name], paths).max(axis=1)
-            slopes = straight_exponents(paths.lengths, largest)
+            slopes = _straight_exponents(paths.lengths, largest)
             gap = {"gap": largest.mean(axis=0), "gap_std_error": standard_error(largest)}
-            slope = {"exponent": slopes.mean(), "exponent_std_error": float(standard_error(slopes))}
-            frames.append(pd.DataFrame({"task": name, "kind": kind, "length": paths.lengths, **gap, **slope}))
+            slope = {"exponent": slopes.mean(), "exponent_std_error": standard_error(slopes)}
+            groups.append({"task": name, "kind": kind, "length": paths.lengths, **gap, **slope})
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
         "kind": Column(
             "`parameters`: $‖θ_L(t) - θ_∞(t)‖$; `gradient`: distance of the gradients of the two descents", "name"
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "gap": Column("Largest gap over training time, mean over runs", std_error="gap_std_error"),
-        "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
-        "exponent": Column(
-            "Exponent $r$ in gap ∝ $L^{-r}$: mean of one straight line per run", std_error="exponent_std_error"
-        ),
-        "exponent_std_error": Column("Standard error of $r$, from the runs", moves_with="exponent"),
+        "gap": Estimate("Largest gap over training time, mean over runs"),
+        "exponent": Estimate("Exponent $r$ in gap ∝ $L^{-r}$: mean of one straight line per run"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FinitePaths]) -> Claim:
-    """Claim that the exponent of the gap of parameters is at least ½ for every task."""
-    slopes = [
-        straight_exponents(paths.lengths, parameter_gaps(infinite[name], paths).max(axis=1))
-        for name, paths in light.items()
-    ]
-    errors = np.asarray([float(standard_error(runs)) for runs in slopes])
-    means = np.asarray([runs.mean() for runs in slopes])
-    return Claim(
-        id="trajectory-stability-gap",
-        statement=(
-            f"For {len(light)} sub-Gaussian tasks, the largest distance over training time between the parameters of "
-            "finite and infinite prompts falls at least like $L^{-1/2}$ (measured: ½ less the exponent, in standard "
-            "errors, for the task that is slowest in this unit)."
-        ),
-        source="[BB26, Thm 4.3]",
-        box="bb26-thm-4-3",
-        measured=float(np.max((0.5 - means) / errors)),
-        expected=0.0,
-        tolerance=comparison_quantile(len(light)),
-        reason=f"99.9 % quantile of the largest of {len(light)} standard normal deviations",
-        relation="≤",
+    table = Table.of(groups, columns)
+    of_parameters = table.frame[table.frame["kind"] == "parameters"].groupby("task").first()
+    light = of_parameters.loc[list(sub_gaussian(finite))]
+    claim = Claims("trajectory-stability", source="[BB26, Thm 4.3]", box="bb26-thm-4-3")
+    claim.at_most(
+        "gap",
+        f"For {len(light)} sub-Gaussian tasks, the largest distance over training time between the parameters of "
+        "finite and infinite prompts falls at least like $L^{-1/2}$ (measured: ½ less the exponent, in standard "
+        "errors, for the task that is slowest in this unit).",
+        ((0.5 - light["exponent"]) / light["exponent_std_error"]).max(),
+        0,
+        within=comparison_quantile(len(light)),
+        because=f"99.9 % quantile of the largest of {len(light)} standard normal deviations",
         comparisons=len(light),
-        alternative=Alternative("it does not fall", float(np.max(0.5 / errors))),
+        rejects=("it does not fall", (0.5 / light["exponent_std_error"]).max()),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -111,8 +86,13 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def straight_exponents(lengths: list[int], errors: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
+def _straight_exponents(lengths: list[int], errors: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
     """Return minus the slope of the least-squares line through `ln error` against `ln L`, for each row."""
     logs = np.log(np.asarray(lengths, float))
     centred = logs - logs.mean()
     return np.asarray(-(np.log(errors) @ centred) / (centred @ centred))
+
+
+def _gradient_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
+    """Return `‖∇R̂_L(θ_L(t)) - ∇R_∞(θ_∞(t))‖`."""
+    return np.linalg.norm(finite.slopes - infinite.slopes[:, None], axis=-1)

@@ -11,6 +11,7 @@ and bend downwards, more and more with time; none follows the orange curve.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.envelope import Envelope
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, sequence
 
 # Times at which the claim compares, in units of 1/β.
@@ -27,36 +28,17 @@ UNITS = (1.0, 2.0, 4.0)
 
 
 def numbers(envelopes: Mapping[str, Envelope]) -> Numbers:
-    """Return distance and envelope against time; claim that the distance is below the envelope."""
-    return Numbers(_table(envelopes), (_envelope_claim(envelopes),))
-
-
-def _table(envelopes: Mapping[str, Envelope]) -> Table:
-    """Return distance and envelope against time, for the shortest, a middle and the longest length."""
-    frames = []
-    for name, envelope in envelopes.items():
-        for index in (0, len(envelope.lengths) // 2, len(envelope.lengths) - 1):
-            base = {"task": name, "length": envelope.lengths[index], "time": envelope.times}
-            gap = {"gap": envelope.distance[:, index], "std_error": envelope.std_error[:, index]}
-            linear = envelope.prompt_noise[index] * envelope.times
-            made_of = {"envelope": envelope.bound[:, index], "linear": linear, "curvature": envelope.curvature}
-            made_of |= {
-                "scaled_time": envelope.curvature * envelope.times,
-                "envelope_growth": made_of["envelope"] / made_of["linear"],
-            }
-            made_of |= {
-                "growth": gap["gap"] / made_of["linear"],
-                "growth_std_error": gap["std_error"] / made_of["linear"],
-            }
-            at = [envelope.step_at(unit) for unit in UNITS]
-            made_of["compared"] = np.where(np.isin(np.arange(len(envelope.times)), at), "yes", "no")
-            frames.append(pd.DataFrame({**base, **gap, **made_of}))
+    """Return distance and envelope against time, for the shortest, a middle and the longest length, and the claim."""
+    groups = [
+        _path(name, envelope, index)
+        for name, envelope in envelopes.items()
+        for index in (0, len(envelope.lengths) // 2, len(envelope.lengths) - 1)
+    ]
     columns = {
         "task": Column("The task", "name"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "time": Column("Training time $t$: step size times number of steps"),
-        "gap": Column("Distance $‖θ_L(t) - θ_∞(t)‖$, root mean square over runs", std_error="std_error"),
-        "std_error": Column("Standard error of the distance", moves_with="gap"),
+        "gap": Estimate("Distance $‖θ_L(t) - θ_∞(t)‖$, root mean square over runs", std_error="std_error"),
         "envelope": Column(
             "$g(L) t e^{βt}$, $g(L)$ the largest measured gap of gradients at one head", moves_with="gap"
         ),
@@ -70,36 +52,46 @@ def _table(envelopes: Mapping[str, Envelope]) -> Table:
         "growth_std_error": Column("Standard error of this ratio, without the error of $g(L)$", moves_with="gap"),
         "compared": Column("Whether the claim compares distance and envelope at this time", "yes or no"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
-    """Claim that the distance is below the envelope at the fixed times.
-
-    The first step is left out: there the ratio is e^{-βη} for any prompts.
-    """
+    # the first step is not compared: there the ratio is e^{-βη} for any prompts
     ratio = apart = 0.0
     for envelope in envelopes.values():
         at = [envelope.step_at(unit) for unit in UNITS]
-        ratio = max(ratio, float(np.max(envelope.distance[at] / envelope.bound[at])))
-        apart = max(apart, float(np.max(envelope.from_zero[at, None] / envelope.bound[at])))
-    units = listing(f"{unit:g}" for unit in UNITS)
-    return Claim(
-        id="trajectory-stability-envelope",
-        statement=(
-            f"When $βt$ reaches {units}, the distance between the two trajectories is below $g(L) t e^{{βt}}$, with "
-            "$β$ the curvature of $R_∞$ between them (measured: the largest ratio of distance to envelope, over tasks "
-            "and lengths)."
-        ),
-        source="[BB26, Lemma D.1]",
-        box="bb26-lemma-d-1",
-        measured=ratio,
-        expected=1.0,
-        tolerance=0.0,
-        reason="the inequality of the lemma",
-        relation="≤",
-        alternative=Alternative("the finite head starts at zero, where it stays", apart),
+        ratio = max(ratio, np.max(envelope.distance[at] / envelope.bound[at]))
+        apart = max(apart, np.max(envelope.from_zero[at, None] / envelope.bound[at]))
+    claim = Claims("trajectory-stability", source="[BB26, Lemma D.1]", box="bb26-lemma-d-1")
+    claim.at_most(
+        "envelope",
+        f"When $βt$ reaches {listing(f'{unit:g}' for unit in UNITS)}, the distance between the two trajectories is "
+        "below $g(L) t e^{βt}$, with $β$ the curvature of $R_∞$ between them (measured: the largest ratio of distance "
+        "to envelope, over tasks and lengths).",
+        ratio,
+        1,
+        because="the inequality of the lemma",
+        rejects=("the finite head starts at zero, where it stays", apart),
     )
+    return Numbers(Table.of(groups, columns), claim)
+
+
+def _path(name: str, envelope: Envelope, index: int) -> dict[str, Any]:
+    """Return the columns of one task and length."""
+    gap, std_error, bound = (values[:, index] for values in (envelope.distance, envelope.std_error, envelope.bound))
+    linear = envelope.prompt_noise[index] * envelope.times
+    at = [envelope.step_at(unit) for unit in UNITS]
+    return {
+        "task": name,
+        "length": envelope.lengths[index],
+        "time": envelope.times,
+        "gap": gap,
+        "std_error": std_error,
+        "envelope": bound,
+        "linear": linear,
+        "curvature": envelope.curvature,
+        "scaled_time": envelope.curvature * envelope.times,
+        "envelope_growth": bound / linear,
+        "growth": gap / linear,
+        "growth_std_error": std_error / linear,
+        "compared": np.where(np.isin(np.arange(len(envelope.times)), at), "yes", "no"),
+    }
 
 
 def draw(table: pd.DataFrame) -> Figure:

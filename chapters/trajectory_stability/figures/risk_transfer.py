@@ -23,83 +23,63 @@ from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error
 
-# Excess of each run over the infinite risk at the end, by task and length.
-Excess = Mapping[str, Float[np.ndarray, "runs k"]]
+# Recorded steps of one moving average of a noisy risk.
+WINDOW = 9
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
     """Return risks during training and the excess at the end; claim that it falls at least like L^{-1/2}."""
     light = sub_gaussian(finite)
     excess = {name: _excess(infinite[name], paths) for name, paths in light.items()}
-    lengths = light[SHOWN].lengths
-    return Numbers(_table(infinite[SHOWN], light[SHOWN], excess), (_risk_claim(excess, lengths),))
+    lengths, limit = light[SHOWN].lengths, infinite[SHOWN]
+    groups = []
+    for length, risks in zip(lengths, np.moveaxis(light[SHOWN].risks, 2, 0), strict=True):
+        risk = {"risk": risks.mean(axis=0), "risk_std_error": standard_error(risks), "infinite": limit.risks}
+        groups.append({"task": SHOWN, "length": length, "time": limit.times, **risk})
+    for name, runs in excess.items():
+        at_end = {"excess": runs.mean(axis=0), "excess_std_error": standard_error(runs)}
+        groups.append({"task": name, "length": lengths, **at_end})
+    columns = {
+        "task": Column("The task", "name"),
+        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "time": Column("Training time $t$: step size times number of steps; empty for the excess at the end"),
+        "risk": Estimate("$R_L(θ_L(t))$, from the new prompts of each step"),
+        "infinite": Column("$R_∞(θ_∞(t))$"),
+        "excess": Estimate("$R_L(θ_L) - R_∞(θ_∞)$, mean over the last quarter of training"),
+    }
+    decay = np.sqrt(lengths[-1] / lengths[0])
+    ratios, errors = [], []
+    for runs in excess.values():
+        first, last = runs[:, 0], runs[:, -1]
+        ratio = last.mean() / first.mean()
+        ratios.append(decay * ratio)
+        errors.append(decay * standard_error(last - ratio * first) / first.mean())
+    worst = int(np.argmax(ratios))
+    claim = Claims("trajectory-stability", source="[BB26, Thm 4.3]", box="bb26-thm-4-3")
+    claim.at_most(
+        "risk",
+        f"For {len(excess)} sub-Gaussian tasks, the excess of training on prompts of $L$ tokens over the risk of "
+        f"infinite prompts falls from $L = {lengths[0]:,}$ to ${lengths[-1]:,}$ at least like $L^{{-1/2}}$ "
+        "(measured: the largest ratio of the excess at the longest prompts to such a decay).",
+        ratios[worst],
+        1,
+        within=comparison_quantile(len(excess)) * errors[worst],
+        because=f"99.9 % quantile of the largest of {len(excess)} normal deviations, times the standard error",
+        std_error=errors[worst],
+        comparisons=len(excess),
+        rejects=("it does not fall", decay),
+    )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs k"]:
     """Return `R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
     late = slice(-((len(infinite.times) - 1) // 4), None)
     return (finite.risks[:, late] - infinite.risks[late, None]).mean(axis=1)
-
-
-def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table:
-    """Return the risk against time for one task, and the excess at the end for all."""
-    frames = []
-    for index, length in enumerate(finite.lengths):
-        risks = finite.risks[..., index]
-        along = {"time": infinite.times, "risk": risks.mean(axis=0), "risk_std_error": standard_error(risks)}
-        frames.append(pd.DataFrame({"task": SHOWN, "length": length, **along, "infinite": infinite.risks}))
-    for name, runs in excess.items():
-        at_end = {"excess": runs.mean(axis=0), "excess_std_error": standard_error(runs)}
-        frames.append(pd.DataFrame({"task": name, "length": finite.lengths, **at_end}))
-    columns = {
-        "task": Column("The task", "name"),
-        "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "time": Column("Training time $t$: step size times number of steps; empty for the excess at the end"),
-        "risk": Column("$R_L(θ_L(t))$, from the new prompts of each step", std_error="risk_std_error"),
-        "risk_std_error": Column("Standard error of this risk, from the runs", moves_with="risk"),
-        "infinite": Column("$R_∞(θ_∞(t))$"),
-        "excess": Column("$R_L(θ_L) - R_∞(θ_∞)$, mean over the last quarter of training", std_error="excess_std_error"),
-        "excess_std_error": Column("Standard error of the excess, from the runs", moves_with="excess"),
-    }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
-
-
-def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
-    """Claim that the excess at the end falls at least like L^{-1/2}, for every task."""
-    unit = np.sqrt(lengths[-1] / lengths[0])
-    ratios, errors = [], []
-    for runs in excess.values():
-        first, last = runs[:, 0], runs[:, -1]
-        ratio = last.mean() / first.mean()
-        ratios.append(unit * ratio)
-        errors.append(unit * float(standard_error(last - ratio * first)) / first.mean())
-    worst = int(np.argmax(ratios))
-    return Claim(
-        id="trajectory-stability-risk",
-        statement=(
-            f"For {len(excess)} sub-Gaussian tasks, the excess of training on prompts of $L$ tokens over the risk of "
-            f"infinite prompts falls from $L = {lengths[0]:,}$ to ${lengths[-1]:,}$ at least like $L^{{-1/2}}$ "
-            "(measured: the largest ratio of the excess at the longest prompts to such a decay)."
-        ),
-        source="[BB26, Thm 4.3]",
-        box="bb26-thm-4-3",
-        measured=ratios[worst],
-        expected=1.0,
-        tolerance=comparison_quantile(len(excess)) * errors[worst],
-        reason=f"99.9 % quantile of the largest of {len(excess)} normal deviations, times the standard error",
-        relation="≤",
-        std_error=errors[worst],
-        comparisons=len(excess),
-        alternative=Alternative("it does not fall", unit),
-    )
-
-
-# Recorded steps of one moving average of a noisy risk.
-WINDOW = 9
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -25,7 +25,7 @@ from chapters.trajectory_stability.task_scales import (
     student_power,
     student_tasks,
 )
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 # Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
@@ -51,27 +51,17 @@ def solve_averaged_bounds() -> Curves:
     normal, light, heavy = (
         mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))
     )
-    return {
-        "bounded": one_bound(LOG_LENGTHS, CORNER),
-        "normal": normal,
-        student(LIGHT): light,
-        student(HEAVY): heavy,
-    }
+    bounded = one_bound(LOG_LENGTHS, CORNER)
+    return {"bounded": bounded, "normal": normal, student(LIGHT): light, student(HEAVY): heavy}
 
 
 def numbers(curves: Curves) -> Numbers:
     """Return four averaged bounds; claim that normal tasks satisfy the condition and heavy-tailed ones do not."""
-    normal, heavy = (dict(zip(LOG_LENGTHS.tolist(), curves[law], strict=True)) for law in ("normal", student(HEAVY)))
-    return Numbers(_table(curves), (_normal_claim(normal, heavy), _student_claim(normal, heavy)))
-
-
-def _table(curves: Curves) -> Table:
-    """Return the curve of each distribution, and the power of ln L that it approaches."""
-    frames = [pd.DataFrame({"law": law, "log_length": LOG_LENGTHS, "bound": curve}) for law, curve in curves.items()]
-    frame = pd.concat(frames, ignore_index=True)
-    power = frame["law"].map({student(n): student_power(n) for n in (LIGHT, HEAVY)})
-    last = frame.groupby("law")["bound"].transform("last")
-    frame["line"] = last * (frame["log_length"] / LOG_LENGTHS[-1]) ** power
+    groups = []
+    for law, curve in curves.items():
+        power = {student(n): student_power(n) for n in (LIGHT, HEAVY)}.get(law, np.nan)
+        line = curve[-1] * (LOG_LENGTHS / LOG_LENGTHS[-1]) ** power
+        groups.append({"law": law, "log_length": LOG_LENGTHS, "bound": curve, "line": line})
     bound = "$(ln L)⁴ 𝔼 L^{-1/σ_w²}$, $σ_w² = 1 + ‖w‖²$; for bounded tasks with the largest $σ_w$"
     columns = {
         "law": Column("Distribution of the task vectors", "name"),
@@ -79,55 +69,34 @@ def _table(curves: Curves) -> Table:
         "bound": Column(bound, absolute=1e-30),
         "line": Column("Power of $ln L$ through the last point, for Student distributions"),
     }
-    return Table(frame, columns)
-
-
-def _normal_claim(normal: dict[float, float], heavy: dict[float, float]) -> Claim:
-    """Claim that the averaged bound has fallen for normal tasks, compared with a prompt of e tokens."""
-
-    def left(curve: dict[float, float]) -> float:
-        return curve[LONG] / curve[1.0]
-
-    return Claim(
-        id="trajectory-stability-task-scale",
-        statement=(
-            "With one scale per task the bound averaged over normal tasks tends to zero, although no single scale "
-            rf"serves them all (measured: $(ln L)⁴ \mathbb{{E}} L^{{-1/σ_w²}}$ at $ln L = {LONG:,g}$, relative to its "
-            "value at $ln L = 1$)."
-        ),
+    claim = Claims("trajectory-stability", box="task-wise-scale")
+    laws = ("normal", student(HEAVY))
+    at_one, at_long, at_before, at_end = np.searchsorted(LOG_LENGTHS, [1.0, LONG, *ENDS])
+    normal, heavy = (curves[law][at_long] / curves[law][at_one] for law in laws)
+    claim.at_most(
+        "task-scale",
+        "With one scale per task the bound averaged over normal tasks tends to zero, although no single scale serves "
+        rf"them all (measured: $(ln L)⁴ \mathbb{{E}} L^{{-1/σ_w²}}$ at $ln L = {LONG:,g}$, relative to its value at "
+        "$ln L = 1$).",
+        normal,
+        1,
+        because="it has fallen below its first value, although the logarithm raises it by some hundreds at first",
         source="[BB26, Assumption 4.2]",
-        box="task-wise-scale",
-        measured=left(normal),
-        expected=1.0,
-        tolerance=0.0,
-        reason="it has fallen below its first value, although the logarithm raises it by some hundreds at first",
-        relation="≤",
-        alternative=Alternative(
-            f"tasks have a Student distribution, $n = {HEAVY}$, with the same covariance", left(heavy)
-        ),
+        rejects=(f"tasks have a Student distribution, $n = {HEAVY}$, with the same covariance", heavy),
     )
-
-
-def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Claim:
-    """Claim that the averaged bound grows like the predicted power of ln L for heavy-tailed tasks."""
-
-    def power(curve: dict[float, float]) -> float:
-        return float(np.log(curve[ENDS[1]] / curve[ENDS[0]]) / np.log(ENDS[1] / ENDS[0]))
-
-    return Claim(
-        id="trajectory-stability-heavy-tasks",
-        statement=(
-            f"Averaged over Student tasks with $n = {HEAVY}$ degrees of freedom, the bound grows like "
-            f"$(ln L)^{{4 - n/2}}$ (measured: its power of $ln L$ near $ln L = {ENDS[1]:,g}$)."
-        ),
+    normal, heavy = (np.log(curves[law][at_end] / curves[law][at_before]) / np.log(ENDS[1] / ENDS[0]) for law in laws)
+    claim.equal(
+        "heavy-tasks",
+        f"Averaged over Student tasks with $n = {HEAVY}$ degrees of freedom, the bound grows like "
+        f"$(ln L)^{{4 - n/2}}$ (measured: its power of $ln L$ near $ln L = {ENDS[1]:,g}$).",
+        heavy,
+        student_power(HEAVY),
+        within=student_correction(HEAVY, ENDS[0]),
+        because="the next term of the expansion",
         source="derived here",
-        box="task-wise-scale",
-        measured=power(heavy),
-        expected=student_power(HEAVY),
-        tolerance=student_correction(HEAVY, ENDS[0]),
-        reason="the next term of the expansion",
-        alternative=Alternative("tasks are normal with the same covariance", power(normal)),
+        rejects=("tasks are normal with the same covariance", normal),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
