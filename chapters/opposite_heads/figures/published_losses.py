@@ -93,7 +93,7 @@ def _claims(losses: PublishedLosses) -> Claims:
         rejects=("the approximate loss of the published code", _slope(pair["length"], pair["from_approximate"])[0]),
     )
     trained = ratios[(ratios["predictor"] == "trained") & (ratios["heads"] > 1)]
-    offset = trained["loss"] - trained["exact"]
+    offset = (trained["loss"] - trained["exact"]).to_numpy()
     claim.equal(
         "noise",
         f"In the published figure, the losses of trained models with 2, 4 and 8 heads at {trained['length'].nunique()} "

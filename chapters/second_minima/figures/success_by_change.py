@@ -29,14 +29,13 @@ from chapters.second_minima.landscape import curvatures_at
 from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW
 from chapters.second_minima.stationary_heads import Landscapes
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
 CERTAINTY = 0.95
 # A start has found the optimum if its mean square is at most this fraction above it. Noise adds less at the end, and
 # every other stationary head is farther above.
 NEAR = 0.2
-COUNT = "counts are exact"
 # Changes with which every start of both heads finds the optimum, and changes with which some starts of each do not.
 ALWAYS_FOUND = ("balanced start", "label entry 1", "label entry 2", "4 heads")
 NOT_ALWAYS_FOUND = ("label entry 0.5", "2 heads", "batch 16", "batch 4")
@@ -61,18 +60,6 @@ def numbers(
         found=ends["risk"] <= (1 + NEAR) * best,
     )
     shares = ends.groupby(["change", "activation"], sort=False)["found"].agg(["size", "sum"]).reset_index()
-    found = shares.set_index(["change", "activation"])["sum"]
-    claims = [
-        _race_claim(at_zero),
-        _control_claim(ends, tracked),
-        *(_always_claim(change, found) for change in ALWAYS_FOUND),
-    ]
-    claims += [*(_not_always_claim(change, found) for change in NOT_ALWAYS_FOUND), _heads_claim(ends)]
-    return Numbers(_table(ends, shares), claims)
-
-
-def _table(ends: pd.DataFrame, shares: pd.DataFrame) -> Table:
-    """Return one row per start, then one row per change and head."""
     count, found = shares["size"], shares["sum"]
     low, high = (1 - CERTAINTY) / 2, (1 + CERTAINTY) / 2
     counted = shares[["change", "activation"]].assign(
@@ -95,116 +82,75 @@ def _table(ends: pd.DataFrame, shares: pd.DataFrame) -> Table:
         "share_low": Column(f"Lower end of the {CERTAINTY:.0%} interval of this fraction"),
         "share_high": Column(f"Upper end of the {CERTAINTY:.0%} interval of this fraction"),
     }
-    frame = pd.concat([ends, counted], ignore_index=True)
-    return Table(frame.reindex(columns=list(columns)), columns)
+    frame = pd.concat([ends, counted], ignore_index=True).reindex(columns=list(columns))
+    tracked = tracked.assign(best=tracked["activation"].map({its: at.optimum.square for its, at in places.items()}))
+    return Numbers(Table(frame, columns), _claims(ends, at_zero, tracked))
 
 
-def _race_claim(at_zero: Float[np.ndarray, " m"]) -> Claim:
-    """Claim the ratio at which the aligned part outgrows the swapped part near the head 0."""
-    cov = np.asarray(published_task().cov)
-    return Claim(
-        id="published-experiment-close-race",
-        statement=(
-            "Near the head 0, under the corrected covariances, the aligned part of a linear head grows hardly faster "
-            "than its swapped part: the ratio of their rates is the Frobenius norm of the product of both covariances "
-            "over its operator norm (measured: the ratio of the two least curvatures)."
-        ),
+def _claims(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], tracked: pd.DataFrame) -> Claims:
+    claim = Claims("published-experiment", source="measured here")
+    squared = np.linalg.matrix_power(np.asarray(published_task().cov), 2)
+    claim.equal(
+        "close-race",
+        "Near the head 0, under the corrected covariances, the aligned part of a linear head grows hardly faster than "
+        "its swapped part: the ratio of their rates is the Frobenius norm of the product of both covariances over its "
+        "operator norm (measured: the ratio of the two least curvatures).",
+        at_zero[0] / at_zero[1],
+        np.linalg.norm(squared) / np.linalg.norm(squared, 2),
+        within=1e-6,
+        because="error of central differences of a gradient with a cubic term",
         source="derived here",
         box="close-race",
-        measured=float(at_zero[0] / at_zero[1]),
-        expected=float(np.linalg.norm(cov @ cov) / np.linalg.norm(cov @ cov, 2)),
-        tolerance=1e-6,
-        reason="error of central differences of a gradient with a cubic term",
-        alternative=Alternative("all covariates are alike, and the ratio is $√d$", (WIDTH - 1) ** 0.5),
+        rejects=("all covariates are alike, and the ratio is $√d$", (WIDTH - 1) ** 0.5),
     )
-
-
-def _control_claim(ends: pd.DataFrame, tracked: pd.DataFrame) -> Claim:
-    """Claim that unchanged trainings agree with the tracked runs from the same starts, whose steps are smaller."""
-    tracked = tracked.set_index(["activation", "start"])
-    unchanged = ends[ends["change"] == CONTROL].set_index(["activation", "start"])["found"]
-    best = (ends["risk"] / ends["ratio"]).groupby(ends["activation"]).first()
-    reference = tracked["risk"] <= (1 + NEAR) * tracked.index.get_level_values("activation").map(best)
-    shared = unchanged.index.intersection(reference.index)
-    unchanged, reference = unchanged[shared], reference[shared]
-    of_other_head = [reference.get(({"linear": "softmax", "softmax": "linear"}[its], start)) for its, start in shared]
-    agreeing = int(np.sum(unchanged == reference))
-    return Claim(
-        id="published-experiment-cures-control",
-        statement=(
-            f"Without a change, {len(shared)} starts of both heads find the optimum in {STEPS:,} steps exactly where "
-            f"the tracked runs of {PUBLISHED_STEPS:,} smaller steps do (measured: the number of starts that agree)."
-        ),
-        source="measured here",
-        measured=float(agreeing),
-        expected=float(len(shared)),
-        tolerance=0.0,
-        reason=COUNT,
-        successes=agreeing,
-        trials=len(shared),
-        alternative=Alternative(
+    # the tracked runs are from the same starts, with smaller steps
+    reference = tracked.assign(expected=tracked["risk"] <= (1 + NEAR) * tracked["best"])
+    shared = ends[ends["change"] == CONTROL].merge(reference, on=["activation", "start"])
+    swapped = shared.assign(activation=shared["activation"].map({"linear": "softmax", "softmax": "linear"}))
+    crossed = swapped[["activation", "start", "found"]].merge(reference, on=["activation", "start"])
+    claim.count(
+        "cures-control",
+        f"Without a change, {len(shared)} starts of both heads find the optimum in {STEPS:,} steps exactly where the "
+        f"tracked runs of {PUBLISHED_STEPS:,} smaller steps do (measured: the number of starts that agree).",
+        (shared["found"] == shared["expected"]).sum(),
+        len(shared),
+        rejects=(
             "the starts that find it do not depend on the head",
-            float(np.sum(np.asarray(unchanged) == np.asarray(of_other_head))),
+            (crossed["found"] == crossed["expected"]).sum(),
         ),
     )
-
-
-def _always_claim(change: str, found: pd.Series) -> Claim:
-    """Claim that every start of both heads finds the optimum with a change."""
-    return Claim(
-        id=f"published-experiment-cure-{change.replace(' ', '-')}",
-        statement=(
+    found = ends.groupby(["change", "activation"])["found"].sum()
+    for change in ALWAYS_FOUND:
+        claim.count(
+            f"cure-{change.replace(' ', '-')}",
             f"With the change `{change}`, each of {STARTS} starts finds the optimum, for softmax and for linear "
-            "attention (measured: the smaller number of starts that do)."
-        ),
-        source="measured here",
-        measured=float(found[change].min()),
-        expected=float(STARTS),
-        tolerance=0.0,
-        reason=COUNT,
-        successes=int(found[change].min()),
-        trials=STARTS,
-        alternative=Alternative("as many starts as without a change, for the better head", float(found[CONTROL].max())),
-    )
-
-
-def _not_always_claim(change: str, found: pd.Series) -> Claim:
-    """Claim that some starts of both heads do not find the optimum with a change."""
-    return Claim(
-        id=f"published-experiment-no-cure-{change.replace(' ', '-').replace('.', '-')}",
-        statement=(
+            "attention (measured: the smaller number of starts that do).",
+            found[change].min(),
+            STARTS,
+            rejects=("as many starts as without a change, for the better head", found[CONTROL].max()),
+        )
+    for change in NOT_ALWAYS_FOUND:
+        claim.count(
+            f"no-cure-{change.replace(' ', '-').replace('.', '-')}",
             f"With the change `{change}`, some of {STARTS} starts do not find the optimum, for softmax and for linear "
-            "attention (measured: the larger number of starts that do)."
-        ),
-        source="measured here",
-        measured=float(found[change].max()),
-        expected=STARTS - 1.0,
-        tolerance=0.0,
-        reason="at least one start does not find it",
-        relation="≤",
-        successes=int(found[change].max()),
-        trials=STARTS,
-        alternative=Alternative("all starts, as from balanced starts", float(found["balanced start"].min())),
-    )
-
-
-def _heads_claim(ends: pd.DataFrame) -> Claim:
-    """Claim that four softmax heads end below the least mean square of one head."""
+            "attention (measured: the larger number of starts that do).",
+            found[change].max(),
+            STARTS,
+            at_most=STARTS - 1,
+            because="at least one start does not find it",
+            rejects=("all starts, as from balanced starts", found["balanced start"].min()),
+        )
     worst = ends[ends["change"] == "4 heads"].groupby("activation")["ratio"].max()
-    return Claim(
-        id="published-experiment-cure-heads-below",
-        statement=(
-            "Four softmax heads end far below the least mean square of one, from every start (measured: the largest "
-            "ratio, on fresh prompts)."
-        ),
-        source="measured here",
-        measured=float(worst["softmax"]),
-        expected=1 - NEAR,
-        tolerance=0.0,
-        reason="farther below than a start that has found the optimum may be above",
-        relation="≤",
-        alternative=Alternative("more heads gain nothing, as in linear attention", float(worst["linear"])),
+    claim.at_most(
+        "cure-heads-below",
+        "Four softmax heads end far below the least mean square of one, from every start (measured: the largest ratio, "
+        "on fresh prompts).",
+        worst["softmax"],
+        1 - NEAR,
+        because="farther below than a start that has found the optimum may be above",
+        rejects=("more heads gain nothing, as in linear attention", worst["linear"]),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -28,7 +28,7 @@ from chapters.second_minima.landscape import alignment, curvatures_at, distance,
 from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW, PASS, Way
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 Ways = Mapping[str, Way]
@@ -66,22 +66,16 @@ def numbers(
     searches: pd.DataFrame,
 ) -> Numbers:
     """Return the paths with levels of stationary heads; claim that the passes are saddles, low, and turned."""
-    claims = [_height_claim(its, way, searches) for its, way in ways.items()]
-    claims += [_saddle_claim(its, there.curvatures, curvatures) for its, there in stationary.items()]
-    claims += [_slope_claim(stationary), _ends_claim(ways, landscapes), _turned_claim(ways)]
-    claims += [_below_claim(ways, landscapes)]
-    return Numbers(_table(ways, landscapes), claims)
-
-
-def _table(ways: Ways, landscapes: Landscapes) -> Table:
-    """Return one row per head on a path."""
-    frames = []
+    groups = []
     for activation, way in ways.items():
-        places = landscapes[activation, LAW]
         names = {0: SECOND, way.top: PASS, len(way.along) - 1: OPTIMUM}
-        frame = pd.DataFrame({"along": way.along, "square": way.squares, "straight": way.straight})
-        marked = {"activation": activation, "place": [names.get(i, "between") for i in range(len(frame))]}
-        frames.append(frame.assign(**marked, wrong_way=places.swapped.square))
+        path = {
+            "place": [names.get(i, "between") for i in range(len(way.along))],
+            "along": way.along,
+            "square": way.squares,
+            "straight": way.straight,
+        }
+        groups.append({"activation": activation, "wrong_way": landscapes[activation, LAW].swapped.square, **path})
     columns = {
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Stationary head at this point of the path, or `between`", "name"),
@@ -90,132 +84,100 @@ def _table(ways: Ways, landscapes: Landscapes) -> Table:
         "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
         "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
     }
-    return Table(pd.concat(frames, ignore_index=True)[list(columns)], columns)
+    claim = Claims("published-experiment", source="measured here")
+    _claim_each_pass(claim, ways, stationary, curvatures, searches)
+    _claim_both_passes(claim, ways, stationary, landscapes)
+    return Numbers(Table.of(groups, columns), claim)
 
 
-def _height_claim(activation: str, way: Way, searches: pd.DataFrame) -> Claim:
-    """Claim that the pass is hardly higher than the second minimum."""
-    count = (searches["activation"] == activation).sum()
-    return Claim(
-        id=f"published-experiment-pass-{activation}",
-        statement=(
+def _claim_each_pass(
+    claim: Claims,
+    ways: Ways,
+    stationary: Mapping[str, Stationary],
+    curvatures: Mapping[tuple[str, str, str], float],
+    searches: pd.DataFrame,
+) -> None:
+    """Claim the height of each pass, and that one direction leads down from it."""
+    for activation, way in ways.items():
+        claim.at_most(
+            f"pass-{activation}",
             f"For {activation} attention on {SECOND_LENGTH} tokens, under the corrected covariances, the lowest pass "
-            f"that {count} searches found from the second minimum to the optimum is hardly higher than the second "
-            "minimum (measured: the height of the pass above it, relative to its mean square)."
-        ),
-        source="measured here",
-        measured=way.height / way.squares[0] - 1,
-        expected=CLOSE,
-        tolerance=0.0,
-        reason="a rise of this size is within the distance at which a run counts as having reached a level",
-        relation="≤",
-        alternative=Alternative(
-            "the pass is as high as the top of the straight line between the two",
-            way.straight.max() / way.squares[0] - 1,
-        ),
-    )
-
-
-def _saddle_claim(
-    activation: str, there: Float[np.ndarray, " m"], curvatures: Mapping[tuple[str, str, str], float]
-) -> Claim:
-    """Claim that one direction leads down from the pass."""
-    return Claim(
-        id=f"published-experiment-pass-saddle-{activation}",
-        statement=(
+            f"that {(searches['activation'] == activation).sum()} searches found from the second minimum to the "
+            "optimum is hardly higher than the second minimum (measured: the height of the pass above it, relative to "
+            "its mean square).",
+            way.height / way.squares[0] - 1,
+            CLOSE,
+            because="a rise of this size is within the distance at which a run counts as having reached a level",
+            rejects=(
+                "the pass is as high as the top of the straight line between the two",
+                way.straight.max() / way.squares[0] - 1,
+            ),
+        )
+        spectrum = stationary[activation].curvatures
+        claim.equal(
+            f"pass-saddle-{activation}",
             f"From the pass of {activation} attention one direction leads down, on both sides: the least curvature is "
-            f"{there[0]:.2g} and the next {there[1]:.2g} (measured: the number of negative curvatures)."
-        ),
-        source="measured here",
-        measured=float(np.sum(there < 0)),
-        expected=1.0,
-        tolerance=0.0,
-        reason="counts are exact",
-        alternative=Alternative("none, as at the second minimum", float(curvatures[activation, LAW, SECOND] < 0)),
-    )
+            f"{spectrum[0]:.2g} and the next {spectrum[1]:.2g} (measured: the number of negative curvatures).",
+            np.sum(spectrum < 0),
+            1,
+            within=0,
+            because="counts are exact",
+            rejects=("none, as at the second minimum", curvatures[activation, LAW, SECOND] < 0),
+        )
 
 
-def _slope_claim(stationary: Mapping[str, Stationary]) -> Claim:
-    """Claim that the gradient vanishes at the passes."""
-    return Claim(
-        id="published-experiment-pass-slope",
-        statement="At the two passes the mean square is stationary (measured: the larger norm of the gradient).",
-        source="measured here",
-        measured=max(there.slope for there in stationary.values()),
-        expected=0.0,
-        tolerance=1e-6,
-        reason="heads are tracked to nine digits, and curvatures are at most some tens",
-        relation="≤",
-        alternative=Alternative(
+def _claim_both_passes(claim: Claims, ways: Ways, stationary: Mapping[str, Stationary], landscapes: Landscapes) -> None:
+    """Claim that the passes are stationary, where descent from them ends, and their directions and levels."""
+    claim.at_most(
+        "pass-slope",
+        "At the two passes the mean square is stationary (measured: the larger norm of the gradient).",
+        max(at.slope for at in stationary.values()),
+        0,
+        within=1e-6,
+        because="heads are tracked to nine digits, and curvatures are at most some tens",
+        rejects=(
             "it is as large as at the tops of the straight lines",
-            min(there.straight_slope for there in stationary.values()),
+            min(at.straight_slope for at in stationary.values()),
         ),
     )
-
-
-def _ends_claim(ways: Ways, landscapes: Landscapes) -> Claim:
-    """Claim that descent from the passes ends at the second minimum and at the optimum."""
-    off, apart = [], []
+    off, apart, level = [], [], {}
     for activation, way in ways.items():
         places = landscapes[activation, LAW]
         for end, place in ((way.points[0], places.minimum_beyond), (way.points[-1], places.optimum)):
             off.append(distance(activation, end, place.point))
         apart.append(distance(activation, places.minimum_beyond.point, places.optimum.point))
-    return Claim(
-        id="published-experiment-pass-ends",
-        statement=(
-            "Steepest descent from the passes ends at the second minimum on one side and at the optimum on the other "
-            "(measured: the largest distance from them, in the entries of $U$ and $v$; distances below 10⁻⁴ count as "
-            "10⁻⁴)."
-        ),
-        source="measured here",
-        measured=max(*off, RESOLUTION),
-        expected=0.0,
-        tolerance=1e-3,
-        reason="searches end at gradients of 10⁻⁷, where curvatures are above 10⁻³, so that ends are 10⁻⁴ apart",
-        relation="≤",
-        alternative=Alternative("both sides end at the same minimum", min(apart)),
+        level[activation] = way.height / places.swapped.square
+    claim.at_most(
+        "pass-ends",
+        "Steepest descent from the passes ends at the second minimum on one side and at the optimum on the other "
+        "(measured: the largest distance from them, in the entries of $U$ and $v$; distances below 10⁻⁴ count as "
+        "10⁻⁴).",
+        max(*off, RESOLUTION),
+        0,
+        within=1e-3,
+        because="searches end at gradients of 10⁻⁷, where curvatures are above 10⁻³, so that ends are 10⁻⁴ apart",
+        rejects=("both sides end at the same minimum", min(apart)),
     )
-
-
-def _turned_claim(ways: Ways) -> Claim:
-    """Claim that the swapped direction at the pass has turned towards the second principal axis."""
-
-    def least(row: str) -> float:
-        return min(alignment(way.points[{PASS: way.top, SECOND: 0}[row]], axis=1) for way in ways.values())
-
-    return Claim(
-        id="published-experiment-pass-turned",
-        statement=(
-            "At the passes the direction in which the head is swapped has turned from the first principal axis of the "
-            "covariates towards the second (measured: the least cosine with the second)."
+    claim.at_least(
+        "pass-turned",
+        "At the passes the direction in which the head is swapped has turned from the first principal axis of the "
+        "covariates towards the second (measured: the least cosine with the second).",
+        min(alignment(way.points[way.top], axis=1) for way in ways.values()),
+        0.5,
+        because="a cosine of one half is a turn by a third of a right angle",
+        rejects=(
+            "it is the direction at the second minimum",
+            min(alignment(way.points[0], axis=1) for way in ways.values()),
         ),
-        source="measured here",
-        measured=least(PASS),
-        expected=0.5,
-        tolerance=0.0,
-        reason="a cosine of one half is a turn by a third of a right angle",
-        relation="≥",
-        alternative=Alternative("it is the direction at the second minimum", least(SECOND)),
     )
-
-
-def _below_claim(ways: Ways, landscapes: Landscapes) -> Claim:
-    """Claim that the pass of linear attention is below the best swapped head."""
-    ratios = {its: way.height / landscapes[its, LAW].swapped.square for its, way in ways.items()}
-    return Claim(
-        id="published-experiment-pass-below",
-        statement=(
-            "For linear attention the pass is below the best swapped head, which training passes on its path to the "
-            "second minimum (measured: the ratio of mean squares)."
-        ),
-        source="measured here",
-        measured=ratios["linear"],
-        expected=1.0,
-        tolerance=0.0,
-        reason="the two levels are equal at a ratio of 1",
-        relation="≤",
-        alternative=Alternative("it is as high as in softmax attention", ratios["softmax"]),
+    claim.at_most(
+        "pass-below",
+        "For linear attention the pass is below the best swapped head, which training passes on its path to the second "
+        "minimum (measured: the ratio of mean squares).",
+        level["linear"],
+        1,
+        because="the two levels are equal at a ratio of 1",
+        rejects=("it is as high as in softmax attention", level["softmax"]),
     )
 
 

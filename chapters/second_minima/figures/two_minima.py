@@ -32,10 +32,11 @@ from chapters.second_minima.stationary_heads import (
     SECOND,
     SWAPPED,
     Landscapes,
+    StationaryHeads,
     classify_ends,
     count_ends,
 )
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
@@ -59,33 +60,23 @@ def numbers(
     descents: Descents, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float], long: LongRuns
 ) -> Numbers:
     """Return the paths and the levels of stationary heads; claim what these are and how many starts end there."""
-    claims = [_second_minimum_claim(activation, curvatures) for activation in POOLS]
-    claims += [_saddle_claim(curvatures), *_way_on_claims(landscapes), _wrong_way_claim(landscapes)]
-    claims += [_astray_claim(descents, landscapes, *head) for head in descents if head != ("linear", PUBLISHED)]
-    claims += [_long_claim(landscapes, long), _long_waiting_claim(landscapes, long)]
-    return Numbers(_table(descents, landscapes, long), claims)
-
-
-def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
-    """Return the paths of descents and of tracked runs, and the levels at which they may end."""
-    frames = [
-        pd.DataFrame({"start": start, "time": paths.times[start], "risk": paths.risks[start], "end": where}).assign(
-            activation=activation, law=law
-        )
+    groups = [
+        {
+            **{"activation": activation, "law": law, "start": start, "end": end},
+            **{"time": paths.times[start], "risk": paths.risks[start]},
+            **_levels(landscapes[activation, law]),
+        }
         for (activation, law), paths in descents.items()
-        for start, where in enumerate(classify_ends(paths, landscapes[activation, law]))
+        for start, end in enumerate(classify_ends(paths, landscapes[activation, law]))
     ]
-    frames += [
-        pd.DataFrame({"tracked": start, "time": run.steps * PUBLISHED_STEP_SIZE, "risk": run.risks})
-        .iloc[9::10]
-        .assign(activation=activation, law=CORRECTED)
+    groups += [
+        {
+            **{"activation": activation, "law": CORRECTED, "tracked": start},
+            **{"time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]},
+            **_levels(landscapes[activation, CORRECTED]),
+        }
         for (activation, _, start), run in long.items()
     ]
-    frame = pd.concat(frames, ignore_index=True)
-    for name in LEVELS:
-        levels = {head: places.named[name].square for head, places in landscapes.items() if name in places.named}
-        heads = zip(frame["activation"], frame["law"], strict=True)
-        frame[name.replace(" ", "_")] = [levels.get(head, np.nan) for head in heads]
     columns = {
         "activation": Column("Head that is trained", "name"),
         "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
@@ -100,200 +91,142 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
         "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
         "second_minimum": Column("Mean square at the second minimum, where one was found"),
     }
-    return Table(frame.reindex(columns=list(columns)), columns)
+    claim = Claims("published-experiment", source="measured here")
+    _claim_stationary_heads(claim, landscapes, curvatures)
+    _claim_starts_astray(claim, descents, landscapes)
+    _claim_tracked_runs(claim, landscapes, long)
+    return Numbers(Table.of(groups, columns), claim)
 
 
-def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str], float]) -> Claim:
-    """Claim that the second minimum has positive curvature; 0 is measured where none was found."""
-    exception = ", up to the scaling of $U$ against $v$" if FLAT[activation] else ""
-    where = " at $‖U‖ = ‖v‖$" if FLAT[activation] else ""
-    return Claim(
-        id=f"published-experiment-second-minimum-{activation}",
-        statement=(
-            f"{activation.capitalize()} attention on {SECOND_LENGTH} tokens has a second minimum above the optimum, "
-            f"under the corrected covariances, and it is strict{exception} (measured: the least curvature{where})."
-        ),
-        source="measured here",
-        measured=curvatures.get((activation, CORRECTED, SECOND), 0.0),
-        expected=1e-3,
-        tolerance=0.0,
-        reason=DIFFERENCES,
-        relation="≥",
-        alternative=Alternative(
-            "it is a saddle, like the best swapped head", curvatures[activation, CORRECTED, SWAPPED]
-        ),
-    )
+def _levels(places: StationaryHeads) -> dict[str, float]:
+    """Return the mean squares of the stationary heads; a column is empty if there is no such head."""
+    return {name.replace(" ", "_"): places.named[name].square for name in LEVELS if name in places.named}
 
 
-def _saddle_claim(curvatures: dict[tuple[str, str, str], float]) -> Claim:
-    """Claim that the best swapped head is a saddle."""
+def _claim_stationary_heads(
+    claim: Claims, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float]
+) -> None:
+    """Claim which stationary heads are minima, where descent from swapped heads ends, and their direction."""
     least = {name: [value for (_, _, place), value in curvatures.items() if place == name] for name in ASTRAY}
-    return Claim(
-        id="published-experiment-wrong-way-saddle",
-        statement=(
-            "The best swapped head is a saddle for softmax and for linear attention, under both covariances of the "
-            "data (measured: the largest of the four least curvatures)."
-        ),
+    for activation in POOLS:
+        exception = ", up to the scaling of $U$ against $v$" if FLAT[activation] else ""
+        where = " at $‖U‖ = ‖v‖$" if FLAT[activation] else ""
+        claim.at_least(
+            f"second-minimum-{activation}",
+            f"{activation.capitalize()} attention on {SECOND_LENGTH} tokens has a second minimum above the optimum, "
+            f"under the corrected covariances, and it is strict{exception} (measured: the least curvature{where}).",
+            curvatures.get((activation, CORRECTED, SECOND), 0),  # 0 where none was found
+            1e-3,
+            because=DIFFERENCES,
+            rejects=("it is a saddle, like the best swapped head", curvatures[activation, CORRECTED, SWAPPED]),
+        )
+    claim.at_most(
+        "wrong-way-saddle",
+        "The best swapped head is a saddle for softmax and for linear attention, under both covariances of the data "
+        "(measured: the largest of the four least curvatures).",
+        max(least[SWAPPED]),
+        -1e-3,
+        because=DIFFERENCES,
         source="derived here",
         box="two-families",
-        measured=max(least[SWAPPED]),
-        expected=-1e-3,
-        tolerance=0.0,
-        reason=DIFFERENCES,
-        relation="≤",
-        alternative=Alternative("it is curved like the second minima", min(least[SECOND], default=0.0)),
+        rejects=("it is curved like the second minima", min(least[SECOND], default=0)),
     )
-
-
-def _way_on_claims(landscapes: Landscapes) -> tuple[Claim, Claim]:
-    """Claim that descent from the best swapped head ends above the optimum only under the corrected covariances."""
-    ratios = {
-        law: [
-            landscapes[activation, law].minimum_beyond.square / landscapes[activation, law].optimum.square
-            for activation in POOLS
-        ]
-        for law in LAWS
-    }
-    least, largest = min(ratios[CORRECTED]), max(ratios[PUBLISHED])
+    above, as_published = (
+        [landscapes[its, law].minimum_beyond.square / landscapes[its, law].optimum.square for its in POOLS]
+        for law in (CORRECTED, PUBLISHED)
+    )
     descent = "descent from the best swapped head, with a small aligned part added,"
-    return (
-        Claim(
-            id="published-experiment-way-on",
-            statement=(
-                f"Under the corrected covariances, {descent} ends at a minimum above the optimum, for softmax and for "
-                "linear attention (measured: the smaller ratio of mean squares)."
-            ),
-            source="measured here",
-            measured=least,
-            expected=1 + CLOSE,
-            tolerance=0.0,
-            reason="a distance at which no run counts as having reached the optimum",
-            relation="≥",
-            alternative=Alternative("it ends at the optimum, as under the covariances of the published code", largest),
-        ),
-        Claim(
-            id="published-experiment-way-on-as-published",
-            statement=(
-                f"Under the covariances of the published code, {descent} ends at the optimum, for softmax and for "
-                "linear attention (measured: the larger ratio of mean squares)."
-            ),
-            source="measured here",
-            measured=largest,
-            expected=1.0,
-            tolerance=1e-6,
-            reason="both searches stop at gradients of 10⁻⁷, where curvatures are above 10⁻³",
-            alternative=Alternative("it ends at a second minimum, as under the corrected covariances", least),
-        ),
+    claim.at_least(
+        "way-on",
+        f"Under the corrected covariances, {descent} ends at a minimum above the optimum, for softmax and for linear "
+        "attention (measured: the smaller ratio of mean squares).",
+        min(above),
+        1 + CLOSE,
+        because="a distance at which no run counts as having reached the optimum",
+        rejects=("it ends at the optimum, as under the covariances of the published code", max(as_published)),
     )
-
-
-def _wrong_way_claim(landscapes: Landscapes) -> Claim:
-    """Claim that the heads are swapped in the direction of the first principal axis."""
-    heads = [
-        landscapes[activation, CORRECTED].named[name].point
-        for activation in POOLS
-        for name in ASTRAY
-        if name in landscapes[activation, CORRECTED].named
-    ]
-
-    def along(axis: int) -> float:
-        return min(alignment(head, axis=axis) for head in heads)
-
-    return Claim(
-        id="published-experiment-wrong-way-round",
-        statement=(
-            "At the second minima and at the best swapped heads, the swapped part uses one direction of the "
-            "covariates, their first principal axis (measured: the least cosine)."
-        ),
+    claim.equal(
+        "way-on-as-published",
+        f"Under the covariances of the published code, {descent} ends at the optimum, for softmax and for linear "
+        "attention (measured: the larger ratio of mean squares).",
+        max(as_published),
+        1,
+        within=1e-6,
+        because="both searches stop at gradients of 10⁻⁷, where curvatures are above 10⁻³",
+        rejects=("it ends at a second minimum, as under the corrected covariances", min(above)),
+    )
+    named = [landscapes[its, CORRECTED].named for its in POOLS]
+    heads = [places[name].point for places in named for name in ASTRAY if name in places]
+    first, second = (min(alignment(head, axis=axis) for head in heads) for axis in (0, 1))
+    claim.at_least(
+        "wrong-way-round",
+        "At the second minima and at the best swapped heads, the swapped part uses one direction of the covariates, "
+        "their first principal axis (measured: the least cosine).",
+        first,
+        0.99,
+        because="an angle of about eight degrees, far from the other principal axes",
         source="heuristic",
         box="served-two-ways",
-        measured=along(0),
-        expected=0.99,
-        tolerance=0.0,
-        reason="an angle of about eight degrees, far from the other principal axes",
-        relation="≥",
-        alternative=Alternative("it is the second principal axis", along(1)),
+        rejects=("it is the second principal axis", second),
     )
 
 
-def _astray_claim(descents: Descents, landscapes: Landscapes, activation: str, law: str) -> Claim:
+def _claim_starts_astray(claim: Claims, descents: Descents, landscapes: Landscapes) -> None:
     """Claim that some starts end at the best swapped head or at the second minimum."""
-    starts, of_linear = (len(descents[head].risks) for head in ((activation, law), ("linear", PUBLISHED)))
-    least = count_ends(descents, landscapes, "linear", PUBLISHED, *ASTRAY) / of_linear
-    astray = count_ends(descents, landscapes, activation, law, *ASTRAY)
-    name = "-".join(["published-experiment-trapped", activation] + (["as-published"] if law == PUBLISHED else []))
-    under = "the corrected covariances" if law == CORRECTED else "the covariances of the published code"
-    where = "the best swapped head" + (" or the second minimum" if landscapes[activation, law].second else "")
-    return Claim(
-        id=name,
-        statement=(
+    reference = ("linear", PUBLISHED)
+    of_linear, few = len(descents[reference].risks), count_ends(descents, landscapes, *reference, *ASTRAY)
+    for activation, law in (head for head in descents if head != reference):
+        starts = len(descents[activation, law].risks)
+        astray = count_ends(descents, landscapes, activation, law, *ASTRAY)
+        under = "the corrected covariances" if law == CORRECTED else "the covariances of the published code"
+        where = "the best swapped head" + (" or the second minimum" if landscapes[activation, law].second else "")
+        claim.at_least(
+            f"trapped-{activation}" + ("-as-published" if law == PUBLISHED else ""),
             f"Under {under}, some of {starts} random starts of {activation} attention end at {where} after training "
             f"time {STEPS * STEP_SIZE:g}. Linear attention under the covariances of the published code does so from "
-            f"{least * of_linear:g} of {of_linear} starts, a smaller fraction (measured: the number of starts)."
-        ),
-        source="measured here",
-        measured=float(astray),
-        expected=starts * least + 1 / of_linear,
-        tolerance=0.0,
-        reason="two different fractions differ by at least one over the product of their numbers of starts",
-        relation="≥",
-        successes=astray,
-        trials=starts,
-        alternative=Alternative(
-            "the fraction is that of linear attention under the covariances of the published code", starts * least
-        ),
+            f"{few} of {of_linear} starts, a smaller fraction (measured: the number of starts).",
+            astray,
+            starts * few / of_linear + 1 / of_linear,
+            because="two different fractions differ by at least one over the product of their numbers of starts",
+            count=(astray, starts),
+            rejects=(
+                "the fraction is that of linear attention under the covariances of the published code",
+                starts * few / of_linear,
+            ),
+        )
+
+
+def _claim_tracked_runs(claim: Claims, landscapes: Landscapes, long: LongRuns) -> None:
+    """Claim that every tracked run ends at a stationary head, and that some of softmax have not reached the optimum."""
+    ends = [(activation, run.risks[-1]) for (activation, _, _), run in long.items()]
+    levels = {head: np.sort([place.square for place in places.named.values()]) for head, places in landscapes.items()}
+    off, off_published = (
+        max(np.min(np.abs(square / levels[activation, law] - 1)) for activation, square in ends)
+        for law in (CORRECTED, PUBLISHED)
     )
-
-
-def _long_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
-    """Claim that every tracked run on prompts of this length ends at a stationary head."""
-
-    def worst(law: str) -> float:
-        levels = {its: np.array([place.square for place in landscapes[its, law].named.values()]) for its in POOLS}
-        return max(float(np.min(np.abs(run.risks[-1] / levels[its] - 1))) for (its, _, _), run in long.items())
-
-    levels = [np.sort([place.square for place in landscapes[its, CORRECTED].named.values()]) for its in POOLS]
-    return Claim(
-        id="published-experiment-long-starts",
-        statement=(
-            f"All {len(long)} tracked runs on prompts of {SECOND_LENGTH} tokens end at the mean square of the "
-            "optimum, of the second minimum or of the best swapped head (measured: the largest relative distance from "
-            "the nearest of these)."
-        ),
-        source="measured here",
-        measured=worst(CORRECTED),
-        expected=0.0,
-        tolerance=min(float(np.min(np.diff(each) / each[1:])) for each in levels) / 2,
-        reason="half the least gap between two levels, so that a run belongs to one of them",
-        relation="≤",
-        alternative=Alternative("they end at the levels of the published code's covariances", worst(PUBLISHED)),
+    gap = min(np.min(1 - levels[its, CORRECTED][:-1] / levels[its, CORRECTED][1:]) for its in POOLS)
+    claim.at_most(
+        "long-starts",
+        f"All {len(long)} tracked runs on prompts of {SECOND_LENGTH} tokens end at the mean square of the optimum, of "
+        "the second minimum or of the best swapped head (measured: the largest relative distance from the nearest of "
+        "these).",
+        off,
+        0,
+        within=gap / 2,
+        because="half the least gap between two levels, so that a run belongs to one of them",
+        rejects=("they end at the levels of the published code's covariances", off_published),
     )
-
-
-def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
-    """Claim that some tracked runs of softmax have not reached the optimum."""
-
-    def above(activation: str) -> int:
-        best = landscapes[activation, CORRECTED].optimum.square
-        risks = [run.risks[-1] for (its, _, _), run in long.items() if its == activation]
-        return int(np.sum(np.array(risks) > (1 + CLOSE) * best))
-
-    starts = sum(its == "softmax" for its, _, _ in long)
-    return Claim(
-        id="published-experiment-long-waiting",
-        statement=(
-            f"Of {starts} tracked starts of softmax attention on {SECOND_LENGTH} tokens, at least one is above the "
-            f"optimum after {PUBLISHED_STEPS:,} steps (measured: the number of these starts)."
-        ),
-        source="measured here",
-        measured=float(above("softmax")),
-        expected=1.0,
-        tolerance=0.0,
-        reason="at least one start",
-        relation="≥",
-        successes=above("softmax"),
-        trials=starts,
-        alternative=Alternative("none, as for the tracked runs of linear attention", float(above("linear"))),
+    waiting = [its for its, square in ends if square > (1 + CLOSE) * landscapes[its, CORRECTED].optimum.square]
+    starts = sum(its == "softmax" for its, _ in ends)
+    claim.count(
+        "long-waiting",
+        f"Of {starts} tracked starts of softmax attention on {SECOND_LENGTH} tokens, at least one is above the "
+        f"optimum after {PUBLISHED_STEPS:,} steps (measured: the number of these starts).",
+        waiting.count("softmax"),
+        starts,
+        at_least=1,
+        because="at least one start",
+        rejects=("none, as for the tracked runs of linear attention", waiting.count("linear")),
     )
 
 
