@@ -10,12 +10,11 @@ dashed line and rises slowly, with points on it. The curve of the pair stays clo
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.which_kernel.centred import CentredCurvature, CentredHead
-from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 
 
@@ -34,56 +33,39 @@ def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
         "simulated": Estimate("Mean square error of the centred head on simulated prompts"),
     }
     table = Table.of([shared | curves, shared | {"key": head.simulated_keys} | points], columns)
-    return Numbers(table, (_simulation_claim(head), _curvature_claim(curvature), _repair_claim(head)))
-
-
-def _simulation_claim(head: CentredHead) -> Claim:
-    """Claim that the exact error of a centred head is that of simulated prompts."""
-
-    def worst(errors: np.ndarray) -> float:
-        return float(np.max(np.abs(head.simulated - errors) / head.std_error))
-
-    return Claim.consistent(
-        "which-kernel-centred-simulated",
-        f"At {head.simulated.size} keys, theory and simulation of the centred head agree (measured: the largest "
-        "deviation in standard errors).",
-        worst(head.centred_there),
-        comparisons=head.simulated.size,
-        source="derived here",
-        box="centred-heads",
-        alternative=Alternative("the subtraction does not change the error at the same value", worst(head.plain_there)),
+    claim = Claims("which-kernel-centred", source="derived here", box="centred-heads")
+    claim.agree(
+        "simulated",
+        f"At {head.simulated.size} keys, theory and simulation of the centred head agree",
+        (head.simulated - head.centred_there) / head.std_error,
+        rejects=(
+            "the subtraction does not change the error at the same value",
+            (head.simulated - head.plain_there) / head.std_error,
+        ),
     )
-
-
-def _curvature_claim(curvature: CentredCurvature) -> Claim:
-    """Claim that the error of a centred head grows from zero keys on, at the rate of the formula."""
-    return Claim.equal(
-        "which-kernel-centred-curvature",
+    claim.equal(
+        "curvature",
         f"At $L = {curvature.length:,}$ the coefficient of $ω²$ in the error of a centred head is that of the formula, "
         "and positive.",
         curvature.measured,
         curvature.predicted,
         within=curvature.uncertainty,
         because="the amount by which the extrapolation to zero keys changed the value at the smaller key",
-        source="derived here",
-        box="centred-heads",
-        alternative=Alternative("a centred head behaves like an opposite pair", curvature.pair),
+        rejects=("a centred head behaves like an opposite pair", curvature.pair),
     )
-
-
-def _repair_claim(head: CentredHead) -> Claim:
-    """Claim that the best centred head has most of the pair's gain over the best single head."""
-    single, centred, pair = (float(errors.min()) for errors in (head.plain, head.centred, head.pair))
-    return Claim.at_least(
-        "which-kernel-centred-share",
+    single, centred, pair = (errors.min() for errors in (head.plain, head.centred, head.pair))
+    claim.at_least(
+        "share",
         f"At $L = {head.length:,}$ the best centred head has at least nine tenths of the pair's gain over one softmax "
         "head, with the best key on the grid.",
         (single - centred) / (single - pair),
         0.9,
         because="nine tenths is what the text calls most of the gain",
         source="measured here",
-        alternative=Alternative("subtracting the average does not help", 0.0),
+        box=None,
+        rejects=("subtracting the average does not help", 0),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -97,8 +79,7 @@ def draw(table: pd.DataFrame) -> Figure:
     ):
         axes.plot(curve["key"], curve[column], color=colour, linewidth=2)
         label(axes, curve["key"].iloc[-1], curve[column].iloc[-1], name, colour, xytext=shift)
-    where = points["key"], points["simulated"], points["simulated_std_error"]
-    error_bars(axes, *where, color="C2", marker="o")
+    error_bars(axes, points["key"], points["simulated"], points["simulated_std_error"], color="C2", marker="o")
     axes.axhline(table["debiased"].iloc[0], color=ink(), linestyle="--", linewidth=1.3)
     axes.set(xlabel=r"key $\omega$", ylabel="mean square error", xlim=(0, 1.25 * table["key"].max()))
     axes.set_ylim(0.8 * table["debiased"].iloc[0], 1.1 * curve["plain"].max())

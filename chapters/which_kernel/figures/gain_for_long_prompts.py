@@ -18,16 +18,11 @@ from matplotlib.figure import Figure
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs, NoisyComparison, curvature
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, legend_line, legend_with
 
 # The neglected terms are smaller than the limit by factors of order d ω², so many times which are allowed.
 ALLOWED_ORDERS = 5
-REASON = "the neglected terms are smaller by a factor of order $dω²$ at the best key $ω$; five times that is allowed"
-NOISY_REASON = (
-    "the neglected terms of the pair are smaller than its gain by a factor of order $dω²$, those of linear attention "
-    "than its own by $(d + 1 + ς)/L$ with $ς$ the variance of the noise times $d$; five times both is allowed"
-)
 
 
 def numbers(pairs: Sequence[BestPairs], limit: float, dimension: int, noisy: NoisyComparison) -> Numbers:
@@ -57,63 +52,54 @@ def numbers(pairs: Sequence[BestPairs], limit: float, dimension: int, noisy: Noi
         "limit": Column("Limit of the scaled gain for long prompts, for every kernel of negative curvature"),
     }
     table = Table.of(groups, columns)
-    longest = max(pairs, key=lambda pair: pair.length)
-    return Numbers(table, (_limit_claim(table.frame, longest.length, dimension), _noise_claim(noisy, limit, dimension)))
+    return Numbers(table, _claims(table.frame, limit, dimension, noisy))
 
 
-def _tolerance(kernels: Sequence[str], limit: float, dimension: int, length: int) -> float:
-    return ALLOWED_ORDERS * dimension * limit * max(-2 / (curvature(kernel) * length) for kernel in kernels)
-
-
-def _if_it_decides(claim: Claim, other: float) -> Claim | WithheldClaim:
-    """Return the claim, withheld if the neglected terms may be as large as half the distance of the other theory."""
-    apart = abs(other - claim.expected)
-    if apart > 2 * claim.tolerance:
-        return claim
-    return claim.withheld(
-        f"the prompts are too short: the neglected terms may be {claim.tolerance:.3g}, and the alternative is only "
-        f"{apart:.3g} away"
-    )
-
-
-def _limit_claim(frame: pd.DataFrame, length: int, dimension: int) -> Claim | WithheldClaim:
-    """Claim that the scaled gains at the longest prompt are at their common limit."""
+def _claims(frame: pd.DataFrame, limit: float, dimension: int, noisy: NoisyComparison) -> Claims:
+    """Claim the limit of the gain at the longest prompt, and that linear attention wins where labels are noisy."""
+    claim = Claims("which-kernel", source="derived here", box="gain-of-any-kernel")
+    length = frame["length"].max()
     rows = frame[(frame["length"] == length) & frame["kernel"].isin(SLOW)]
-    limit = rows["limit"].iloc[0]
     worst = rows.loc[(rows["scaled_gain"] - limit).abs().idxmax()]
-    claim = Claim.equal(
-        "which-kernel-common-gain",
+    neglected = max(_neglected(kernel, limit, dimension, length) for kernel in SLOW)
+    claim.equal(
+        "common-gain",
         f"At $L = {length:,}$ the gain of the best pair over debiased gradient descent, times $L²$, is the same limit "
         "for $(1 + x/2)²$, softplus and sigmoid (measured: the gain farthest from it).",
         worst["scaled_gain"],
         limit,
-        within=_tolerance(SLOW, limit, dimension, length),
-        because=REASON,
-        source="derived here",
-        box="gain-of-any-kernel",
+        within=neglected,
+        because="the neglected terms are smaller by a factor of order $dω²$ at the best key $ω$; five times that is "
+        "allowed",
         comparisons=len(rows),
-        alternative=Alternative("no pair of heads is better than the best linear attention", rows["linear"].iloc[0]),
+        rejects=("no pair of heads is better than the best linear attention", worst["linear"]),
+        requires=_decides(abs(worst["linear"] - limit), neglected),
     )
-    return _if_it_decides(claim, rows["linear"].iloc[0])
-
-
-def _noise_claim(noisy: NoisyComparison, limit: float, dimension: int) -> Claim | WithheldClaim:
-    """Claim that linear attention wins where labels are noisy, by the predicted amount."""
-    claim = Claim.equal(
-        "which-kernel-noisy-labels",
+    neglected = _neglected("sigmoid", limit, dimension, noisy.length) + ALLOWED_ORDERS * noisy.next_order
+    claim.equal(
+        "noisy-labels",
         f"With label noise of variance {noisy.noise_variance:g} at $L = {noisy.length:,}$, the error of linear "
         "attention minus that of the best pair of sigmoid heads, times $L²$, is negative, as predicted.",
         noisy.difference,
         noisy.predicted,
-        within=_tolerance(("sigmoid",), limit, dimension, noisy.length) + ALLOWED_ORDERS * noisy.next_order,
-        because=NOISY_REASON,
-        source="derived here",
-        box="gain-of-any-kernel",
-        alternative=Alternative(
-            "noise of the labels does not change which method is better", noisy.predicted_at_default_noise
-        ),
+        within=neglected,
+        because="the neglected terms of the pair are smaller than its gain by a factor of order $dω²$, those of linear "
+        "attention than its own by $(d + 1 + ς)/L$ with $ς$ the variance of the noise times $d$; five times both is "
+        "allowed",
+        rejects=("noise of the labels does not change which method is better", noisy.predicted_at_default_noise),
+        requires=_decides(abs(noisy.predicted_at_default_noise - noisy.predicted), neglected),
     )
-    return _if_it_decides(claim, noisy.predicted_at_default_noise)
+    return claim
+
+
+def _neglected(kernel: str, limit: float, dimension: int, length: int) -> float:
+    return ALLOWED_ORDERS * dimension * limit * -2 / (curvature(kernel) * length)
+
+
+def _decides(apart: float, neglected: float) -> tuple[bool, str]:
+    """Return whether neglected terms are below half the distance of the other theory, and a reason if they are not."""
+    reason = f"the neglected terms may be {neglected:.3g}, and the alternative is only {apart:.3g} away"
+    return apart > 2 * neglected, f"the prompts are too short: {reason}"
 
 
 def draw(table: pd.DataFrame) -> Figure:

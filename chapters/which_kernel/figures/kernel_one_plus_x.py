@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.which_kernel.linear_kernel import PER_DECADE, CutErrors
-from companion import Alternative, Claim, Column, Estimate, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     WIDE,
     error_bars,
@@ -33,7 +33,7 @@ from companion.figures.style import (
     markers,
     sequence,
 )
-from lib.statistics import tells_apart
+from lib.statistics import comparison_quantile, tells_apart
 
 # The curves are drawn up to this error, in units of the smallest.
 TALLEST = 1e4
@@ -58,62 +58,49 @@ def numbers(errors: Sequence[CutErrors]) -> Numbers:
         "debiased": Column("Mean square error of debiased gradient descent"),
         "simulated": Estimate("The same error over simulated prompts"),
     }
-    return Numbers(Table.of(groups, columns), (_simulation_claim(errors), _growth_claim(errors)))
+    return Numbers(Table.of(groups, columns), _claims(errors))
 
 
-def _simulation_claim(errors: Sequence[CutErrors]) -> Claim | WithheldClaim:
-    """Claim that exact and simulated errors agree."""
-
-    def worst(theory: Sequence) -> float:
-        return max(float(np.max(np.abs(e.simulated - t) / e.std_error)) for e, t in zip(errors, theory, strict=True))
-
-    count = sum(error.simulated.size for error in errors)
-    claim = Claim.consistent(
-        "which-kernel-cut-errors",
-        f"At {count} pairs of a length and a share of prompts that is left out, theory and simulation of the kernel "
-        "$1 + x$ agree (measured: the largest deviation in standard errors).",
-        worst([error.exact_there for error in errors]),
-        comparisons=count,
-        source="derived here",
-        box="one-plus-x",
-        alternative=Alternative(
-            "the sum of the weights may be replaced by its mean, which gives debiased gradient descent",
-            worst([error.debiased for error in errors]),
+def _claims(errors: Sequence[CutErrors]) -> Claims:
+    """Claim that exact and simulated errors agree, and that the error grows in proportion to n at every length."""
+    claim = Claims("which-kernel", source="derived here", box="one-plus-x")
+    exact, debiased = (
+        np.concatenate([(error.simulated - getattr(error, theory)) / error.std_error for error in errors])
+        for theory in ("exact_there", "debiased")
+    )
+    tolerance = comparison_quantile(exact.size)
+    claim.agree(
+        "cut-errors",
+        f"At {exact.size} pairs of a length and a share of prompts that is left out, theory and simulation of the "
+        "kernel $1 + x$ agree",
+        exact,
+        rejects=("the sum of the weights may be replaced by its mean, which gives debiased gradient descent", debiased),
+        requires=(
+            any(tells_apart(error.exact_there - error.debiased, error.std_error, tolerance) for error in errors),
+            "the errors differ from that of debiased gradient descent by less than twice the tolerance, so that the "
+            "simulation cannot tell them apart; more `prompts`, a shorter prompt or a larger `cut_key` help",
         ),
     )
-    if any(tells_apart(each.exact_there - each.debiased, each.std_error, claim.tolerance) for each in errors):
-        return claim
-    return claim.withheld(
-        "the errors differ from that of debiased gradient descent by less than twice the tolerance, so that the "
-        "simulation cannot tell them apart; more `prompts`, a shorter prompt or a larger `cut_key` help"
-    )
-
-
-def _growth_claim(errors: Sequence[CutErrors]) -> Claim | WithheldClaim:
-    """Claim that the error diverges at every length: at the end of the axis it grows in proportion to n."""
-    before = -1 - PER_DECADE
-    ratios = [error.exact[-1] / error.exact[before] for error in errors]
-    farthest = max(range(len(errors)), key=lambda k: abs(ratios[k] - 10))
-    flat = errors[farthest].exact[0] / errors[farthest].exact[before]
-    claim = Claim.equal(
-        "which-kernel-infinite-error",
+    first, before, last = np.array([error.exact[[0, -1 - PER_DECADE, -1]] for error in errors]).T
+    farthest = np.argmax(np.abs(last / before - 10))
+    flat = first[farthest] / before[farthest]
+    claim.equal(
+        "infinite-error",
         f"At {len(errors)} prompt lengths, ten times as many prompts have ten times the error at the end of the axis "
         "(measured: the ratio farthest from ten).",
-        ratios[farthest],
-        10.0,
+        last[farthest] / before[farthest],
+        10,
         within=10 * flat + 0.01,
         because="the part of the error that does not grow, and one per mille for the quadrature",
-        source="derived here",
-        box="one-plus-x",
         comparisons=len(errors),
-        alternative=Alternative("the error is finite, as short simulations of the longest prompts suggest", 1.0),
+        rejects=("the error is finite, as short simulations of the longest prompts suggest", 1),
+        requires=(
+            flat < LARGEST_FLAT,
+            f"at the end of the axis {flat:.0%} of the error do not grow yet for one of the lengths; with shorter "
+            "prompts, a larger `cut_key` or more `decades` it grows",
+        ),
     )
-    if flat < LARGEST_FLAT:
-        return claim
-    return claim.withheld(
-        f"at the end of the axis {flat:.0%} of the error do not grow yet for one of the lengths; with shorter prompts, "
-        "a larger `cut_key` or more `decades` it grows"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -128,8 +115,8 @@ def draw(table: pd.DataFrame) -> Figure:
         curve, points = rows[rows["simulated"].isna()], rows[rows["simulated"].notna()]
         axes.plot(curve["prompts"], curve["exact"], color=colour, linewidth=2)
         axes.axhline(rows["debiased"].iloc[0], color=colour, linestyle=":", linewidth=1.3)
-        simulated = points["prompts"], points["simulated"], points["simulated_std_error"]
-        error_bars(axes, *simulated, color=colour, marker=marker)
+        look = {"color": colour, "marker": marker}
+        error_bars(axes, points["prompts"], points["simulated"], points["simulated_std_error"], **look)
         where = {"xytext": (-6, 0), "ha": "right"} if length == lengths[0] else {"xytext": (10, 0)}
         end = curve[curve["exact"] < 0.2 * top].iloc[-1]
         label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, **where)

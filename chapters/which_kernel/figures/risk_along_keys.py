@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import KeyCurves
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
 
 # Error of an exact mean square error, as documented at `opposite_kernel_values`.
@@ -45,52 +45,41 @@ def numbers(curves: KeyCurves) -> Numbers:
         "linear": Column("Mean square error of the best linear attention"),
         "debiased": Column("Mean square error of debiased gradient descent, the limit of zero keys"),
     }
-    return Numbers(Table.of(groups, columns), (_slow_claim(curves), _raised_claim(curves)))
-
-
-def _slow_claim(curves: KeyCurves) -> Claim | WithheldClaim:
-    """Claim that a pair of each slow kernel has a lower error than linear attention."""
-    claim = Claim.at_most(
-        "which-kernel-beats-linear",
+    claim = Claims("which-kernel", source="measured here")
+    claim.at_most(
+        "beats-linear",
         f"At $L = {curves.length:,}$ a pair with the kernel $(1 + x/2)²$, softplus or sigmoid has a lower error than "
         "the best linear attention (measured: the largest of the three lowest errors).",
         max(curves.lowest[kernel] for kernel in SLOW),
         curves.linear,
         because="the error of the best linear attention, in closed form",
-        source="measured here",
         comparisons=len(SLOW),
-        alternative=Alternative("a pair is at best debiased gradient descent, whatever its kernel", curves.debiased),
+        rejects=("a pair is at best debiased gradient descent, whatever its kernel", curves.debiased),
+        requires=(
+            curves.slow_wins,
+            "the prompts are too short or the labels too noisy: it is known for "
+            "$L (d + 3 - ς) ≥ 0.55 (d + 4)(d + 2 + ς)²$, where $ς$ is the variance of the noise times $d$, and with "
+            "more noise linear attention has the lower error",
+        ),
     )
-    if curves.slow_wins:
-        return claim
-    return claim.withheld(
-        "the prompts are too short or the labels too noisy: it is known for "
-        "$L (d + 3 - ς) ≥ 0.55 (d + 4)(d + 2 + ς)²$, where $ς$ is the variance of the noise times $d$, and with more "
-        "noise linear attention has the lower error"
-    )
-
-
-def _raised_claim(curves: KeyCurves) -> Claim | WithheldClaim:
-    """Claim that a kernel of positive curvature never gains over zero keys."""
     gained = curves.debiased - curves.lowest["exp"]
-    claim = Claim.at_least(
-        "which-kernel-positive-curvature",
+    claim.at_least(
+        "positive-curvature",
         f"At $L = {curves.length:,}$ the pair with the kernel $1 + exp$, whose curvature is positive, has at no key a "
         "lower error than at zero keys (measured: the smallest difference).",
-        float(curves.errors["1 + exp"].min()) - curves.debiased,
-        0.0,
+        curves.errors["1 + exp"].min() - curves.debiased,
+        0,
         within=QUADRATURE_ERROR,
         because="keys of zero, less the documented error of the quadrature",
-        source="measured here",
         comparisons=len(curves.keys),
-        alternative=Alternative("the error falls at small keys for every kernel, as for exp", -gained),
+        rejects=("the error falls at small keys for every kernel, as for exp", -gained),
+        requires=(
+            gained > 2 * QUADRATURE_ERROR,
+            f"at this length even the kernel exp gains only {gained:.2g} over zero keys, and the error of the "
+            f"quadrature is up to {QUADRATURE_ERROR:g}",
+        ),
     )
-    if gained > 2 * QUADRATURE_ERROR:
-        return claim
-    return claim.withheld(
-        f"at this length even the kernel exp gains only {gained:.2g} over zero keys, and the error of the quadrature "
-        f"is up to {QUADRATURE_ERROR:g}"
-    )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -104,9 +93,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["key"], excess, color=COLOURS[kernel], linewidth=2)
         lowest = excess.idxmin()
         if lowest != excess.index[0]:
-            axes.plot(
-                rows.loc[lowest, "key"], excess[lowest], color=COLOURS[kernel], marker=MARKERS[kernel], markersize=7
-            )
+            look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "markersize": 7}
+            axes.plot(rows.loc[lowest, "key"], excess[lowest], **look)
         last = excess[excess < top].index[-1]
         label(axes, rows.loc[last, "key"], excess[last], NAMES[kernel], COLOURS[kernel], xytext=(10, 0))
     axes.axhline(gap, color=ink(), linestyle="--", linewidth=1.3)

@@ -20,7 +20,7 @@ from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs
 from chapters.which_kernel.retrieval import Retrieval
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
 # "Far" above the best predictor: more than twice its error.
@@ -50,55 +50,41 @@ def numbers(pairs: BestPairs, retrieval: Retrieval) -> Numbers:
         "ratio": Column("The same divided by the excess error of the best predictor", absolute=1e-4),
     }
     table = Table.of(groups, columns)
-    return Numbers(table, (_slow_claim(table.frame, retrieval), _raised_claim(table.frame, retrieval)))
-
-
-def _slow_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | WithheldClaim:
-    """Claim that the kernels that regress well are far from the best retrieval."""
-    ratios = frame.set_index("kernel")["ratio"]
-    best = frame.loc[frame["regression"].idxmin(), "kernel"]
-    claim = Claim.at_least(
-        "which-kernel-slow-retrieval",
-        f"At $L = {retrieval.length:,}$ and signal strength {retrieval.snr:g}, $(1 + x/2)²$, softplus and sigmoid have "
-        "more than twice the retrieval error of the best predictor (measured: the smallest ratio).",
-        float(ratios[list(SLOW)].min()),
+    claim = Claims("which-kernel", source="measured here")
+    at = f"At $L = {retrieval.length:,}$ and signal strength {retrieval.snr:g}, "
+    ratios = table.frame.set_index("kernel")["ratio"]
+    best = table.frame.loc[table.frame["regression"].idxmin(), "kernel"]
+    least = 2 * math.log(retrieval.length) + ABOVE_THRESHOLD
+    claim.at_least(
+        "slow-retrieval",
+        f"{at}$(1 + x/2)²$, softplus and sigmoid have more than twice the retrieval error of the best predictor "
+        "(measured: the smallest ratio).",
+        ratios[list(SLOW)].min(),
         FAR,
         because="twice the error is what the text calls far",
-        source="measured here",
         comparisons=len(SLOW),
-        alternative=Alternative(
-            f"the best kernel of regression, {best}, is also the best of retrieval", float(ratios["exp"])
+        rejects=(f"the best kernel of regression, {best}, is also the best of retrieval", ratios["exp"]),
+        requires=(
+            retrieval.snr >= least,
+            f"the signal strength is below $2 ln L + {ABOVE_THRESHOLD:g} = {least:.3g}$, so that even the best "
+            "predictor often misses the hidden token",
         ),
     )
-    least = 2 * math.log(retrieval.length) + ABOVE_THRESHOLD
-    if retrieval.snr >= least:
-        return claim
-    return claim.withheld(
-        f"the signal strength is below $2 ln L + {ABOVE_THRESHOLD:g} = {least:.3g}$, so that even the best predictor "
-        "often misses the hidden token"
-    )
-
-
-def _raised_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim | WithheldClaim:
-    """Claim that growth decides retrieval: adding one to the exponential changes little."""
-    ratios = frame.set_index("kernel")["ratio"]
-    claim = Claim.equal(
-        "which-kernel-raised-retrieval",
-        f"At $L = {retrieval.length:,}$ and signal strength {retrieval.snr:g}, the kernel $1 + exp$ has the retrieval "
-        "error of the best predictor (measured: the ratio).",
-        float(ratios["1 + exp"]),
-        1.0,
+    claim.equal(
+        "raised-retrieval",
+        f"{at}the kernel $1 + exp$ has the retrieval error of the best predictor (measured: the ratio).",
+        ratios["1 + exp"],
+        1,
         within=SEARCH_ERROR,
         because="one per cent, by which the search may end too high",
-        source="measured here",
-        alternative=Alternative("only the exponential itself retrieves well", float(ratios["square"])),
+        rejects=("only the exponential itself retrieves well", ratios["square"]),
+        requires=(
+            ratios["square"] - 1 > 2 * SEARCH_ERROR,
+            "the signal is so weak that even $(1 + x/2)²$ is within two per cent of the best predictor, and the "
+            "searches are accurate to one",
+        ),
     )
-    if ratios["square"] - 1 > 2 * SEARCH_ERROR:
-        return claim
-    return claim.withheld(
-        "the signal is so weak that even $(1 + x/2)²$ is within two per cent of the best predictor, and the searches "
-        "are accurate to one"
-    )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
