@@ -149,9 +149,10 @@ def test_two_heads_are_compared_at_their_best_gain():
 def test_the_lowest_head_is_drawn():
     """The order of the starts does not matter; a search may end at huge scores, where the risk is flat."""
     lost, found = BestHead(5, 2, 16119.3, 0.24, 1.2566), BestHead(5, 2, 2.97, 0.255, 1.2534)
-    for heads in ([lost, found], [found, lost]):
-        drawn = price_figure._table(heads).frame.dropna(subset="ratio")
-        assert drawn["ratio"].tolist() == [found.ratio]
+    longest = BestHead(5, LONG, 0.5, 2.0, 3.0)
+    for heads in ([lost, found, longest], [found, lost, longest]):
+        drawn = price_figure.numbers(heads).table.frame
+        assert drawn.loc[drawn["length"] == found.length, "ratio"].tolist() == [found.ratio]
 
 
 @pytest.mark.daily

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.head_searches import NOISY_LENGTH, LineSearch, NoisyBest
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.icl import best_in_the_valley, price_of_one_head
 
@@ -27,29 +27,18 @@ from lib.icl import best_in_the_valley, price_of_one_head
 SEARCH_ERROR = 1e-3
 
 
-def linear_excess(noise: float) -> float:
-    """Return `lim 2L (R - ½σ²)` of the best linear head."""
-    return DIMENSION * (DIMENSION + 1 + noise)
-
-
-def ridge_excess(noise: float) -> float:
-    """Return `lim 2L (R - ½σ²)` of ridge regression, the Bayes predictor."""
-    return DIMENSION * noise
-
-
 def numbers(searches: list[LineSearch], noisy: list[NoisyBest]) -> Numbers:
     """Return the table of the searches and the claims that no head avoids the price."""
-    return Numbers(_table(searches, noisy), (_family_claim(searches), _bayes_claim(noisy), _bound_claim()))
-
-
-def _table(searches: list[LineSearch], noisy: list[NoisyBest]) -> Table:
-    rows = [("search", *end, *[np.nan] * 3) for end in searches]
-    grid = np.geomspace(min(at.noise for at in noisy), max(at.noise for at in noisy), 40)
-    limits = [(noise, best_in_the_valley(DIMENSION, noise)[1]) for noise in grid]
-    for kind, values in (("law", limits), ("noisy", noisy)):
-        for noise, excess in values:
-            ratios = excess / linear_excess(noise), excess / ridge_excess(noise)
-            rows.append((kind, *[np.nan] * 5, noise, *ratios))
+    ends = pd.DataFrame(searches).rename(columns={"label_weight": "sees_labels"})
+    found = pd.DataFrame(noisy)
+    limit = pd.DataFrame({"noise": np.geomspace(found["noise"].min(), found["noise"].max(), 40)})
+    limit["excess"] = [best_in_the_valley(DIMENSION, noise)[1] for noise in limit["noise"]]
+    groups = [ends.assign(kind="search")]
+    for kind, rows in (("law", limit), ("noisy", found)):
+        # `lim 2L (R - ½σ²)` of the best linear head, and of ridge regression, the Bayes predictor
+        linear, ridge = DIMENSION * (DIMENSION + 1 + rows["noise"]), DIMENSION * rows["noise"]
+        ratios = {"over_linear": rows["excess"] / linear, "over_ridge": rows["excess"] / ridge}
+        groups.append(rows[["noise"]].assign(kind=kind, **ratios))
     columns = {
         "kind": Column(
             "search: end of a search for $d = 1$; law: limit with noisy labels; noisy: search with noisy labels", "name"
@@ -63,82 +52,50 @@ def _table(searches: list[LineSearch], noisy: list[NoisyBest]) -> Table:
         "over_linear": Column("Excess risk divided by that of the best linear head"),
         "over_ridge": Column("Excess risk divided by that of ridge regression"),
     }
-    return Table(pd.DataFrame(rows, columns=list(columns)), columns)
+    return Numbers(Table.of(groups, columns), _claims(ends, found))
 
 
-def _family_claim(searches: list[LineSearch]) -> Claim:
-    """Compare the least risk over all heads for d = 1 with that of A = uI."""
-
-    def gain(risks: dict[int, float]) -> float:
-        return max(end.block / risks[end.length] - 1 for end in searches)
-
-    least = {length: min(end.scaled_risk for end in searches if end.length == length) for length, *_ in searches}
-    starts = sum(end.length == searches[0].length for end in searches)
-    return Claim(
-        id="risk-and-parameters-all-heads",
-        statement=(
-            f"For $d = 1$, no search over all heads $(U, V)$ from {starts} random starts ends at a smaller risk than "
-            f"the best head $A = uI$ (largest relative gain over {len(least)} lengths)."
-        ),
+def _claims(ends: pd.DataFrame, noisy: pd.DataFrame) -> Claims:
+    claim = Claims("risk-and-parameters", source="derived here", box="price-of-any-bounded-head")
+    by_length = ends.groupby("length")["scaled_risk"]
+    claim.at_most(
+        "all-heads",
+        f"For $d = 1$, no search over all heads $(U, V)$ from {by_length.size().iloc[0]} random starts ends at a "
+        f"smaller risk than the best head $A = uI$ (largest relative gain over {by_length.ngroups} lengths).",
+        (ends["block"] / by_length.transform("min") - 1).max(),
+        0,
+        within=SEARCH_ERROR,
+        because="accuracy of the searches",
         source="measured here",
-        box="price-of-any-bounded-head",
-        measured=gain(least),
-        expected=0.0,
-        tolerance=SEARCH_ERROR,
-        relation="≤",
-        reason="accuracy of the searches",
-        alternative=Alternative(
-            "some softmax head has the risk of the best linear head",
-            gain({end.length: end.linear for end in searches}),
-        ),
+        rejects=("some softmax head has the risk of the best linear head", (ends["block"] / ends["linear"] - 1).max()),
     )
-
-
-def _bayes_claim(noisy: list[NoisyBest]) -> Claim:
-    """Compare the excess risk with its limit, and with ridge regression."""
-    limits = np.asarray([best_in_the_valley(DIMENSION, at.noise)[1] for at in noisy])
-    return Claim(
-        id="risk-and-parameters-not-bayes",
-        statement=(
-            f"With noisy labels, the excess risk of the best head $A = uI$ at $L = {power(NOISY_LENGTH)}$ is the "
-            "minimum of its limit over the valley, not that of ridge regression (largest relative difference over "
-            f"{len(noisy)} variances of the noise)."
-        ),
-        source="derived here",
-        box="price-of-any-bounded-head",
-        measured=float(np.max(np.abs([at.excess for at in noisy] / limits - 1))),
-        expected=0.0,
-        tolerance=SEARCH_ERROR,
-        relation="≤",
-        reason="corrections to the limit are of order $1/L$",
-        alternative=Alternative(
+    limits = np.asarray([best_in_the_valley(DIMENSION, noise)[1] for noise in noisy["noise"]])
+    claim.at_most(
+        "not-bayes",
+        f"With noisy labels, the excess risk of the best head $A = uI$ at $L = {power(NOISY_LENGTH)}$ is the minimum "
+        f"of its limit over the valley, not that of ridge regression (largest relative difference over {len(noisy)} "
+        "variances of the noise).",
+        np.max(np.abs(noisy["excess"] / limits - 1)),
+        0,
+        within=SEARCH_ERROR,
+        because="corrections to the limit are of order $1/L$",
+        rejects=(
             "one softmax head has the risk of ridge regression, the Bayes predictor",
-            float(np.max(np.abs([ridge_excess(at.noise) for at in noisy] / limits - 1))),
+            np.max(np.abs(DIMENSION * noisy["noise"] / limits - 1)),
         ),
     )
-
-
-def _bound_claim() -> Claim:
-    """Compare the price with its lower bound at every dimension up to a hundred."""
     dimensions = np.arange(1, 101)
-    bounds = least_price(dimensions)
-    return Claim(
-        id="risk-and-parameters-above-e",
-        statement=(
-            "The price of one head is above $(1 + 2/(d + 1))^{(d + 3)/2}$, and this is above $e$ (least ratio of the "
-            f"price to the larger of the two, for $d$ from 1 to {dimensions[-1]})."
-        ),
-        source="derived here",
-        box="price-of-any-bounded-head",
-        measured=float(np.min([price_of_one_head(int(d)) for d in dimensions] / np.maximum(bounds, np.e))),
-        expected=1.0,
-        tolerance=0.0,
-        relation="≥",
-        reason="the bound is proved in the box",
-        alternative=Alternative(
-            "one softmax head has the risk of the best linear head", float(np.min(1 / np.maximum(bounds, np.e)))
-        ),
+    bounds = np.maximum(least_price(dimensions), np.e)
+    claim.at_least(
+        "above-e",
+        "The price of one head is above $(1 + 2/(d + 1))^{(d + 3)/2}$, and this is above $e$ (least ratio of the price "
+        f"to the larger of the two, for $d$ from 1 to {dimensions[-1]}).",
+        np.min([price_of_one_head(int(d)) for d in dimensions] / bounds),
+        1,
+        because="the bound is proved in the box",
+        rejects=("one softmax head has the risk of the best linear head", np.min(1 / bounds)),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -152,9 +109,8 @@ def draw(table: pd.DataFrame) -> Figure:
     left.plot(ends["length"], ends["block"], color="C0", linewidth=1.5)
     left.plot(ends["length"], ends["linear"], color="C1", linestyle="--", linewidth=1.5)
     last = ends.sort_values("length").iloc[-1]
-    style = {"ha": "right", "fontsize": 10}
-    label(left, last["length"], last["block"], "best $A=uI$", "C0", xytext=(0, -15), **style)
-    label(left, last["length"], last["linear"], "best linear head", "C1", xytext=(0, 9), **style)
+    for column, name, colour, shift in (("block", "best $A=uI$", "C0", -15), ("linear", "best linear head", "C1", 9)):
+        label(left, last["length"], last[column], name, colour, xytext=(0, shift), ha="right", fontsize=10)
     left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$")
     left.set_ylim(0, 1.5 * ends["scaled_risk"].max())  # room for the legend, wherever the searches ended
     left.set_title("all heads, $d=1$")

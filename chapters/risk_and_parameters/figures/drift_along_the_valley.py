@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power, tokens
 from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, valley_duration
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, sequence
 from lib.icl import best_in_the_valley
 
@@ -28,14 +28,7 @@ LONG = 10**6
 
 
 def numbers(flows: list[Drift]) -> Numbers:
-    """Return the table of the flows and the claims on their three stages."""
-    shortest, *_, longest = flows
-    claims = (_follow_claim(shortest, longest), _end_claim(flows), _duration_claim(longest), _risk_claim(longest))
-    return Numbers(_table(flows), claims)
-
-
-def _table(flows: list[Drift]) -> Table:
-    """Return risk, u and bu along each flow and along the infinite flow at the same times."""
+    """Return risk, u and bu along each flow and along the infinite flow at the same times; claim the three stages."""
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "time": Column("Time of the gradient flow of $R$"),
@@ -49,97 +42,71 @@ def _table(flows: list[Drift]) -> Table:
         "infinite_product": Column("Product $b u$ along the infinite flow"),
         "best_tilt": Column("$u$ of the head of least risk at this length"),
     }
-    frames = [pd.DataFrame({name: getattr(flow, name) for name in columns}) for flow in flows]
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _follow_claim(shortest: Drift, longest: Drift) -> Claim:
-    """Compare the flow of the longest prompt with the infinite flow at early times."""
-    return Claim(
-        id="risk-and-parameters-follows",
-        statement=(
-            f"Up to time {INFINITE_FLOW_TIME:g}, when the infinite flow is almost at its limit, the flow at "
-            f"$L = {power(longest.length)}$ stays close to it (largest distance in $u$ and in $bu$)."
-        ),
-        source="measured here",
-        measured=longest.early_distance,
-        expected=0.0,
-        tolerance=0.02,
-        relation="≤",
-        reason="small against the values of $u$ and $bu$, which are of order 1; the distance is of order $1/L$",
-        alternative=Alternative(
-            f"the flow of the shortest prompts, of {power(shortest.length)} tokens", shortest.early_distance
-        ),
+    return Numbers(
+        Table.of([{name: getattr(flow, name) for name in columns} for flow in flows], columns), _claims(flows)
     )
 
 
-def _end_claim(flows: list[Drift]) -> Claim:
-    """Compare the ends of the flows with the heads of least risk."""
-    at_infinite_limit = max(abs(DIMENSION**-0.25 / flow.best_tilt - 1) for flow in flows)
-    return Claim(
-        id="risk-and-parameters-end",
-        statement=(
-            "Every flow ends at the head $A = uI$ of least risk for its length, not at the limit of the infinite flow "
-            f"(largest relative distance in $u$ over {len(flows)} lengths)."
-        ),
-        source="measured here",
-        measured=max(abs(flow.tilt[-1] / flow.best_tilt - 1) for flow in flows),
-        expected=0.0,
-        tolerance=1e-4,
-        relation="≤",
-        reason="accuracy of the integrator and of the search, far below the distance to the infinite flow's limit",
-        alternative=Alternative("the flows stay at the limit of the infinite flow, $u = d^{-1/4}$", at_infinite_limit),
+def _claims(flows: list[Drift]) -> Claims:
+    claim = Claims("risk-and-parameters", source="measured here")
+    shortest, *_, longest = flows
+    length = power(longest.length)
+    claim.at_most(
+        "follows",
+        f"Up to time {INFINITE_FLOW_TIME:g}, when the infinite flow is almost at its limit, the flow at $L = {length}$ "
+        "stays close to it (largest distance in $u$ and in $bu$).",
+        longest.early_distance,
+        0,
+        within=0.02,
+        because="small against the values of $u$ and $bu$, which are of order 1; the distance is of order $1/L$",
+        rejects=(f"the flow of the shortest prompts, of {power(shortest.length)} tokens", shortest.early_distance),
     )
-
-
-def _if_long(claim: Claim, flow: Drift) -> Claim | WithheldClaim:
-    """Return a claim on a limit for long prompts, withheld if the prompts are not long."""
-    if flow.length >= LONG:
-        return claim
-    return claim.withheld(f"it is about long prompts, of {power(LONG)} tokens at least")
-
-
-def _duration_claim(flow: Drift) -> Claim | WithheldClaim:
-    """Compare the duration of the late drift with that of the flow of the limit along the valley."""
-    expected = valley_duration(*(factor * best_in_the_valley(DIMENSION)[0] ** 0.5 for factor in LATE_DRIFT))
-    claim = Claim(
-        id="risk-and-parameters-duration",
-        statement=(
-            f"At $L = {power(flow.length)}$ the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ "
-            "takes as long as the flow of the limiting risk along the curve $bu = 1$ (time divided by $L$)."
+    claim.at_most(
+        "end",
+        "Every flow ends at the head $A = uI$ of least risk for its length, not at the limit of the infinite flow "
+        f"(largest relative distance in $u$ over {len(flows)} lengths).",
+        max(abs(flow.tilt[-1] / flow.best_tilt - 1) for flow in flows),
+        0,
+        within=1e-4,
+        because="accuracy of the integrator and of the search, far below the distance to the infinite flow's limit",
+        rejects=(
+            "the flows stay at the limit of the infinite flow, $u = d^{-1/4}$",
+            max(abs(DIMENSION**-0.25 / flow.best_tilt - 1) for flow in flows),
         ),
+    )
+    on_long_prompts = (longest.length >= LONG, f"it is about long prompts, of {power(LONG)} tokens at least")
+    best, least = best_in_the_valley(DIMENSION)
+    duration = valley_duration(*(factor * best**0.5 for factor in LATE_DRIFT))
+    claim.equal(
+        "duration",
+        f"At $L = {length}$ the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ takes as long as "
+        "the flow of the limiting risk along the curve $bu = 1$ (time divided by $L$).",
+        longest.late / longest.length,
+        duration,
+        within=0.02 * duration,
+        because="2 %: corrections of order $1/L$ and the distance of the flow from the curve are smaller",
         source="derived here",
         box="time-of-the-drift",
-        measured=flow.late / flow.length,
-        expected=expected,
-        tolerance=0.02 * expected,
-        reason="2 %: corrections of order $1/L$ and the distance of the flow from the curve are smaller",
-        alternative=Alternative("the time grows like $√L$", expected / flow.length**0.5),
+        rejects=("the time grows like $√L$", duration / longest.length**0.5),
+        requires=on_long_prompts,
     )
-    return _if_long(claim, flow)
-
-
-def _risk_claim(flow: Drift) -> Claim | WithheldClaim:
-    """Compare the final risk times L with the minimum of its limit over the valley."""
-    expected = best_in_the_valley(DIMENSION)[1]
-    claim = Claim(
-        id="risk-and-parameters-risk",
-        statement=(
-            "The risk vanishes like $1/L$ although the parameters do not converge to the limit of the infinite flow: "
-            f"at $L = {power(flow.length)}$ the final mean square error times $L$ is the least value of its limit over "
-            "the valley."
-        ),
+    claim.equal(
+        "risk",
+        "The risk vanishes like $1/L$ although the parameters do not converge to the limit of the infinite flow: at "
+        f"$L = {length}$ the final mean square error times $L$ is the least value of its limit over the valley.",
+        longest.risk[-1] * longest.length,
+        least,
+        within=0.002 * least,
+        because="0.2 %: the next term of the risk is smaller by a factor of order $1/L$",
         source="derived here",
         box="floor-of-the-valley",
-        measured=flow.risk[-1] * flow.length,
-        expected=expected,
-        tolerance=0.002 * expected,
-        reason="0.2 %: the next term of the risk is smaller by a factor of order $1/L$",
-        alternative=Alternative(
-            "the risk of the same prompts at the limit of the infinite flow", flow.risk_at_limit * flow.length
+        rejects=(
+            "the risk of the same prompts at the limit of the infinite flow",
+            longest.risk_at_limit * longest.length,
         ),
+        requires=on_long_prompts,
     )
-    return _if_long(claim, flow)
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
 from chapters.risk_and_parameters.style import power, tokens
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, markers
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
@@ -27,25 +27,13 @@ NEXT_TERM = 1e-3
 
 
 def numbers(heads: list[BestHead]) -> Numbers:
-    """Return the table of the best heads and the claims on the price."""
-    longest = [head for head in heads if head.length == LONG]
-    return Numbers(
-        _table(heads), (_price_claim(longest), _tilt_claim(longest), _large_dimension_claim(), _never_claim(heads))
-    )
-
-
-def _table(heads: list[BestHead]) -> Table:
-    """Return the limit on a fine grid of dimensions, and the best heads."""
+    """Return the limit on a fine grid of dimensions, and the best heads; claim the price."""
+    # on short prompts a search may end at scores so large that the risk no longer depends on them
+    lowest = pd.DataFrame(heads).sort_values("ratio").drop_duplicates(["dimension", "length"])
+    lowest = lowest.assign(squared=lowest["dimension"] * lowest["tilt"] ** 2).sort_values(["dimension", "length"])
     curve = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int))})
     curve["limit"] = curve["dimension"].map(price)
     curve["limit_squared"] = [d * best_in_the_valley(d)[0] for d in curve["dimension"].tolist()]
-    # on short prompts a search may end at scores so large that the risk no longer depends on them
-    lowest = {(head.dimension, head.length): head for head in sorted(heads, key=lambda head: head.ratio, reverse=True)}
-    points = pd.DataFrame(
-        [(d, length, head.ratio, d * head.tilt**2) for (d, length), head in sorted(lowest.items())],
-        columns=["dimension", "length", "ratio", "squared"],
-    )
-    frame = pd.concat([points, curve], ignore_index=True)
     columns = {
         "dimension": Column("Dimension $d$ of the covariates"),
         "length": Column("Prompt length $L$ at which the best head was searched", "tokens"),
@@ -54,100 +42,67 @@ def _table(heads: list[BestHead]) -> Table:
         "limit": Column("Limit of the ratio for $L → ∞$"),
         "limit_squared": Column("Limit of $d u²$ for $L → ∞$"),
     }
-    return Table(frame.reindex(columns=list(columns)), columns)
+    table = Table.of([lowest[["dimension", "length", "ratio", "squared"]], curve], columns)
+    return Numbers(table, _claims(pd.DataFrame(heads)))
 
 
-def _price_claim(longest: list[BestHead]) -> Claim:
-    """Compare the ratio at the longest prompts with its limit, for every start of the search."""
-
-    def worst(ratios) -> float:
-        return max(abs(ratio / price(head.dimension) - 1) for ratio, head in zip(ratios, longest, strict=True))
-
-    return Claim(
-        id="risk-and-parameters-price",
-        statement=(
-            f"At $L = {power(LONG)}$ the best softmax head $A = uI$, searched from three starts in each of "
-            f"{len({head.dimension for head in longest})} dimensions, has the risk of the best linear head times the "
-            "price in closed form (largest relative difference)."
-        ),
-        source="derived here",
-        box="price-of-one-head",
-        measured=worst([head.ratio for head in longest]),
-        expected=0.0,
-        tolerance=NEXT_TERM,
-        relation="≤",
-        reason="corrections to the limit are of order $1/L$ with a factor that grows with the dimension",
-        alternative=Alternative("one softmax head has the risk of the best linear head", worst([1.0] * len(longest))),
+def _claims(heads: pd.DataFrame) -> Claims:
+    claim = Claims("risk-and-parameters", source="derived here", box="price-of-one-head")
+    dimensions = heads["dimension"].nunique()
+    longest = heads[heads["length"] == LONG]
+    limit = longest["dimension"].map(price)
+    corrections = "corrections to the limit are of order $1/L$ with a factor that grows with the dimension"
+    claim.at_most(
+        "price",
+        f"At $L = {power(LONG)}$ the best softmax head $A = uI$, searched from three starts in each of {dimensions} "
+        "dimensions, has the risk of the best linear head times the price in closed form (largest relative "
+        "difference).",
+        (longest["ratio"] / limit - 1).abs().max(),
+        0,
+        within=NEXT_TERM,
+        because=corrections,
+        rejects=("one softmax head has the risk of the best linear head", (1 / limit - 1).abs().max()),
     )
-
-
-def _tilt_claim(longest: list[BestHead]) -> Claim:
-    """Compare u and b of the same heads with the minimum of the limit over the valley."""
-
-    def worst(tilts, gains) -> float:
-        best = np.asarray([best_in_the_valley(head.dimension)[0] ** 0.5 for head in longest])
-        return float(np.max(np.abs([tilts / best - 1, gains * best - 1])))
-
-    at_limit = np.asarray([head.dimension**0.25 for head in longest])
-    return Claim(
-        id="risk-and-parameters-best-head",
-        statement=(
-            f"At $L = {power(LONG)}$ the best softmax heads $A = uI$ have the $u$ that minimises the limit of the risk "
-            "over the valley, and $b = 1/u$ (largest relative difference)."
-        ),
-        source="derived here",
+    best = longest["dimension"].map(lambda dimension: best_in_the_valley(dimension)[0] ** 0.5)
+    at_limit = longest["dimension"] ** -0.25
+    claim.at_most(
+        "best-head",
+        f"At $L = {power(LONG)}$ the best softmax heads $A = uI$ have the $u$ that minimises the limit of the risk "
+        "over the valley, and $b = 1/u$ (largest relative difference).",
+        np.max(np.abs([longest["tilt"] / best - 1, longest["gain"] * best - 1])),
+        0,
+        within=NEXT_TERM,
+        because=corrections,
         box="floor-of-the-valley",
-        measured=worst([head.tilt for head in longest], [head.gain for head in longest]),
-        expected=0.0,
-        tolerance=NEXT_TERM,
-        relation="≤",
-        reason="corrections to the limit are of order $1/L$ with a factor that grows with the dimension",
-        alternative=Alternative("the limit of the infinite flow has the least risk", worst(1 / at_limit, at_limit)),
-    )
-
-
-def _large_dimension_claim() -> Claim:
-    """Evaluate the price in closed form at d = 10⁵."""
-    dimension = 10**5
-    return Claim(
-        id="risk-and-parameters-price-e",
-        statement=(
-            "As the dimension grows, the price of one head on long prompts tends to $e$ (value at "
-            f"$d = {power(dimension)}$)."
+        rejects=(
+            "the limit of the infinite flow has the least risk",
+            np.max(np.abs([at_limit / best - 1, best / at_limit - 1])),
         ),
-        source="derived here",
+    )
+    large = 10**5
+    claim.equal(
+        "price-e",
+        f"As the dimension grows, the price of one head on long prompts tends to $e$ (value at $d = {power(large)}$).",
+        price(large),
+        np.e,
+        within=NEXT_TERM,
+        because="the next term in $1/d$ is of order 10⁻⁵ at this dimension",
         box="price-in-large-dimensions",
-        measured=price(dimension),
-        expected=np.e,
-        tolerance=NEXT_TERM,
-        reason="the next term in $1/d$ is of order 10⁻⁵ at this dimension",
-        alternative=Alternative("the price does not change beyond $d = 20$", price(20)),
+        rejects=("the price does not change beyond $d = 20$", price(20)),
     )
-
-
-def _never_claim(heads: list[BestHead]) -> Claim:
-    """Compare the price at every length and dimension with the price for a single token."""
-
-    def least(ratios) -> float:
-        single = [(head.dimension + 2) / (head.dimension + 1) for head in heads]
-        return min(ratio / one for ratio, one in zip(ratios, single, strict=True))
-
-    return Claim(
-        id="risk-and-parameters-never-linear",
-        statement=(
-            f"At {len({head.length for head in heads})} prompt lengths from {min(head.length for head in heads)} to "
-            f"{power(LONG)} and in {len({head.dimension for head in heads})} dimensions, the price of one softmax head "
-            "$A = uI$ is above its value for a single token, $(d + 2)/(d + 1)$ (least ratio of the two)."
-        ),
+    of_one_token = (heads["dimension"] + 2) / (heads["dimension"] + 1)
+    claim.at_least(
+        "never-linear",
+        f"At {heads['length'].nunique()} prompt lengths from {heads['length'].min()} to {power(LONG)} and in "
+        f"{dimensions} dimensions, the price of one softmax head $A = uI$ is above its value for a single token, "
+        "$(d + 2)/(d + 1)$ (least ratio of the two).",
+        (heads["ratio"] / of_one_token).min(),
+        1,
+        because="at least the price of a single token",
         source="measured here",
-        box="price-of-one-head",
-        measured=least([head.ratio for head in heads]),
-        expected=1.0,
-        tolerance=0.0,
-        relation="≥",
-        reason="at least the price of a single token",
-        alternative=Alternative("the price is 1 at some length", least([1.0] * len(heads))),
+        rejects=("the price is 1 at some length", (1 / of_one_token).min()),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

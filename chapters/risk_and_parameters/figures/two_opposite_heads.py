@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Outputs, Theory, at_best_gain
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink
 from lib.icl import valley_limit
 from lib.statistics import standard_error
@@ -30,127 +30,82 @@ SMALL_TILT = 0.2
 
 
 def numbers(outputs: Outputs, theory: Theory) -> Numbers:
-    """Return the errors of one and of two heads, simulated and in theory, and the claims on them."""
-    table = _table(outputs, theory)
-    simulated = table.frame[table.frame["one_simulated"].notna()]
-    claims = (
-        _one_head_claim(simulated),
-        _simulated_pair_claim(simulated),
-        _two_heads_claim(simulated, outputs.length),
-        _limit_claim(table.frame, outputs.length),
-    )
-    return Numbers(table, claims)
-
-
-def _table(outputs: Outputs, theory: Theory) -> Table:
-    """Return 2R·L of one head and of two opposite heads at the best gain, simulated and in theory."""
-    frame = pd.DataFrame({"tilt": outputs.tilts})
+    """Return 2R·L of one and of two heads at the best gain, simulated and in theory, and the claims on them."""
+    simulated = pd.DataFrame({"tilt": outputs.tilts})
     for name, values in (("one", outputs.one), ("two", outputs.two)):
         errors = outputs.best_gain_errors(values)
-        frame[f"{name}_simulated"] = outputs.length * errors.mean(axis=1)
-        frame[f"{name}_std_error"] = outputs.length * standard_error(errors, axis=1)
-    exact = {
-        "tilt": theory.tilts,
-        "one_exact": theory.one_exact,
-        "two_exact": theory.two_exact,
-        "two_law": theory.two_limit,
-        "linear": theory.linear,
-    }
+        simulated[f"{name}_simulated"] = outputs.length * errors.mean(axis=1)
+        simulated[f"{name}_std_error"] = outputs.length * standard_error(errors, axis=1)
+    exact = {"tilt": theory.tilts, "one_exact": theory.one_exact, "two_exact": theory.two_exact}
+    limits = {"two_law": theory.two_limit, "linear": theory.linear}
     columns = {
         "tilt": Column("$u$ of the head $A = uI$; the opposite head has $A = -uI$"),
         "one_exact": Column("$2R·L$ of one head at the best gain, exact"),
         "two_exact": Column("$2R·L$ of two opposite heads at the best gain, exact"),
         "two_law": Column("$2R·L$ of two opposite heads at the best gain, from the limit $L → ∞$"),
         "linear": Column("$2R·L$ of the best linear head, exact"),
-        "one_simulated": Column(
+        "one_simulated": Estimate(
             "$2R·L$ of one head on simulated prompts (empty between the simulated $u$)", std_error="one_std_error"
         ),
-        "one_std_error": Column("Standard error of one_simulated", moves_with="one_simulated"),
-        "two_simulated": Column("$2R·L$ of two opposite heads on the same prompts", std_error="two_std_error"),
-        "two_std_error": Column("Standard error of two_simulated", moves_with="two_simulated"),
+        "two_simulated": Estimate("$2R·L$ of two opposite heads on the same prompts", std_error="two_std_error"),
     }
-    return Table(pd.DataFrame(exact).merge(frame, how="left", on="tilt")[list(columns)], columns)
+    table = Table(pd.DataFrame(exact | limits).merge(simulated, how="left", on="tilt"), columns)
+    return Numbers(table, _claims(table.frame, outputs.length))
 
 
-def _one_head_claim(points: pd.DataFrame) -> Claim:
-    """Compare one simulated head with the exact risk."""
+def _claims(frame: pd.DataFrame, length: int) -> Claims:
+    claim = Claims("risk-and-parameters", source="derived here", box="two-opposite-heads")
+    points = frame[frame["one_simulated"].notna()]
     mild = points[points["tilt"] <= MILD_TILT]
-
-    def worst(column: str) -> float:
-        return float(np.max(np.abs(mild["one_simulated"] - mild[column]) / mild["one_std_error"]))
-
-    return Claim.consistent(
-        "risk-and-parameters-one-head",
-        f"Simulation and exact risk of one head agree at values of $u$ up to {MILD_TILT:g} (largest deviation in "
-        "standard errors).",
-        worst("one_exact"),
-        comparisons=len(mild),
-        source="derived here",
+    claim.agree(
+        "one-head",
+        f"Simulation and exact risk of one head agree at values of $u$ up to {MILD_TILT:g}",
+        (mild["one_simulated"] - mild["one_exact"]) / mild["one_std_error"],
         box="exact-risk-of-block-heads",
-        alternative=Alternative("one head has the risk of two opposite heads", worst("two_exact")),
+        rejects=(
+            "one head has the risk of two opposite heads",
+            (mild["one_simulated"] - mild["two_exact"]) / mild["one_std_error"],
+        ),
     )
-
-
-def _simulated_pair_claim(points: pd.DataFrame) -> Claim:
-    """Compare two simulated heads with the exact risk."""
-    mild = points[points["tilt"] <= MILD_TILT]
-
-    def worst(column: str) -> float:
-        return float(np.max(np.abs(mild["two_simulated"] - mild[column]) / mild["two_std_error"]))
-
-    return Claim.consistent(
-        "risk-and-parameters-two-heads-simulated",
-        f"Simulation and exact risk of two opposite heads agree at values of $u$ up to {MILD_TILT:g} (largest "
-        "deviation in standard errors).",
-        worst("two_exact"),
-        comparisons=len(mild),
+    claim.agree(
+        "two-heads-simulated",
+        f"Simulation and exact risk of two opposite heads agree at values of $u$ up to {MILD_TILT:g}",
+        (mild["two_simulated"] - mild["two_exact"]) / mild["two_std_error"],
         source="measured here",
-        alternative=Alternative("two opposite heads have the risk of one head", worst("one_exact")),
+        box=None,
+        rejects=(
+            "two opposite heads have the risk of one head",
+            (mild["two_simulated"] - mild["one_exact"]) / mild["two_std_error"],
+        ),
     )
-
-
-def _two_heads_claim(points: pd.DataFrame, length: int) -> Claim:
-    """Compare two heads at the smallest u with the best linear head."""
     smallest = points.loc[points["tilt"].idxmin()]
-    return Claim(
-        id="risk-and-parameters-two-heads",
-        statement=(
-            f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads come within 5 % of the risk of "
-            "the best linear head (ratio of the two exact risks)."
-        ),
-        source="derived here",
-        box="two-opposite-heads",
-        measured=smallest["two_exact"] / smallest["linear"],
-        expected=1.0,
-        tolerance=0.05,
-        reason="5 % for keys that are small but not zero",
-        alternative=Alternative("one head with the same keys", smallest["one_exact"] / smallest["linear"]),
+    claim.equal(
+        "two-heads",
+        f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads come within 5 % of the risk of the "
+        "best linear head (ratio of the two exact risks).",
+        smallest["two_exact"] / smallest["linear"],
+        1,
+        within=0.05,
+        because="5 % for keys that are small but not zero",
+        rejects=("one head with the same keys", smallest["one_exact"] / smallest["linear"]),
     )
-
-
-def _limit_claim(curve: pd.DataFrame, length: int) -> Claim:
-    """Compare the exact risk of two heads with the limit L → ∞ at small u."""
-    small = curve[curve["tilt"] <= SMALL_TILT]
+    small = frame[frame["tilt"] <= SMALL_TILT]
     uncorrelated = at_best_gain(np.asarray(valley_limit(np.asarray(small["tilt"]) ** 2, DIMENSION)) / 2, length)
-
-    def worst(simulated) -> float:
-        return float(np.max(np.abs(simulated / small["two_law"] - 1)))
-
-    return Claim(
-        id="risk-and-parameters-opposite-law",
-        statement=(
-            f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its "
-            "limit for long prompts at the best gain, which accounts for the correlation of their fluctuations "
-            "(largest relative difference)."
+    claim.at_most(
+        "opposite-law",
+        f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its limit "
+        "for long prompts at the best gain, which accounts for the correlation of their fluctuations (largest relative "
+        "difference).",
+        (small["two_exact"] / small["two_law"] - 1).abs().max(),
+        0,
+        within=0.05,
+        because="5 % for the finite prompt",
+        rejects=(
+            "the fluctuations of the two heads are independent",
+            (uncorrelated / small["two_law"] - 1).abs().max(),
         ),
-        source="derived here",
-        box="two-opposite-heads",
-        measured=worst(small["two_exact"]),
-        expected=0.0,
-        tolerance=0.05,
-        reason="5 % for the finite prompt",
-        alternative=Alternative("the fluctuations of the two heads are independent", worst(uncorrelated)),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -165,9 +120,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(table["tilt"], table[f"{name}_exact"], color=mark["color"], linewidth=2, label=f"{text}, exact")
         simulated, error = points[f"{name}_simulated"], points[f"{name}_std_error"]
         error_bars(axes, points["tilt"], simulated, error, **mark, label=f"{text}, simulated")
-    axes.plot(
-        table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2, label=r"two heads, $L\,\to\,\infty$"
-    )
+    name = r"two heads, $L\,\to\,\infty$"
+    axes.plot(table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2, label=name)
     axes.axhline(table["linear"].iloc[0], color=ink(), linestyle="--", linewidth=1.3, label="best linear head")
     ticks = points["tilt"].tolist()
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
