@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import Flow, first_below, solve_flows
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
@@ -49,32 +49,23 @@ def solve_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
 
 
 def numbers(flows: ByStart) -> Numbers:
-    """Return risk, gain and escape times, and the claim on the slope of the escape time."""
-    dimension = next(iter(flows.values())).task.dimension
-    table = _table(flows, dimension)
-    return Numbers(table, (_saddle_claim(table.frame, dimension),))
-
-
-def _table(flows: ByStart, d: int) -> Table:
-    """Return the table of risk and gain along each flow, with its escape time."""
-    frames = [
-        pd.DataFrame(
-            {
-                "larger": larger,
-                "imbalance": imbalance,
-                "time": flow.times,
-                "risk": flow.relative_risk,
-                "gain": flow.path.gain,
-                "escape": first_below(flow.times, flow.relative_risk, 0.5),
-            }
-        )
+    """Return risk, gain and escape time of each flow, and the claim on the slope of the escape time."""
+    rate = next(iter(flows.values())).task.dimension ** 0.5
+    escapes = {start: first_below(flow.times, flow.relative_risk, 0.5) for start, flow in flows.items()}
+    smallest = min(imbalance for _, imbalance in flows if imbalance > 0)
+    last = np.nanmean([escape for (_, imbalance), escape in escapes.items() if imbalance == smallest])
+    groups = [
+        {
+            "larger": larger,
+            "imbalance": imbalance,
+            "time": flow.times,
+            "risk": flow.relative_risk,
+            "gain": flow.path.gain,
+            "escape": escapes[larger, imbalance],
+            "line": last + np.log(smallest / imbalance) / rate if imbalance else np.nan,
+        }
         for (larger, imbalance), flow in flows.items()
     ]
-    frame = pd.concat(frames, ignore_index=True)
-    smallest = min(imbalance for _, imbalance in flows if imbalance > 0)
-    last = frame[frame["imbalance"] == smallest]["escape"].mean()
-    with np.errstate(divide="ignore"):
-        frame["line"] = last + np.log(smallest / frame["imbalance"]) / np.sqrt(d)
     columns = {
         "larger": Column("Which of $b$ and $‖A‖$ is larger at the start", "name"),
         "imbalance": Column("$|‖A‖² - b²|$ at the start, divided by the smaller of the two squares"),
@@ -84,31 +75,21 @@ def _table(flows: ByStart, d: int) -> Table:
         "escape": Column("Time after which the risk stays below half the risk of predicting 0", absolute=1e-5),
         "line": Column("Line of slope $1/√(tr Σ⁴)$ in ln(1/imbalance) through the last of these times", absolute=1e-5),
     }
-    return Table(frame.replace(np.inf, np.nan), columns)
-
-
-def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
-    """Claim on the slope of the escape time in `ln 1/imbalance`; in dimension one the alternative is the same."""
-    escaped = frame[(frame["imbalance"] > 0) & (frame["imbalance"] <= SMALL_IMBALANCE)]
-    escaped = escaped.groupby(["larger", "imbalance"], as_index=False).first()
-    slope = np.polyfit(np.log(1 / escaped["imbalance"]), escaped["escape"], 1)[0]
-    rate = np.sqrt(d)
-    return Claim(
-        id="icl-infinite-saddle",
-        statement=(
-            "The time that a start with the wrong sign spends at the saddle grows like ln(1/imbalance), with "
-            "slope $1/√(tr Σ⁴)$ (measured: the slope in units of this value)."
-        ),
-        source="derived here",
-        box="time-at-the-saddle",
-        measured=slope * rate,
-        expected=1.0,
-        tolerance=SMALL_IMBALANCE * np.log(1 / SMALL_IMBALANCE),
-        reason="the next term: cubic terms of the flow change the time by the imbalance times its logarithm",
-        alternative=Alternative(
-            "every direction escapes separately, at the rate $‖Σ‖²$ of its pair $(A_{ii}, b)$", rate
-        ),
+    small = {start: escape for start, escape in escapes.items() if 0 < start[1] <= SMALL_IMBALANCE}
+    slope = np.polyfit([np.log(1 / imbalance) for _, imbalance in small], list(small.values()), 1)[0]
+    claim = Claims("icl-infinite", source="derived here", box="time-at-the-saddle")
+    # in dimension one the alternative is the same
+    claim.equal(
+        "saddle",
+        "The time that a start with the wrong sign spends at the saddle grows like ln(1/imbalance), with slope "
+        "$1/√(tr Σ⁴)$ (measured: the slope in units of this value).",
+        slope * rate,
+        1,
+        within=SMALL_IMBALANCE * np.log(1 / SMALL_IMBALANCE),
+        because="the next term: cubic terms of the flow change the time by the imbalance times its logarithm",
+        rejects=("every direction escapes separately, at the rate $‖Σ‖²$ of its pair $(A_{ii}, b)$", rate),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -137,9 +118,6 @@ def draw(table: pd.DataFrame) -> Figure:
     label(right, middle_row["imbalance"], middle_row["line"], slope, ink(), xytext=(12, 8))
     right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
     look = {"color": ink(), "marker": "o", "linestyle": ""}
-    handles = {
-        LARGER["gain"]: Line2D([], [], markersize=5, **look),
-        LARGER["matrix"]: Line2D([], [], markersize=11, fillstyle="none", **look),
-    }
-    right.legend(list(handles.values()), list(handles), loc="lower left")
+    inner, outer = Line2D([], [], markersize=5, **look), Line2D([], [], markersize=11, fillstyle="none", **look)
+    right.legend([inner, outer], [LARGER["gain"], LARGER["matrix"]], loc="lower left")
     return figure

@@ -30,7 +30,7 @@ from chapters.icl_infinite.block_flows import (
     toeplitz,
 )
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
 from lib.icl import Blocks, LinearRegression
 
@@ -61,15 +61,8 @@ def solve_to_the_limit(tasks: dict[str, LinearRegression], points: int, *, key: 
 
 def numbers(flows: dict[str, Flow]) -> Numbers:
     """Return risk and distance by time, and the claims on the limit, the invariant and the slowest rate."""
-    return Numbers(_table(flows), (_limit_claim(flows), _invariant_claim(flows), _slowest_claim(flows)))
-
-
-def _table(flows: dict[str, Flow]) -> Table:
-    """Return the table of risk and distance along each flow."""
-    frames = [
-        pd.DataFrame({"covariance": name, "time": flow.times, "risk": flow.relative_risk}).assign(
-            distance=flow.distance
-        )
+    groups = [
+        {"covariance": name, "time": flow.times, "risk": flow.relative_risk, "distance": flow.distance}
         for name, flow in flows.items()
     ]
     columns = {
@@ -78,87 +71,67 @@ def _table(flows: dict[str, Flow]) -> Table:
         "risk": Column("Risk, divided by the risk of predicting 0", absolute=1e-12),
         "distance": Column("Distance of $(A, b)$ to $(A*, b*)$, divided by the norm of $(A*, b*)$", absolute=1e-8),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(Table.of(groups, columns), _claims(flows))
 
 
-def _limit_claim(flows: dict[str, Flow]) -> Claim:
-    """Claim that each flow ends at (A*, b*); other heads of risk zero are far from it."""
-
-    def distance_of_unit_gain(flow: Flow) -> float:
-        """Return the relative distance of the head of risk zero with gain 1, which is not balanced."""
-        head = Blocks(np.linalg.inv(flow.task.cov), 1.0)
-        return float(distance_between(head, flow.limit)) / flow.size
-
-    return Claim(
-        id="icl-infinite-limit",
-        statement=(
-            "The flow of the infinite-prompt risk ends at $A* = tr(Σ⁻²)^{-1/4} Σ⁻¹$, $b* = tr(Σ⁻²)^{1/4}$, for "
-            f"$Σ$ {listing(flows)} (measured: the largest distance at the end, relative to the size of the "
-            "limit)."
-        ),
-        source="[BB26, Thm 5.1]",
-        box="bb26-thm-5-1",
-        measured=max(flow.distance[-1] for flow in flows.values()),
-        expected=0.0,
-        tolerance=REACHED,
-        reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
-        relation="≤",
-        alternative=Alternative(
+def _claims(flows: dict[str, Flow]) -> Claims:
+    claim = Claims("icl-infinite", source="[BB26, Thm 5.1]", box="bb26-thm-5-1")
+    claim.at_most(
+        "limit",
+        "The flow of the infinite-prompt risk ends at $A* = tr(Σ⁻²)^{-1/4} Σ⁻¹$, $b* = tr(Σ⁻²)^{1/4}$, for $Σ$ "
+        f"{listing(flows)} (measured: the largest distance at the end, relative to the size of the limit).",
+        max(flow.distance[-1] for flow in flows.values()),
+        0,
+        within=REACHED,
+        because="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
+        rejects=(
             "it ends at another head of risk zero, $A = Σ⁻¹$ and $b = 1$",
-            max(map(distance_of_unit_gain, flows.values())),
+            max(map(_distance_of_unit_gain, flows.values())),
         ),
     )
-
-
-def _invariant_claim(flows: dict[str, Flow]) -> Claim:
-    """Claim that `‖A‖² - b²` is constant; a gain that learns twice as fast would conserve `‖A‖² - b²/2` instead."""
-
-    def twice_as_fast(flow: Flow) -> float:
-        """Return the change at the end if ‖A‖² - b²/2 = α²/2 is conserved; with bA = Σ⁻¹ it has a closed form."""
-        power, alpha = np.sum(np.linalg.inv(flow.task.cov) ** 2), float(flow.start.gain)
-        square = np.sqrt(alpha**4 / 4 + 2 * power) - alpha**2 / 2
-        return abs(power / square - square) / float(flow.limit.gain) ** 2
-
-    return Claim(
-        id="icl-infinite-invariant",
-        statement=(
-            f"Along the flow $‖A‖² - b²$ does not change, within {INVARIANT_TOLERANCE / RTOL:,g} times the "
-            "tolerance of one integration step (measured: the largest change, divided by $b*²$)."
-        ),
-        source="[BB26, Thm 5.1]",
-        box="bb26-thm-5-1",
-        measured=max(flow.drift.max() for flow in flows.values()),
-        expected=0.0,
-        tolerance=INVARIANT_TOLERANCE,
-        reason="independent errors of up to 10⁵ steps add up to about 300 times the tolerance of one step",
-        relation="≤",
-        alternative=Alternative("the gain learns twice as fast as the matrix", max(map(twice_as_fast, flows.values()))),
+    claim.at_most(
+        "invariant",
+        f"Along the flow $‖A‖² - b²$ does not change, within {INVARIANT_TOLERANCE / RTOL:,g} times the tolerance of "
+        "one integration step (measured: the largest change, divided by $b*²$).",
+        max(flow.drift.max() for flow in flows.values()),
+        0,
+        within=INVARIANT_TOLERANCE,
+        because="independent errors of up to 10⁵ steps add up to about 300 times the tolerance of one step",
+        rejects=("the gain learns twice as fast as the matrix", max(map(_drift_of_fast_gain, flows.values()))),
     )
-
-
-def _slowest_claim(flows: dict[str, Flow]) -> Claim:
-    """Claim that the slowest rate of the linearised flow, by automatic differentiation, is the closed form."""
     name, flow = [*flows.items()][-1]
     eigenvalues = np.linalg.eigvalsh(np.asarray(flow.task.cov))
     unit = float(flow.limit.gain) ** 2 * eigenvalues[0] ** 3
     expected = slowest_rate(eigenvalues) / unit
-    return Claim(
-        id="icl-infinite-slowest-rate",
-        statement=(
-            f"At the limit $(A*, b*)$ with {name} the slowest rate of the flow is between one and two times "
-            "$b*²σ_{min}³$, because the diagonal of $A$ and $b$ decay together (measured: the smallest nonzero "
-            "eigenvalue of the Hessian of the risk on block heads, divided by $b*²σ_{min}³$)."
-        ),
+    claim.equal(
+        "slowest-rate",
+        f"At the limit $(A*, b*)$ with {name} the slowest rate of the flow is between one and two times "
+        "$b*²σ_{min}³$, because the diagonal of $A$ and $b$ decay together (measured: the smallest nonzero eigenvalue "
+        "of the Hessian of the risk on block heads, divided by $b*²σ_{min}³$).",
+        decay_rates(flow.task)[1] / unit,
+        expected,
+        within=ROUNDING * expected,
+        because="bound on the rounding of an eigenvalue that is a thousandth of the largest",
         source="derived here",
         box="rates-at-the-limit",
-        measured=float(decay_rates(flow.task)[1]) / unit,
-        expected=expected,
-        tolerance=ROUNDING * expected,
-        reason="bound on the rounding of an eigenvalue that is a thousandth of the largest",
-        alternative=Alternative(
-            "an entry of $A$ between the two weakest directions decays alone, at $b*²σ_{min}³$", 1.0
-        ),
+        rejects=("an entry of $A$ between the two weakest directions decays alone, at $b*²σ_{min}³$", 1),
     )
+    return claim
+
+
+def _distance_of_unit_gain(flow: Flow) -> float:
+    """Return the relative distance from the limit of the head of risk zero with gain 1, which is not balanced."""
+    return float(distance_between(Blocks(np.linalg.inv(flow.task.cov), 1.0), flow.limit)) / flow.size
+
+
+def _drift_of_fast_gain(flow: Flow) -> float:
+    """Return the change of ‖A‖² - b² at the end if a gain that learns twice as fast conserves ‖A‖² - b²/2 = α²/2.
+
+    It has a closed form, with bA = Σ⁻¹.
+    """
+    power, alpha = np.sum(np.linalg.inv(flow.task.cov) ** 2), float(flow.start.gain)
+    square = np.sqrt(alpha**4 / 4 + 2 * power) - alpha**2 / 2
+    return abs(power / square - square) / float(flow.limit.gain) ** 2
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -18,27 +18,18 @@ from matplotlib.figure import Figure
 from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.scaled_starts import ScaledStart
 from chapters.icl_infinite.style import AXIS
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
 # Relative distance to the limit at which a flow has arrived.
 NEAR = 1e-3
 # Bound on the rounding of an exact 1, because risks of starts are sums of products of 5×5 matrices.
 ROUNDING = 1e-12
-# Largest relative risk of a start that is drawn as no worse than predicting 0.
-SAME = 1 + 1e-6
 
 
 def numbers(runs: list[ScaledStart]) -> Numbers:
     """Return the time that each start takes, and the claims on convergence and on the intervals."""
-    table = _table(runs)
-    claims = (_every_scale_claim(table.frame), _sharp_claim(table.frame), _intervals_differ_claim(table.frame))
-    return Numbers(table, claims)
-
-
-def _table(runs: list[ScaledStart]) -> Table:
-    """Return the table with one row per run."""
-    rows = [
+    groups = [
         {
             "covariance": run.covariance,
             "direction": run.direction,
@@ -63,82 +54,56 @@ def _table(runs: list[ScaledStart]) -> Table:
         "time": Column(f"Time after which $(A, b)$ stays within {NEAR:g} of its limit, relative to its size"),
         "distance": Column("Distance to the limit at the end of the run, relative to its size", absolute=1e-8),
     }
-    return Table(pd.DataFrame(rows), columns)
+    table = Table.of(groups, columns)
+    return Numbers(table, _claims(table.frame))
 
 
-def _every_scale_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that every run ends at its limit; at the saddle A = 0, b = 0 the relative distance is 1 by definition."""
-    return Claim(
-        id="icl-infinite-every-alpha",
-        statement=(
-            f"From {len(frame)} starts inside, at and outside the interval for $α$, with $α$ up to "
-            f"{(frame['alpha'] / frame['paper']).max():.0f} times the bound, the flow ends at $(A*, b*)$ "
-            "(measured: the largest relative distance at the end)."
-        ),
-        source="derived here",
+def _claims(starts: pd.DataFrame) -> Claims:
+    claim = Claims("icl-infinite", source="derived here", box="intervals-for-the-start")
+    claim.at_most(
+        "every-alpha",
+        f"From {len(starts)} starts inside, at and outside the interval for $α$, with $α$ up to "
+        f"{(starts['alpha'] / starts['paper']).max():.0f} times the bound, the flow ends at $(A*, b*)$ (measured: the "
+        "largest relative distance at the end).",
+        starts["distance"].max(),
+        0,
+        within=REACHED,
+        because="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         box="infinite-flow-converges",
-        measured=float(np.max(frame["distance"])),
-        expected=0.0,
-        tolerance=REACHED,
-        reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
-        relation="≤",
-        alternative=Alternative("one of the runs ends at the saddle $A = 0$, $b = 0$", 1.0),
+        rejects=("one of the runs ends at the saddle $A = 0$, $b = 0$", 1),  # its relative distance is 1 by definition
     )
-
-
-def _worst(frame: pd.DataFrame, bound: str) -> float:
-    """Return the largest risk of a start with α up to the bound, relative to predicting 0."""
-    return float(frame.loc[frame["alpha"] <= frame[bound], "start_risk"].max())
-
-
-def _sharp_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that starts inside the sharp interval are no worse than predicting 0, for both covariances."""
-    small = frame[frame["paper"] > frame["sharp"]]
-    return Claim(
-        id="icl-infinite-sharp-interval",
-        statement=(
-            "With $α ≤ √(2/‖Σ‖)$ no start is worse than predicting 0, for any $Θ$, and at the end of this "
-            "interval the start along the first axis is equally bad (measured: the largest risk of such a start, "
-            "divided by the risk of predicting 0)."
-        ),
-        source="derived here",
-        box="intervals-for-the-start",
-        measured=_worst(frame, "sharp"),
-        expected=1.0,
-        tolerance=ROUNDING,
-        reason="rounding of sums of products of 5×5 matrices",
-        alternative=Alternative(
-            "the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] ensures the same", _worst(small, "paper")
+    small = starts[starts["paper"] > starts["sharp"]]
+    claim.equal(
+        "sharp-interval",
+        "With $α ≤ √(2/‖Σ‖)$ no start is worse than predicting 0, for any $Θ$, and at the end of this interval the "
+        "start along the first axis is equally bad (measured: the largest risk of such a start, divided by the risk of "
+        "predicting 0).",
+        starts.loc[starts["alpha"] <= starts["sharp"], "start_risk"].max(),
+        1,
+        within=ROUNDING,
+        because="rounding of sums of products of 5×5 matrices",
+        rejects=(
+            "the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] ensures the same",
+            small.loc[small["alpha"] <= small["paper"], "start_risk"].max(),
         ),
     )
-
-
-def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that for ‖Σ‖ < d^{-1/2} the interval of [BB26] contains starts that are worse than predicting 0.
-
-    It uses starts along the first axis at the ends of both intervals, because random starts would need luck.
-    """
-    small = frame[(frame["paper"] > frame["sharp"]) & (frame["direction"] == AXIS)]
-    return Claim(
-        id="icl-infinite-two-conditions",
-        statement=(
-            "For $‖Σ‖ < d^{-1/2}$ the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] allows starts that are worse "
-            "than predicting 0 (measured: the risk at its end with $Θ$ along the first axis, divided by the risk "
-            "of predicting 0)."
-        ),
-        source="derived here",
-        box="intervals-for-the-start",
-        measured=_worst(small, "paper"),
-        expected=1.0,
-        tolerance=0.0,
-        reason="the risk of predicting 0 is the bound; the risk of this start is exact",
-        relation="≥",
-        # at α = 0 the risk is the risk of predicting 0, so the other interval is also compared at its end
-        alternative=Alternative(
+    # both intervals are compared by starts along the first axis at their ends, because random starts would need luck
+    # and at α = 0 the risk is that of predicting 0
+    small = small[small["direction"] == AXIS]
+    claim.at_least(
+        "two-conditions",
+        "For $‖Σ‖ < d^{-1/2}$ the condition $α < √2/(d^{1/4}‖Σ‖)$ of [BB26] allows starts that are worse than "
+        "predicting 0 (measured: the risk at its end with $Θ$ along the first axis, divided by the risk of predicting "
+        "0).",
+        small.loc[small["alpha"] <= small["paper"], "start_risk"].max(),
+        1,
+        because="the risk of predicting 0 is the bound; the risk of this start is exact",
+        rejects=(
             "the condition is $α < √2/(d^{1/4}‖Σ‖^{1/2})$, as in [ZFB24]",
-            float(small.loc[small["alpha"] == small["earlier"], "start_risk"].max()),
+            small.loc[small["alpha"] == small["earlier"], "start_risk"].max(),
         ),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -16,19 +16,18 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from chapters.icl_infinite.block_flows import toeplitz
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import INK, PAPER, WIDE, contrast, ink, label
+from chapters.style import readable_on, signed_colours
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
@@ -114,23 +113,19 @@ def _largest_error(
 
 def numbers(prompt: Prompt) -> Numbers:
     """Return the entries of the prompt and the outputs by length, and the claim on infinite prompts."""
-    return Numbers(_table(prompt), (_exact_claim(prompt),))
-
-
-def _table(prompt: Prompt) -> Table:
-    """Return the table with one row per entry of a token and one row per output."""
-    columns = np.vstack([prompt.tokens, np.append(prompt.query[:-1], prompt.label)])
-    rows = [
-        {"part": PROMPT, "place": place + 1, "entry": "y" if row == columns.shape[1] - 1 else f"x{row + 1}", "value": x}
-        for place, column in enumerate(columns)
-        for row, x in enumerate(column)
+    tokens = np.vstack([prompt.tokens, np.append(prompt.query[:-1], prompt.label)])
+    entries = [*(f"x{row}" for row in range(1, tokens.shape[1])), "y"]
+    groups = [
+        *(
+            {"part": PROMPT, "place": place, "entry": entries, "value": token}
+            for place, token in enumerate(tokens, start=1)
+        ),
+        *(
+            {"part": OUTPUT, "place": prompt.lengths, "entry": name, "value": outputs}
+            for name, outputs in prompt.outputs.items()
+        ),
     ]
-    rows += [
-        {"part": OUTPUT, "place": length, "entry": name, "value": value}
-        for name, values in prompt.outputs.items()
-        for length, value in zip(prompt.lengths, values, strict=True)
-    ]
-    meanings = {
+    columns = {
         "part": Column("`prompt` for an entry of the prompt, `answer` for an output of a head", "name"),
         "place": Column(
             "For an entry: number of the token, the query last. For an output: prompt length $L$", "tokens"
@@ -140,25 +135,18 @@ def _table(prompt: Prompt) -> Table:
         ),
         "value": Column("Value of the entry or output", absolute=1e-9),
     }
-    return Table(pd.DataFrame(rows), meanings)
-
-
-def _exact_claim(prompt: Prompt) -> Claim:
-    """Claim that on infinite prompts the balanced head predicts the label; an isotropic head of the same size errs."""
-    return Claim(
-        id="icl-infinite-fills-in",
-        statement=(
-            "On an infinite prompt the head $(A*, b*)$ predicts the missing label exactly (measured: the largest "
-            f"error over {TASKS} tasks and queries, relative to the root mean square of labels)."
-        ),
-        source="derived here",
-        box="bb26-lemma-2-1",
-        measured=prompt.errors["balanced"],
-        expected=0.0,
-        tolerance=ROUNDING,
-        reason="bound on the rounding of sums of a few products",
-        alternative=Alternative("a head of the same size with A along the identity", prompt.errors["isotropic"]),
+    claim = Claims("icl-infinite", source="derived here", box="bb26-lemma-2-1")
+    claim.at_most(
+        "fills-in",
+        "On an infinite prompt the head $(A*, b*)$ predicts the missing label exactly (measured: the largest error "
+        f"over {TASKS} tasks and queries, relative to the root mean square of labels).",
+        prompt.errors["balanced"],
+        0,
+        within=ROUNDING,
+        because="bound on the rounding of sums of a few products",
+        rejects=("a head of the same size with A along the identity", prompt.errors["isotropic"]),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -185,29 +173,18 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     target = float(values[-1, -1])
     values[-1, -1] = np.nan
     size = np.nanmax(np.abs(values))
-    signed = _signed()
+    signed = signed_colours()
     axes.pcolormesh(np.ma.masked_invalid(values), cmap=signed, vmin=-size, vmax=size, edgecolors="face")
     rows, columns = values.shape
-    for row in range(rows):
-        for column in range(columns):
-            text = "?" if np.isnan(values[row, column]) else f"{round(values[row, column], 1) + 0.0:.1f}"
-            colour = ink() if text == "?" else _readable(signed((values[row, column] / size + 1) / 2))
-            text = text.replace("-", "−")
-            size_of_text, weight = (18, "bold") if text == "?" else (9, "normal")
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                text,
-                color=colour,
-                ha="center",
-                va="center",
-                fontsize=size_of_text,
-                weight=weight,
-            )
-    missing = Rectangle(
-        (columns - 1, rows - 1), 1, 1, fill=False, edgecolor=ink(), linewidth=3, clip_on=False, zorder=3
-    )
-    axes.add_patch(missing)
+    centre = {"ha": "center", "va": "center"}
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = values[row, column]
+        colour = readable_on(signed((value / size + 1) / 2))
+        text = f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
+        axes.text(column + 0.5, row + 0.5, text, color=colour, fontsize=9, **centre)
+    axes.text(columns - 0.5, rows - 0.5, "?", color=ink(), fontsize=18, weight="bold", **centre)
+    outline = {"fill": False, "edgecolor": ink(), "linewidth": 3, "clip_on": False, "zorder": 3}
+    axes.add_patch(Rectangle((columns - 1, rows - 1), 1, 1, **outline))
     for left, right, words in ((0, columns - 1, "pairs $(x,y)$ of one hidden task"), (columns - 1, columns, "query")):
         axes.plot([left + 0.1, right - 0.1], [-0.15, -0.15], color=ink(), linewidth=1.5, clip_on=False)
         label(axes, (left + right) / 2, -0.15, words, ink(), xytext=(0, 5), ha="center", va="bottom")
@@ -220,14 +197,3 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     axes.grid(False)
     axes.spines[:].set_visible(False)
     return target
-
-
-def _readable(cell: tuple[float, ...]) -> str:
-    """Return the text colour that is legible on a cell of this colour."""
-    return max((INK, PAPER), key=lambda colour: contrast(colour, cell))
-
-
-def _signed() -> LinearSegmentedColormap:
-    """Return a colour map of signed numbers in which zero has the background colour."""
-    cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
-    return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)

@@ -19,7 +19,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
 # Bound on the rounding of the eigenvalues of a 6×6 matrix of size 10.
@@ -55,35 +55,25 @@ def _tasks(cov: Float[np.ndarray, "d d"], tasks: Float[np.ndarray, "n d"]) -> Ta
 
 def numbers(tasks: Mapping[str, Tasks]) -> Numbers:
     """Return the scales by task, and the claim that none is above the line for ‖Σ‖ = 1."""
-    frames = [
-        pd.DataFrame({"covariance": name, "task": sample.squares, "scale": sample.scales})
-        for name, sample in tasks.items()
-    ]
+    groups = [{"covariance": name, "task": sample.squares, "scale": sample.scales} for name, sample in tasks.items()]
     columns = {
         "covariance": Column("$Σ$, by its norm", "name"),
         "task": Column("$‖w‖²$ of the task"),
         "scale": Column("Largest eigenvalue of the covariance of the tokens of this task"),
     }
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), (_scale_claim(*tasks.values()),))
-
-
-def _scale_claim(one: Tasks, larger: Tasks) -> Claim:
-    """Claim that ‖Γ_w‖ is at most 1 + ‖w‖², with equality for a task along the first axis of a Σ of norm one."""
-    return Claim(
-        id="icl-infinite-task-scale",
-        statement=(
-            "If $‖Σ‖ ≤ 1$ the tokens of task $w$ are sub-Gaussian with $σ_w² = 1 + ‖w‖²$ (measured: the largest "
-            f"ratio of an eigenvalue of $Γ_w$ to $σ_w²$, over {len(one.squares)} tasks)."
-        ),
-        source="[BB26, Lemma E.1]",
-        box="bb26-lemma-e-1",
-        measured=one.ratio,
-        expected=1.0,
-        tolerance=ROUNDING,
-        reason="bound on the rounding of the eigenvalues of a small matrix",
-        relation="≤",
-        alternative=Alternative("the same $σ_w²$ is valid for $‖Σ‖ > 1$", larger.ratio),
+    one, larger = tasks.values()
+    claim = Claims("icl-infinite", source="[BB26, Lemma E.1]", box="bb26-lemma-e-1")
+    claim.at_most(
+        "task-scale",
+        "If $‖Σ‖ ≤ 1$ the tokens of task $w$ are sub-Gaussian with $σ_w² = 1 + ‖w‖²$ (measured: the largest ratio of "
+        f"an eigenvalue of $Γ_w$ to $σ_w²$, over {len(one.squares)} tasks).",
+        one.ratio,
+        1,
+        within=ROUNDING,
+        because="bound on the rounding of the eigenvalues of a small matrix",
+        rejects=("the same $σ_w²$ is valid for $‖Σ‖ > 1$", larger.ratio),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -94,12 +84,11 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(squares, 1 + squares, color=ink(), linewidth=1.8)
     label(axes, squares[1], 1 + squares[1], r"$1+\|w\|^2$", ink())
     names = {"‖Σ‖ = 1": r"$\|\Sigma\|\leq1$:" + "\nall below\nthe line", "‖Σ‖ > 1": r"$\|\Sigma\|>1$: many above"}
-    places = {"‖Σ‖ = 1": (1.02, 0.1, "left"), "‖Σ‖ > 1": (0.03, 0.93, "left")}
+    places = {"‖Σ‖ = 1": (1.02, 0.1, "bottom"), "‖Σ‖ > 1": (0.03, 0.93, "top")}
     for (name, rows), marker, colour in zip(table.groupby("covariance", sort=False), "ox", ("C0", "C1"), strict=True):
         axes.plot(rows["task"], rows["scale"], marker, color=colour, markersize=4, linestyle="none", alpha=0.8)
         x, y, side = places[str(name)]
-        words = {"transform": axes.transAxes, "ha": side, "va": "bottom" if y < 0.5 else "top", "fontsize": 12}
-        axes.text(x, y, names[str(name)], color=colour, **words)
+        axes.text(x, y, names[str(name)], color=colour, va=side, fontsize=12, transform=axes.transAxes)
     axes.set(xlabel=r"squared size of the task, $\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$")
     axes.set(xlim=squares, ylim=(0, top))
     return figure

@@ -24,8 +24,8 @@ from matplotlib.patches import Rectangle
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
 from chapters.second_minima.landscape import copies
-from chapters.second_minima.matrix_colours import readable_on, signed_colours
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
+from chapters.style import readable_on, signed_colours
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
