@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from chapters.risk_and_parameters.figures import beyond_one_family
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
-from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, best_heads, exact_risk
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION, LONG, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, solve_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
 from lib.icl import Blocks, LinearRegression, best_in_the_valley, price_of_one_head, valley_limit
