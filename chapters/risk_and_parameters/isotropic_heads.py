@@ -59,9 +59,8 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
         # the logarithm of the risk, because a risk of 1e-8 has tiny gradients long before its minimum
         point = np.exp(logarithms)
         value, slope = evaluate(point)
-        # a line search may try heads so large that the risk is rounding error: NaN makes it step back
-        value = value if value > 0 else np.nan
-        return np.log(value), point * slope / value
+        # a line search may try heads so large that their risk is lost in rounding errors: it steps back from infinity
+        return (np.log(value), point * slope / value) if value > 0 else (np.inf, np.zeros(2))
 
     linear = float(LinearRegression(jnp.eye(dimension)).linear_attention_risk(length))
     best = []

@@ -196,8 +196,10 @@
         if (!change) return;
         event.preventDefault();
         const [name, direction] = change;
-        const { step, [end]: limit } = this.view.settings[name];
-        this.set({ [name]: limit ?? this.state[name] + direction * step * (event.shiftKey ? 10 : 1) });
+        const { low, high, step, stops } = this.view.settings[name];
+        const steps = direction * (event.shiftKey ? 10 : 1);
+        if (end) this.set({ [name]: { low: low ?? stops[0], high: high ?? stops.at(-1) }[end] });
+        else this.set({ [name]: stops ? stops[Math.min(stops.length - 1, Math.max(0, stops.indexOf(this.state[name]) + steps))] : this.state[name] + steps * step });
       });
       // the values of the setting, above a finger or, near the upper edge, beside it
       const [left, right] = panel.x.range();

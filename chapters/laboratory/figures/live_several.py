@@ -1,0 +1,77 @@
+r"""With one relevant token softmax is best, with two a sigmoid is, and with fifty a linear head is better than softmax.
+
+The vertical axes show the least excess risk of three kinds of heads on prompts of $L=100$ tokens, of which $r$ are
+relevant: softmax, sigmoid, and linear attention. Left: against the signal strength $\nu$, at the chosen $r$. Right:
+against $r$, at the chosen $\nu$. Straight lines join computed values. Softmax is Bayes-optimal at $r=1$ and nowhere
+else.
+
+Alt: Two panels of three curves. Left, for two relevant tokens, the sigmoid falls fastest as the signal grows, softmax
+levels off, and the linear curve is highest. Right, against the number of relevant tokens, the sigmoid and the linear
+curve fall, and softmax jumps up from one to two and then falls slowly, above the linear curve in the end.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, label
+from lib.single_location import Several, best_risk, linear, sigmoid, softmax
+
+LENGTH, LARGEST_SNR = 100, 30
+RELEVANT = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
+HEADS = {"softmax": softmax, "linear": linear, "sigmoid": sigmoid}
+# The setting of the static picture.
+SHOWN = {"relevant": 2, "snr": 15.0}
+
+
+def solve_several_risks() -> pd.DataFrame:
+    """Return the least risks at all settings of the page: whole signal strengths, and some numbers of tokens."""
+    grid = np.meshgrid(RELEVANT, np.arange(LARGEST_SNR + 1.0), indexing="ij")
+    relevant, snr = (np.asarray(axis, dtype=float).ravel() for axis in grid)
+    task = Several(np.full(relevant.size, float(LENGTH)), relevant, snr)
+    risks = {name: np.asarray(best_risk(task, head)) for name, head in HEADS.items()}
+    return pd.DataFrame({"relevant": relevant.astype(int), "snr": snr, **risks})
+
+
+def numbers(risks: pd.DataFrame) -> Numbers:
+    """Return the table, and the claim on the heads that are better than softmax."""
+    columns = {
+        "relevant": Column("Relevant tokens $r$"),
+        "snr": Column("Signal strength $ν$"),
+        **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in HEADS},
+    }
+    above = (risks["softmax"] / risks["linear"])[risks["snr"] > 0]
+    most, one = (above[risks["relevant"] == number] for number in (RELEVANT[-1], 1))
+    claim = Claims("live-several", source="measured here", box="which-weights-are-bayes")
+    claim.at_least(
+        "linear",
+        f"With {RELEVANT[-1]} of {LENGTH} tokens relevant the best linear head has a lower risk than the best softmax "
+        "head at every signal strength of the figure (smallest ratio of the risk of softmax to it).",
+        most.min(),
+        1,
+        because="equal risks",
+        rejects=("softmax is ahead, as with one relevant token", one.min()),
+    )
+    return Numbers(Table(risks, columns), claim)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the risks against the signal strength and against the number of relevant tokens."""
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
+    by_snr = table[table["relevant"] == SHOWN["relevant"]]
+    by_number = table[table["snr"] == SHOWN["snr"]]
+    for index, name in enumerate(HEADS):
+        panels[0].plot(by_snr["snr"], by_snr[name], color=f"C{index}", linewidth=2.2)
+        panels[1].plot(by_number["relevant"], by_number[name], color=f"C{index}", linewidth=2.2, marker="o")
+        label(panels[0], LARGEST_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 12))
+    for panel, place in zip(panels, (SHOWN["snr"], SHOWN["relevant"]), strict=True):
+        panel.axvline(place, color=ink(), linestyle="--", linewidth=1)
+    panels[0].set(xlim=(0, LARGEST_SNR), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
+    panels[1].set(xscale="log", xlabel="relevant tokens, $r$")
+    panels[1].set_xticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
+    panels[1].minorticks_off()
+    panels[0].set_title(f"$r={SHOWN['relevant']}$ of {LENGTH} tokens", loc="right")
+    panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
+    return figure
