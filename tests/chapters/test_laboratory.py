@@ -11,7 +11,7 @@ import pytest
 
 from chapters.laboratory import key_pairs, key_plane
 from chapters.laboratory.clouds import draw_clouds, outputs
-from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_valley
+from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_several, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial
@@ -76,7 +76,7 @@ def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_fi
     assert (left[0, 2:] > 0.99).all()  # well left of the line linear attention's answer is there, from 1000 tokens on
 
 
-@pytest.mark.parametrize("view", ["cloud", "needle", "pair", "plane", "valley"])
+@pytest.mark.parametrize("view", ["cloud", "needle", "pair", "plane", "several", "valley"])
 def test_a_picture_that_moves_has_the_headline_of_the_one_that_does_not(view):
     script = (PROJECT.page_folder(NAME) / "views" / f"{view}.js").read_text(encoding="utf-8")
     says = re.search(r'^  says: "(.+)",$', script, re.MULTILINE)
@@ -239,6 +239,9 @@ def test_the_table_carries_the_settings_of_the_page():
     script = (PROJECT.page_folder(NAME) / "views" / "needle.js").read_text(encoding="utf-8")
     assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= live_needle.LARGEST_SNR
     assert f"high: {live_needle.LARGEST_DECADE}," in script
+    script = (PROJECT.page_folder(NAME) / "views" / "several.js").read_text(encoding="utf-8")
+    assert f"low: 0, high: {live_several.LARGEST_SNR}," in script
+    assert f"stops: {[*live_several.RELEVANT]}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "pair.js").read_text(encoding="utf-8")
     assert script.count(f"low: {-key_plane.LARGEST_KEY:g}, high: {key_plane.LARGEST_KEY:g},") == 2
     assert f"const largest = {key_plane.LARGEST_KEY:g};" in script

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from chapters.laboratory import key_pairs, regression_heads
 from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
+from chapters.laboratory.figures import live_several
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
@@ -29,7 +30,7 @@ MOVE = """([figure, values]) => values.forEach((value, place) => {
     slider.value = value;
     slider.dispatchEvent(new Event('input', { bubbles: true }));
 })"""
-FIGURES = ("live-plane", "live-needle", "live-valley", "live-cloud", "live-pair")
+FIGURES = ("live-plane", "live-needle", "live-several", "live-valley", "live-cloud", "live-pair")
 
 
 def number(text: str) -> float:
@@ -103,6 +104,16 @@ def test_the_needle_agrees_with_the_library(float64, lab: Page):
     np.testing.assert_allclose(shown["element_wise"], sl.best_elementwise_risk(tasks), rtol=SHOWN + OFF)
     np.testing.assert_allclose(shown["linear"], sl.best_risk(tasks, sl.linear), rtol=SHOWN + OFF)
     np.testing.assert_allclose(shown["largest_score"], sl.best_risk(tasks, sl.hardmax), rtol=SHOWN + OFF)
+
+
+def test_several_tokens_agree_with_the_library(float64, lab: Page):
+    rng, stops = random.Random(4), live_several.RELEVANT
+    settings = [(rng.randrange(live_several.LARGEST_SNR + 1), rng.randrange(len(stops))) for _ in range(12)]
+    shown = shown_at(lab, "live-several", settings)
+    snrs, places = np.asarray(settings, dtype=float).T
+    task = sl.Several(np.full(snrs.size, 100.0), np.asarray(stops, dtype=float)[places.astype(int)], snrs)
+    for name, head in live_several.HEADS.items():
+        np.testing.assert_allclose(shown[name], sl.best_risk(task, head), rtol=SHOWN)
 
 
 def test_the_valley_agrees_with_the_library(float64, lab: Page):
@@ -282,8 +293,9 @@ def test_a_figure_plays_and_a_key_stops_it(browser: Browser, address: str, motio
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_arrow_keys_move_every_control(lab: Page, figure: str):
+def test_arrow_keys_move_every_control(first_settings: Page, figure: str):
     """Sliders and points can be focused, have a value for screen readers, and show their focus."""
+    lab = first_settings
     for control in lab.locator(f"#fig-{figure} :is(input[type=range], .lab-knob)").all():
         control.focus()
         assert control.evaluate("node => node === document.activeElement")
