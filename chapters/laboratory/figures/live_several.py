@@ -2,8 +2,7 @@ r"""With one relevant token softmax is best, with two a sigmoid is, and with fif
 
 The vertical axes show the least excess risk of three kinds of heads on prompts of $L=100$ tokens, of which $r$ are
 relevant: softmax, sigmoid, and linear attention. Left: against the signal strength $\nu$, at the chosen $r$. Right:
-against $r$, at the chosen $\nu$. Straight lines join computed values. Softmax is Bayes-optimal at $r=1$ and nowhere
-else.
+against $r$, at the chosen $\nu$. Straight lines join computed values. Softmax is Bayes-optimal at $r=1$.
 
 Alt: Two panels of three curves. Left, for two relevant tokens, the sigmoid falls fastest as the signal grows, softmax
 levels off, and the linear curve is highest. Right, against the number of relevant tokens, the sigmoid and the linear
@@ -65,7 +64,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for index, name in enumerate(HEADS):
         panels[0].plot(by_snr["snr"], by_snr[name], color=f"C{index}", linewidth=2.2)
         panels[1].plot(by_number["relevant"], by_number[name], color=f"C{index}", linewidth=2.2, marker="o")
-        label(panels[0], LARGEST_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 12))
+        label(panels[0], LARGEST_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 17))
     for panel, place in zip(panels, (SHOWN["snr"], SHOWN["relevant"]), strict=True):
         panel.axvline(place, color=ink(), linestyle="--", linewidth=1)
     panels[0].set(xlim=(0, LARGEST_SNR), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
