@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, STARTS, Setting
+from companion import Column
 from lib.single_location import fixed_point, state_evolution
 
 # Risks that differ by more belong to different ends; on the grid no difference is between 1e-6 and this value.
@@ -16,6 +17,19 @@ DIFFERENT = 0.01
 LARGEST_ERROR, MORE_POINTS = 5e-4, 16_384
 # Sample ratios of the curves at the compared settings: those of the runs, and three between neighbours.
 CURVE = tuple(round(2 ** (step / 4), 3) for step in range(13))
+
+# Columns of the figures: a risk with its error, and the ends of the state evolution from both starts.
+RISK_COLUMNS = {
+    "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
+    "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
+}
+ENDS_COLUMNS = {
+    "start": Column("`uninformed`: no information; `informed`: at or close to the truth", "name"),
+    "alpha": Column("Sample ratio $α = n/D$"),
+    **RISK_COLUMNS,
+    "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
+    "hard": Column("Whether the phase is hard: two ends, and the informed one is Bayes-optimal", "yes or no"),
+}
 
 
 class Measured(NamedTuple):
@@ -63,6 +77,13 @@ def solve_state_evolution(
         start: np.asarray(state_evolution(setting.task, start_overlap=known, **evolution).risk)
         for start, known in STARTS.items()
     }
+
+
+def ends_rows(ends: Mapping[float, Ends]) -> list[tuple[str, float, float, float, bool, bool]]:
+    """Return the rows of `ENDS_COLUMNS`, two per sample ratio."""
+    return [
+        (start, alpha, *getattr(both, start), both.two, both.hard) for alpha, both in ends.items() for start in STARTS
+    ]
 
 
 def solve_ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:

@@ -22,15 +22,17 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from chapters.message_passing.descents import EASY
 from chapters.message_passing.runs import mean
 from chapters.message_passing.settings import HARD, Setting
-from chapters.message_passing.style import COLOURS, START_MARKERS
-from chapters.message_passing.theory import DIFFERENT, Ends, Measured
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.message_passing.style import COLOURS, START_MARKERS, draw_ends
+from chapters.message_passing.theory import DIFFERENT, ENDS_COLUMNS, Ends, Measured, ends_rows
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]
 # From this sample ratio on, the easy setting has enough prompts for one minimum.
 MANY = 4.0
+# Size and filling of the marks of the two starts, such that both can be seen where they coincide.
+SIZES = {"uninformed": (4.0, "full"), "informed": (9.0, "none")}
 
 
 def numbers(
@@ -44,128 +46,81 @@ def numbers(
     names = {setting.length: f"{setting.name}, Δ = {setting.noise_std:g}" for setting in (EASY, HARD)}
     easy, hard = names.values()
     rows = [(easy, EVOLUTION, "uninformed", at, *risk, False, False) for (s, at), risk in best.items() if s == EASY]
-    rows += [
-        (hard, EVOLUTION, start, alpha, *getattr(both, start), both.two, both.hard)
-        for alpha, both in ends.items()
-        for start in START_MARKERS
-    ]
+    rows += [(hard, EVOLUTION, *row) for row in ends_rows(ends)]
     for kind, runs in ((MESSAGES, messages), (DESCENT, descended)):
-        for (length, start, alpha), mine in runs.groupby(["length", "start", "alpha"], sort=False):
-            rows.append((names[length], kind, start, alpha, *mean(mine["risk"]), False, False))
+        for (length, start, alpha), some in runs.groupby(["length", "start", "alpha"], sort=False):
+            rows.append((names[length], kind, start, alpha, *mean(some["risk"]), False, False))
     columns = {
         "setting": Column("Prompt length, signal strength, and noise", "name"),
         "kind": Column("`evolution`: theory; `message passing` or `gradient descent`: simulated", "name"),
-        "start": Column("`uninformed`: no information; `informed`: at or close to the truth", "name"),
-        "alpha": Column("Sample ratio $α = n/D$"),
-        "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
-        "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
-        "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
-        "hard": Column("Whether the phase is hard: two ends, and the informed one is Bayes-optimal", "yes or no"),
+        **ENDS_COLUMNS,
     }
-    runs = messages[[*KEYS, "risk"]]
-    pairs = descended.merge(runs, on=KEYS, suffixes=("", "_messages"))
-    claims = (
-        _further_claim(pairs, runs),
-        _way_claim(pairs, ends),
-        _start_claim(pairs),
-        _bottom_claim(descended, trained),
-    )
-    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), claims)
+    claim = _claims(ends, messages[[*KEYS, "risk"]], descended, trained)
+    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), claim)
 
 
-def _further_claim(pairs: pd.DataFrame, messages: pd.DataFrame) -> Claim:
-    mine = pairs[pairs["start"] == "uninformed"]
+def _claims(
+    ends: Mapping[float, Ends], messages: pd.DataFrame, descended: pd.DataFrame, trained: pd.DataFrame
+) -> Claims:
+    claim = Claims("message-passing", source="measured here")
+    pairs = descended.merge(messages, on=KEYS, suffixes=("", "_messages"))
+    uninformed, hard = pairs[pairs["start"] == "uninformed"], pairs[pairs["length"] == HARD.length]
     half = messages.assign(alpha=2 * messages["alpha"])
-    fewer = mine.drop(columns="risk_messages").merge(half, on=KEYS, suffixes=("", "_messages"))
-    return Claim(
-        id="message-passing-beside-descent",
-        statement=(
-            "On the same prompts and from uninformed starts, message passing ends at a lower risk than gradient "
-            f"descent on the empirical risk of softmax attention, in both settings: the smallest of {len(mine)} ratios."
-        ),
-        source="measured here",
-        measured=float((mine["risk"] / mine["risk_messages"]).min()),
-        expected=1.0,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative(
-            "message passing had half of the prompts", float((fewer["risk"] / fewer["risk_messages"]).min())
-        ),
+    fewer = uninformed.drop(columns="risk_messages").merge(half, on=KEYS, suffixes=("", "_messages"))
+    claim.at_least(
+        "beside-descent",
+        "On the same prompts and from uninformed starts, message passing ends at a lower risk than gradient "
+        "descent on the empirical risk of softmax attention, in both settings: the smallest of "
+        f"{len(uninformed)} ratios.",
+        (uninformed["risk"] / uninformed["risk_messages"]).min(),
+        1,
+        because="the ratio is above 1 where message passing has the lower risk",
+        rejects=("message passing had half of the prompts", (fewer["risk"] / fewer["risk_messages"]).min()),
     )
-
-
-def _way_claim(pairs: pd.DataFrame, ends: Mapping[float, Ends]) -> Claim:
-    last = max(alpha for alpha in pairs.loc[pairs["length"] == HARD.length, "alpha"])
-    mine = pairs[(pairs["length"] == HARD.length) & (pairs["alpha"] == last) & (pairs["start"] == "uninformed")]
+    last = hard["alpha"].max()
+    beyond = hard[(hard["alpha"] == last) & (hard["start"] == "uninformed")]
     way = 1.0 - ends[last].informed.value
-    return Claim(
-        id="message-passing-beside-descent-way",
-        statement=(
-            f"In long prompts with a weak signal, beyond the hard phase ($α = {last:g}$), gradient descent "
-            "improves little on the output 0: its improvement as a fraction of that of the informed end of the "
-            "state evolution."
-        ),
-        source="measured here",
+    claim.at_most(
+        "beside-descent-way",
+        f"In long prompts with a weak signal, beyond the hard phase ($α = {last:g}$), gradient descent "
+        "improves little on the output 0: its improvement as a fraction of that of the informed end of the "
+        "state evolution.",
+        (1.0 - beyond["risk"]).mean() / way,
+        0.25,
+        because="a quarter is nearer to no improvement than to half of it",
+        rejects=("it were that of message passing", (1.0 - beyond["risk_messages"]).mean() / way),
         box="hard-phase",
-        measured=float((1.0 - mine["risk"]).mean() / way),
-        expected=0.25,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative("it were that of message passing", float((1.0 - mine["risk_messages"]).mean() / way)),
     )
-
-
-def _start_claim(pairs: pd.DataFrame) -> Claim:
-    both = pairs[pairs["length"] == HARD.length].pivot_table(
-        index=["alpha", "seed"], columns="start", values=["risk", "risk_messages"]
-    )
-
-    def largest(risk):
-        return float((both[risk, "uninformed"] - both[risk, "informed"]).abs().max())
-
-    return Claim(
-        id="message-passing-beside-descent-start",
-        statement=(
-            "In the hard setting gradient descent ends at the same risk from random vectors and from the hidden "
-            f"directions, on the same prompts: the largest of {len(both)} differences."
-        ),
-        source="measured here",
+    starts = hard.pivot_table(index=["alpha", "seed"], columns="start", values=["risk", "risk_messages"])
+    apart = (starts.xs("uninformed", axis=1, level=1) - starts.xs("informed", axis=1, level=1)).abs().max()
+    claim.at_most(
+        "beside-descent-start",
+        "In the hard setting gradient descent ends at the same risk from random vectors and from the hidden "
+        f"directions, on the same prompts: the largest of {len(starts)} differences.",
+        apart["risk"],
+        0,
+        within=DIFFERENT,
+        because="risks that differ by more belong to different ends",
+        rejects=("the differences were those of message passing", apart["risk_messages"]),
         box="hard-phase",
-        measured=largest("risk"),
-        expected=0.0,
-        tolerance=DIFFERENT,
-        reason="risks that differ by more belong to different ends",
-        relation="≤",
-        alternative=Alternative("the differences were those of message passing", largest("risk_messages")),
     )
-
-
-def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
     real = dict.fromkeys(("snr", "alpha"), float)  # a table in which all are whole has them as integers
-    mine = descended[descended["start"] == "uninformed"].astype(real)
     newton = trained[trained["head"] == "softmax"].astype(real)
-    pairs = mine.merge(newton, on=KEYS[:-1], suffixes=("", "_newton"))
-    apart = (pairs["risk"] - pairs["risk_newton"]).abs()
-    many = pairs["alpha"] >= MANY
-    return Claim(
-        id="message-passing-beside-descent-bottom",
-        statement=(
-            f"In the easy setting ($L = {EASY.length}$, $ν = {EASY.snr:g}$) with at least {MANY:g} prompts per "
-            "dimension, gradient descent from random vectors ends at the same risk as L-BFGS from the hidden "
-            "directions: the largest of "
-            f"{int(many.sum())} differences."
-        ),
-        source="measured here",
-        measured=float(apart[many].max()),
-        expected=0.0,
-        tolerance=1e-3,
-        relation="≤",
-        alternative=Alternative("the prompts were fewer", float(apart[~many].max())),
+    first = descended[descended["start"] == "uninformed"].astype(real)
+    both = first.merge(newton, on=KEYS[:-1], suffixes=("", "_newton"))
+    apart, many = (both["risk"] - both["risk_newton"]).abs(), both["alpha"] >= MANY
+    claim.at_most(
+        "beside-descent-bottom",
+        f"In the easy setting ($L = {EASY.length}$, $ν = {EASY.snr:g}$) with at least {MANY:g} prompts per "
+        "dimension, gradient descent from random vectors ends at the same risk as L-BFGS from the hidden "
+        f"directions: the largest of {many.sum()} differences.",
+        apart[many].max(),
+        0,
+        within=1e-3,
+        because="a tenth of the least difference between risks at different ends",
+        rejects=("the prompts were fewer", apart[~many].max()),
     )
-
-
-# Size and filling of the marks of the two starts, such that both can be seen where they coincide.
-SIZES = {"uninformed": (4.0, "full"), "informed": (9.0, "none")}
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -176,16 +131,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, name in zip(panels, names, strict=True):
         mine = table[table["setting"] == name]
         lines = mine[mine["kind"] == EVOLUTION].sort_values("alpha")
-        upper, lower = (lines[lines["start"] == start].set_index("alpha")["risk"] for start in START_MARKERS)
-        two = lines.loc[lines["two"], "alpha"]
-        # broken where the upper branch ends, not drawn through the jump
-        for piece in (upper[upper.index <= two.max()], upper[~(upper.index <= two.max())]):
-            panel.plot(piece.index, piece, color=colours[MESSAGES], linewidth=2)
-        beyond = lower[lower.index >= two.min()]
-        panel.plot(beyond.index, beyond, color=colours[MESSAGES], linewidth=2, linestyle="--")
-        hard = lines.loc[lines["hard"], "alpha"].unique()
-        if len(hard):
-            panel.fill_between(hard, lower[hard], upper[hard], color=colours[MESSAGES], alpha=0.15, linewidth=0)
+        draw_ends(panel, lines)
         for kind, colour in colours.items():
             for start, marker in START_MARKERS.items():
                 runs = mine[(mine["kind"] == kind) & (mine["start"] == start)].sort_values("alpha")

@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, sequence
 
 TICKS = (1, 2, 4, 8)
@@ -28,9 +28,11 @@ def numbers(phases: pd.DataFrame) -> Numbers:
     """Return the edges of the hard phase on the grid and the claims about its extent."""
     frame = widths(phases)
     frame["found"] = frame["lowest"].notna()
-    step = (phases["alpha"].unique()[1] / phases["alpha"].unique()[0]) ** 0.5
-    frame[["lowest", "highest"]] = frame[["lowest", "highest"]].fillna(0.0)
     frame["reaches"] = frame["highest"] >= phases["alpha"].max()
+    first, second = phases["alpha"].unique()[:2]
+    half_step = (second / first) ** 0.5
+    frame["lowest"] = frame["lowest"].fillna(0.0) / half_step
+    frame["highest"] = frame["highest"].fillna(0.0) * half_step
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "noise_std": Column("Standard deviation $Δ$ of the label noise"),
@@ -41,93 +43,60 @@ def numbers(phases: pd.DataFrame) -> Numbers:
         "found": Column("Whether there is a hard phase on the grid", "yes or no"),
         "reaches": Column("Whether it reaches the last sample ratio of the grid", "yes or no"),
     }
-    frame["lowest"] /= step
-    frame["highest"] *= step
-    claims = (_noise_claim(frame, phases), _some_noise_claim(phases), *_extent_claims(frame))
-    return Numbers(Table(frame.reindex(columns=list(columns)), columns), claims)
+    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(frame, phases))
 
 
-def _noise_claim(frame: pd.DataFrame, phases: pd.DataFrame) -> Claim:
-    by_noise = frame.groupby("noise_std")["two"].sum()
-    largest, smallest = by_noise.index.max(), by_noise.index.min()
-    count = int((phases["noise_std"] == largest).sum())
-    return Claim(
-        id="message-passing-not-hard",
-        statement=(
-            f"At noise $Δ = {largest:g}$ no hard phase is found: the number of points, out of {count:,} of the "
-            "grid, at which the state evolution has two ends."
-        ),
-        source="measured here",
-        box="hard-phase",
-        measured=by_noise[largest],
-        expected=0.0,
-        tolerance=0.0,
-        alternative=Alternative(f"the noise were $Δ = {smallest:g}$", by_noise[smallest]),
+def _claims(frame: pd.DataFrame, phases: pd.DataFrame) -> Claims:
+    claim = Claims("message-passing", source="measured here", box="hard-phase")
+    two = frame.groupby("noise_std")["two"].sum()
+    largest, smallest = two.index.max(), two.index.min()
+    claim.equal(
+        "not-hard",
+        f"At noise $Δ = {largest:g}$ no hard phase is found: the number of points, out of "
+        f"{(phases['noise_std'] == largest).sum():,} of the grid, at which the state evolution has two ends.",
+        two[largest],
+        0,
+        within=0,
+        because="counts are exact",
+        rejects=(f"the noise were $Δ = {smallest:g}$", two[smallest]),
     )
-
-
-def _some_noise_claim(phases: pd.DataFrame) -> Claim:
     hard = phases[is_hard(phases)]
     most = hard["noise_std"].max()
-    lengths = listing(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
     none = phases.loc[phases["noise_std"] > most, "noise_std"].min()
-    return Claim(
-        id="message-passing-hard-noise",
-        statement=(
-            f"A hard phase exists at noise $Δ = {most:g}$ too, in prompts of {lengths} tokens: the number of "
-            "points of the grid with this noise at which the phase is hard."
-        ),
-        source="measured here",
-        box="hard-phase",
-        measured=(hard["noise_std"] == most).sum(),
-        expected=1.0,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative(f"the noise were $Δ = {none:g}$", (hard["noise_std"] == none).sum()),
+    lengths = listing(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
+    claim.at_least(
+        "hard-noise",
+        f"A hard phase exists at noise $Δ = {most:g}$ too, in prompts of {lengths} tokens: the number of "
+        "points of the grid with this noise at which the phase is hard.",
+        (hard["noise_std"] == most).sum(),
+        1,
+        because="one hard point is enough",
+        rejects=(f"the noise were $Δ = {none:g}$", (hard["noise_std"] == none).sum()),
     )
-
-
-def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
-    noise, none = frame["noise_std"].min(), frame["noise_std"].max()
-    found = frame[(frame["noise_std"] == noise) & frame["found"]]
-    widest = found.assign(width=found["highest"] / found["lowest"]).groupby("length")["width"].max()
-
-    def growth(noise):
-        """Return the smallest growth, between lengths, of the largest ν with a hard phase (0 if none)."""
-        mine = frame[frame["noise_std"] == noise]
-        return mine["snr"].where(mine["found"], 0.0).groupby(mine["length"]).max().diff().min()
-
-    return (
-        Claim(
-            id="message-passing-hard-hints",
-            statement=(
-                f"In longer prompts stronger signals still have a hard phase ($Δ = {noise:g}$): the smallest "
-                "growth of the largest such $ν$ from one length to the next is more than a step of the grid."
-            ),
-            source="measured here",
-            box="hard-phase",
-            measured=growth(noise),
-            expected=1.0,
-            tolerance=0.0,
-            relation="≥",
-            alternative=Alternative(f"the noise were $Δ = {none:g}$", growth(none)),
-        ),
-        Claim(
-            id="message-passing-hard-width",
-            statement=(
-                "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
-                f"begins ($Δ = {noise:g}$, at the hint where it is widest): the ratio, or less than it if the grid "
-                "ends first."
-            ),
-            source="measured here",
-            box="hard-phase",
-            measured=widest[widest.index.max()],
-            expected=2.0,
-            tolerance=0.0,
-            relation="≥",
-            alternative=Alternative("the same in the shortest prompts", widest[widest.index.min()]),
-        ),
+    # the largest ν with a hard phase, 0 if there is none
+    reach = frame.assign(reach=frame["snr"].where(frame["found"], 0.0)).groupby(["noise_std", "length"])["reach"].max()
+    claim.at_least(
+        "hard-hints",
+        f"In longer prompts stronger signals still have a hard phase ($Δ = {smallest:g}$): the smallest "
+        "growth of the largest such $ν$ from one length to the next is more than a step of the grid.",
+        reach[smallest].diff().min(),
+        1,
+        because="a step of the grid",
+        rejects=(f"the noise were $Δ = {largest:g}$", reach[largest].diff().min()),
     )
+    found = frame[(frame["noise_std"] == smallest) & frame["found"]]
+    widest = (found["highest"] / found["lowest"]).groupby(found["length"]).max()
+    claim.at_least(
+        "hard-width",
+        "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
+        f"begins ($Δ = {smallest:g}$, at the hint where it is widest): the ratio, or less than it if the grid "
+        "ends first.",
+        widest[widest.index.max()],
+        2,
+        because="the statement says more than twice",
+        rejects=("the same in the shortest prompts", widest[widest.index.min()]),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

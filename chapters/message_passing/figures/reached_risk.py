@@ -18,12 +18,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.runs import at_infinity, mean
-from chapters.message_passing.settings import ALPHAS, COMPARED, Setting
+from chapters.message_passing.settings import ALPHAS, Setting
 from chapters.message_passing.style import COLOURS
-from chapters.message_passing.theory import Measured
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.message_passing.theory import RISK_COLUMNS, Measured
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label
-from lib.statistics import comparison_quantile
 
 HEADS = ("softmax", "linear")
 
@@ -38,140 +37,89 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
             ["length", "snr", "noise_std", "alpha", "head"], sort=False
         )
     }
-    rows = [
-        *(("evolution", "Bayes-optimal", *at, risk) for at, risk in best.items()),
-        *(
-            ("message passing", "Bayes-optimal", *at, risk)
-            for (*at, start), risk in limits.items()
-            if start == "uninformed"
-        ),
-        *(("replica", head, *at, risk) for head, mine in heads.items() for at, risk in mine.items()),
-        *(("training", head, *at, risk) for (head, *at), risk in simulated.items()),
+    rows = [("evolution", "Bayes-optimal", *at, *risk) for at, risk in best.items()]
+    rows += [
+        ("message passing", "Bayes-optimal", *at, *risk)
+        for (*at, start), risk in limits.items()
+        if start == "uninformed"
     ]
-    frame = pd.DataFrame(
-        {
-            "length": setting.length,
-            "snr": setting.snr,
-            "kind": kind,
-            "head": head,
-            "alpha": alpha,
-            "risk": risk.value,
-            "std_error": risk.std_error,
-        }
-        for kind, head, setting, alpha, risk in rows
-    )
+    rows += [("replica", head, *at, *risk) for head, risks in heads.items() for at, risk in risks.items()]
+    rows += [("training", *at, *risk) for at, risk in simulated.items()]
+    frame = pd.DataFrame(rows, columns=["kind", "head", "setting", "alpha", "risk", "std_error"])
+    settings = frame.pop("setting")
+    frame.insert(0, "length", [setting.length for setting in settings])
+    frame.insert(1, "snr", [setting.snr for setting in settings])
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "snr": Column("Signal strength $ν$"),
         "kind": Column("`evolution` and `replica`: theory; `message passing` and `training`: simulated", "name"),
         "head": Column("`softmax` or `linear`, at best ridges; `Bayes-optimal`: the best estimator", "name"),
         "alpha": Column("Sample ratio $α = n/D$"),
-        "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
-        "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
+        **RISK_COLUMNS,
     }
-    claims = (
-        _optimum_claim(best, limits, heads["softmax"]),
-        _size_claim(best, passed),
-        _below_claim(best, limits, heads, simulated),
-    )
-    return Numbers(Table(frame, columns), claims)
+    return Numbers(Table(frame, columns), _claims(best, passed, limits, heads, simulated))
 
 
-def _by_setting(ridges: pd.DataFrame) -> dict[tuple[Setting, float], Measured]:
-    return {
-        (Setting(int(row.length), row.snr, row.noise_std), row.alpha): Measured(
-            row.risk if row.converged else np.nan, row.std_error
-        )
-        for row in ridges.itertuples()
-    }
-
-
-def _optimum_claim(best, limits, softmax) -> Claim:
-    """Claim that message passing ends at the optimum from both starts in all settings."""
-
-    def worst(theory):
-        return max(abs(found.away(theory[setting, alpha])) for (setting, alpha, _), found in limits.items())
-
-    return Claim(
-        id="message-passing-optimum",
-        statement=(
-            f"In {len(limits) // 2} settings and from both starts, message passing extrapolated to $D → ∞$ ends "
-            "at the Bayes-optimal risk of the state evolution: the largest deviation, in combined standard "
-            "errors."
+def _claims(best, passed: pd.DataFrame, limits, heads, simulated) -> Claims:
+    claim = Claims("message-passing", source="derived here")
+    claim.agree(
+        "optimum",
+        f"In {len(limits) // 2} settings and from both starts, message passing extrapolated to $D → ∞$ ends "
+        "at the Bayes-optimal risk of the state evolution",
+        [risk.away(best[at, alpha]) for (at, alpha, _), risk in limits.items()],
+        rejects=(
+            "it ended where softmax trained at its best ridges does",
+            [risk.away(heads["softmax"][at, alpha]) for (at, alpha, _), risk in limits.items()],
         ),
-        source="derived here",
         box="passes-of-the-evolution",
-        measured=worst(best),
-        expected=0.0,
-        tolerance=comparison_quantile(len(limits)),
-        reason=f"99.9 % quantile of the largest of {len(limits)} standard normal deviations",
-        relation="≤",
-        alternative=Alternative("it ended where softmax trained at its best ridges does", worst(softmax)),
     )
-
-
-def _size_claim(best, passed: pd.DataFrame) -> Claim:
-    """Claim that the largest dimension agrees without any extrapolation."""
     largest = passed["dimension"].max()
     runs = passed[(passed["dimension"] == largest) & (passed["start"] == "uninformed")]
-
-    def worst(factor):
-        return max(
-            abs(mean(mine["risk"]).away(best[Setting(int(length), snr, noise), factor * alpha]))
-            for (length, snr, noise, alpha), mine in runs.groupby(["length", "snr", "noise_std", "alpha"])
-            if factor * alpha <= ALPHAS[-1]
-        )
-
-    count = len(COMPARED) * len(ALPHAS)
-    return Claim(
-        id="message-passing-finite-size",
-        statement=(
-            f"At $D = {largest:,}$ alone the finite dimension has no visible effect: the largest of {count} "
-            "deviations of mean risks from the state evolution, in combined standard errors."
+    groups = runs.groupby(["length", "snr", "noise_std", "alpha"])["risk"]
+    means = {(Setting(int(length), *of), alpha): mean(risks) for (length, *of, alpha), risks in groups}
+    claim.agree(
+        "finite-size",
+        f"At $D = {largest:,}$ alone the finite dimension has no visible effect: mean risks and the state evolution "
+        "agree",
+        [risk.away(best[at]) for at, risk in means.items()],
+        rejects=(
+            "the prompts were twice as many",
+            [risk.away(best[at, 2 * alpha]) for (at, alpha), risk in means.items() if 2 * alpha <= ALPHAS[-1]],
         ),
         source="measured here",
-        measured=worst(1),
-        expected=0.0,
-        tolerance=comparison_quantile(count),
-        reason=f"99.9 % quantile of the largest of {count} standard normal deviations",
-        relation="≤",
-        alternative=Alternative("the prompts were twice as many", worst(2)),
     )
-
-
-def _below_claim(best, limits, heads, simulated) -> Claim:
-    """Claim that trained heads have larger risks than message passing and the optimum."""
-
-    def least(factor):
-        """Return the smallest ratio of the risk of a head to that of the optimum at `factor` times the prompts."""
-        theory = [
-            mine[setting, alpha].value / risk
-            for mine in heads.values()
-            for setting, alpha in mine
-            if factor * alpha >= ALPHAS[0]
-            for risk in (best[setting, factor * alpha].value, limits[setting, factor * alpha, "uninformed"].value)
-        ]
-        runs = [
-            risk.value / best[setting, factor * alpha].value
-            for (_, setting, alpha), risk in simulated.items()
-            if factor * alpha >= ALPHAS[0]
-        ]
-        return min(theory + runs)
-
-    return Claim(
-        id="message-passing-below-training",
-        statement=(
-            "Every trained head has a larger risk than message passing and the optimum, by theory and by training, in "
-            "all settings: the smallest ratio of the risks."
+    claim.at_least(
+        "below-training",
+        "Every trained head has a larger risk than message passing and the optimum, by theory and by training, in "
+        "all settings: the smallest ratio of the risks.",
+        _least_ratio(best, limits, heads, simulated, prompts=1.0),
+        1,
+        because="the ratio is above 1 where the head has the larger risk",
+        rejects=(
+            "message passing had half of the prompts",
+            _least_ratio(best, limits, heads, simulated, prompts=0.5),
         ),
         source="[D26]",
         box="posterior-by-messages",
-        measured=least(1.0),
-        expected=1.0,
-        tolerance=0.0,
-        relation="≥",
-        alternative=Alternative("message passing had half of the prompts", least(0.5)),
     )
+    return claim
+
+
+def _least_ratio(best, limits, heads, simulated, *, prompts: float) -> float:
+    """Return the smallest ratio of the risk of a head to that of the optimum at `prompts` times the prompts."""
+    theory = [
+        risks[setting, alpha].value / optimum
+        for risks in heads.values()
+        for setting, alpha in risks
+        if prompts * alpha >= ALPHAS[0]
+        for optimum in (best[setting, prompts * alpha].value, limits[setting, prompts * alpha, "uninformed"].value)
+    ]
+    trained = [
+        risk.value / best[setting, prompts * alpha].value
+        for (_, setting, alpha), risk in simulated.items()
+        if prompts * alpha >= ALPHAS[0]
+    ]
+    return min(theory + trained)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -201,3 +149,12 @@ def draw(table: pd.DataFrame) -> Figure:
         end = last[last["head"] == head].sort_values("alpha").iloc[-1]
         label(panels[-1], end["alpha"], end["risk"], words[head], colour, xytext=(8, 0))
     return figure
+
+
+def _by_setting(ridges: pd.DataFrame) -> dict[tuple[Setting, float], Measured]:
+    return {
+        (Setting(int(row.length), row.snr, row.noise_std), row.alpha): Measured(
+            row.risk if row.converged else np.nan, row.std_error
+        )
+        for row in ridges.itertuples()
+    }

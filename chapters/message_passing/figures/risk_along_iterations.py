@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.message_passing.runs import Shown, mean
 from chapters.message_passing.style import COLOUR, START_MARKERS
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label
 from lib.statistics import student_quantile
 
@@ -33,9 +33,7 @@ def numbers(shown: Shown, evolution) -> Numbers:
     rows = []
     for start, predicted in evolution.items():
         risks = shown.by_start[start].risk
-        for i, at in enumerate(predicted):
-            found = mean(risks[:, i])
-            rows.append((start, i + 1, at, found.value, found.std_error, predicted[-1]))
+        rows += [(start, i + 1, at, *mean(risks[:, i]), predicted[-1]) for i, at in enumerate(predicted)]
     columns = {
         "start": Column("`uninformed`: no information; `informed`: close to the truth", "name"),
         "iteration": Column("Iterations done", "iterations"),
@@ -44,43 +42,84 @@ def numbers(shown: Shown, evolution) -> Numbers:
         "std_error": Column("Its standard error over sets of prompts", moves_with="risk"),
         "end": Column("Excess risk by the state evolution after the last iteration"),
     }
-    table = Table(pd.DataFrame(rows, columns=list(columns)), columns)
-    return Numbers(table, (_evolution_claim(shown, evolution), _start_claim(shown), _claimed_claim(shown)))
-
-
-def _evolution_claim(shown: Shown, evolution) -> Claim:
-    found = {
-        start: [mean(shown.by_start[start].risk[:, i]) for i in range(len(predicted))]
-        for start, predicted in evolution.items()
-    }
-    textbook = {start: runs.risk.mean(axis=0) for start, runs in shown.textbook.items()}
-
-    def worst(means):
-        return max(float(np.max(np.abs(mine - evolution[start]))) for start, mine in means.items())
-
-    count = sum(map(len, found.values()))
-    largest = max(each.std_error for mine in found.values() for each in mine)
-    return Claim(
-        id="message-passing-evolution",
-        statement=(
-            "Message passing from both starts has the risk of the state evolution at every iteration: the largest "
-            f"of {count} deviations of mean risks."
-        ),
-        source="derived here",
-        box="passes-of-the-evolution",
-        measured=worst({start: np.asarray([each.value for each in mine]) for start, mine in found.items()}),
-        expected=0.0,
-        tolerance=student_quantile(count, len(shown.by_start["informed"].risk)) * largest,
-        reason=(
-            f"99.9 % quantile of the largest of {count} deviations with Student's distribution, times the largest "
-            "standard error"
-        ),
+    frame = pd.DataFrame(rows, columns=list(columns))
+    claim = Claims("message-passing", source="derived here")
+    largest, runs = frame["std_error"].max(), len(shown.by_start["informed"].risk)
+    textbook = [np.abs(runs.risk.mean(axis=0) - evolution[start]).max() for start, runs in shown.textbook.items()]
+    claim.at_most(
+        "evolution",
+        "Message passing from both starts has the risk of the state evolution at every iteration: the largest "
+        f"of {len(frame)} deviations of mean risks.",
+        (frame["risk"] - frame["evolution"]).abs().max(),
+        0,
+        within=student_quantile(len(frame), runs) * largest,
+        because=f"99.9 % quantile of the largest of {len(frame)} deviations with Student's distribution, times the "
+        "largest standard error",
+        rejects=("the step were that of the textbook, without the curvature along the spike", max(textbook)),
         std_error=largest,
-        relation="≤",
-        alternative=Alternative(
-            "the step were that of the textbook, without the curvature along the spike", worst(textbook)
+        box="passes-of-the-evolution",
+    )
+    claim_one_end(claim, shown)
+    claim.agree(
+        "knows",
+        "The variances of the algorithm predict its overlaps with the truth: actual and predicted overlaps with $k*$ "
+        "and $v*$ agree",
+        _overlap_deviations(shown, -1),
+        within=student_quantile(2, runs),
+        because="99.9 % quantile of the larger of two deviations with Student's distribution",
+        rejects=("the overlaps were those after one iteration", _overlap_deviations(shown, 0)),
+        source="[D26]",
+        box="posterior-by-messages",
+    )
+    return Numbers(Table(frame, columns), claim)
+
+
+def claim_one_end(claim: Claims, shown: Shown) -> None:
+    """Claim that both starts have the same risk at the end, if all runs are at rest by then."""
+    first, second = (shown.by_start[start].risk for start in ("uninformed", "informed"))
+    apart = np.abs(first - second).max(axis=0) / np.std(first, axis=0, ddof=1)
+    left = ahead(runs.risk for runs in shown.by_start.values())
+    claim.at_most(
+        "one-end",
+        f"On the same prompts both starts have the same risk after {len(apart)} iterations: the largest "
+        "difference, divided by the standard deviation between sets of prompts.",
+        apart[-1],
+        ONE_END,
+        because="the largest difference between two runs at one end",
+        rejects=("the runs stopped after two iterations", apart[1]),
+        source="measured here",
+        requires=(
+            left <= ONE_END / 2,  # two runs that approach each other this far can both be at rest within the bound
+            f"after {len(apart)} iterations not all runs are at rest: a risk still moves by up to {left:.2g} standard "
+            "deviations between sets of prompts. More `iterations` or another `alpha` help",
         ),
     )
+
+
+def _overlap_deviations(shown: Shown, iteration: int) -> list[float]:
+    """Return the mean differences of the overlaps from those that the last variances predict, in standard errors."""
+    run = shown.by_start["uninformed"]
+    actual = (run.overlaps.m_k[:, iteration], run.overlaps.m_v[:, iteration])
+    means = [mean(each - predicted) for each, predicted in zip(actual, run.estimated[:, -1].T, strict=True)]
+    return [each.value / each.std_error for each in means]
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw two lines and their marks."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    words = {"uninformed": "uninformed start", "informed": "start close to the truth"}
+    for start, mine in table.groupby("start", sort=False):
+        axes.plot(mine["iteration"], mine["evolution"], color=COLOUR, linewidth=2)
+        look = {"color": COLOUR, "marker": START_MARKERS[start], "fillstyle": "none"}
+        error_bars(axes, mine["iteration"], mine["risk"], mine["std_error"], **look)
+        second, above = mine.iloc[1], mine["evolution"].iloc[0] > mine["end"].iloc[0]
+        label(axes, second["iteration"], second["evolution"], words[start], COLOUR, xytext=(14, 0 if above else -22))
+    axes.axhline(table["end"].iloc[0], color=COLOUR, linestyle=":", linewidth=1.5)
+    last = table["iteration"].max()
+    look = {"xytext": (0, 12), "ha": "right"}
+    label(axes, last, table["end"].iloc[0], "Bayes-optimal", COLOUR, **look)
+    axes.set(xlabel="iterations", ylabel="excess risk", ylim=(0.8 * table["evolution"].min(), None))
+    return figure
 
 
 def ahead(risks: Iterable[np.ndarray]) -> float:
@@ -105,75 +144,3 @@ def ahead(risks: Iterable[np.ndarray]) -> float:
         series = WINDOW * last[moving] ** 2 / (before - last)[moving]
         farthest = max(farthest, *series, 0.0)
     return float(farthest)
-
-
-def _start_claim(shown: Shown) -> Claim | WithheldClaim:
-    def apart(i):
-        first, second = (shown.by_start[start].risk[:, i] for start in ("uninformed", "informed"))
-        return float(np.max(np.abs(first - second)) / np.std(first, ddof=1))
-
-    iterations = shown.by_start["informed"].risk.shape[1]
-    claim = Claim(
-        id="message-passing-one-end",
-        statement=(
-            f"On the same prompts both starts have the same risk after {iterations} iterations: the largest "
-            "difference, divided by the standard deviation between sets of prompts."
-        ),
-        source="measured here",
-        measured=apart(-1),
-        expected=ONE_END,
-        tolerance=0.0,
-        reason="the largest difference between two runs at one end",
-        relation="≤",
-        alternative=Alternative("the runs stopped after two iterations", apart(1)),
-    )
-    left = ahead(runs.risk for runs in shown.by_start.values())
-    if left <= ONE_END / 2:  # two runs that approach each other this far can both be at rest within the bound
-        return claim
-    return claim.withheld(
-        f"after {iterations} iterations not all runs are at rest: a risk still moves by up to {left:.2g} standard "
-        "deviations between sets of prompts. More `iterations` or another `alpha` help"
-    )
-
-
-def _claimed_claim(shown: Shown) -> Claim:
-    run = shown.by_start["uninformed"]
-
-    def worst(i):
-        actual = np.stack([run.overlaps.m_k[:, i], run.overlaps.m_v[:, i]])
-        away = [mean(each).value / mean(each).std_error for each in actual - run.estimated[:, -1].T]
-        return float(np.max(np.abs(away)))
-
-    return Claim(
-        id="message-passing-knows",
-        statement=(
-            "The variances of the algorithm predict its overlaps with the truth: the larger of the mean "
-            "differences between actual and predicted overlaps with $k*$ and $v*$, in standard errors."
-        ),
-        source="[D26]",
-        box="posterior-by-messages",
-        measured=worst(-1),
-        expected=0.0,
-        tolerance=student_quantile(2, len(run.risk)),
-        reason="99.9 % quantile of the larger of two deviations with Student's distribution",
-        relation="≤",
-        alternative=Alternative("the overlaps were those after one iteration", worst(0)),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw two lines and their marks."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    words = {"uninformed": "uninformed start", "informed": "start close to the truth"}
-    for start, mine in table.groupby("start", sort=False):
-        axes.plot(mine["iteration"], mine["evolution"], color=COLOUR, linewidth=2)
-        look = {"color": COLOUR, "marker": START_MARKERS[start], "fillstyle": "none"}
-        error_bars(axes, mine["iteration"], mine["risk"], mine["std_error"], **look)
-        second, above = mine.iloc[1], mine["evolution"].iloc[0] > mine["end"].iloc[0]
-        label(axes, second["iteration"], second["evolution"], words[start], COLOUR, xytext=(14, 0 if above else -22))
-    axes.axhline(table["end"].iloc[0], color=COLOUR, linestyle=":", linewidth=1.5)
-    last = table["iteration"].max()
-    look = {"xytext": (0, 12), "ha": "right"}
-    label(axes, last, table["end"].iloc[0], "Bayes-optimal", COLOUR, **look)
-    axes.set(xlabel="iterations", ylabel="excess risk", ylim=(0.8 * table["evolution"].min(), None))
-    return figure
