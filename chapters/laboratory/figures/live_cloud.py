@@ -24,7 +24,7 @@ from chapters.laboratory.clouds import Cloud, Points, draw_clouds, outputs, prom
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 LARGEST, TOKENS = 3.0, 300
@@ -54,11 +54,9 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
     columns = {
         "law": Column("Distribution of a token", "name"),
         "kind": Column(
-            (
-                "`law`: the output $(u, v)$ of the distribution at the query $(x, y)$. `Gaussian`: the output of the "
-                "Gaussian distribution with the same mean and covariance. `prompt`: the output of the first tokens "
-                "of the prompt. `token`: a token $(x, y)$, with the mean $(u, v)$ of the tokens up to this one"
-            ),
+            "`law`: the output $(u, v)$ of the distribution at the query $(x, y)$. `Gaussian`: the output of the "
+            "Gaussian distribution with the same mean and covariance. `prompt`: the output of the first tokens "
+            "of the prompt. `token`: a token $(x, y)$, with the mean $(u, v)$ of the tokens up to this one",
             "name",
         ),
         "x": Column("First coordinate of a query or token"),
@@ -71,28 +69,21 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
         ),
     }
     frame = pd.concat([part for name, (cloud, trial) in clouds.items() for part in _rows(name, cloud, trial.grid)])
-    trials = {name: trial for name, (_, trial) in clouds.items()}
     cloud, mixture = clouds["mixture"]
-    affine = outputs(cloud.gaussian, np.stack(mixture.places, axis=-1)) - np.stack(
-        list(mixture.exact.values()), axis=-1
+    exact = np.stack([*mixture.exact.values()], axis=-1)
+    affine = outputs(cloud.gaussian, np.stack(mixture.places, axis=-1))
+    claim = Claims("live", source="measured here")
+    claim.at_most(
+        "cloud-read",
+        "The laboratory interpolates the outputs of both distributions in its table with small errors (largest "
+        f"error of a coordinate at {mixture.settings} random queries with coordinates up to {LARGEST:g}).",
+        max(trial.error("u", "v") for _, trial in clouds.values()),
+        0,
+        within=1e-3,
+        because="a tenth of the smallest visible difference",
+        rejects=("a Gaussian distribution with the mean and covariance of the mixture", np.abs(affine - exact).max()),
     )
-    read = Claim(
-        id="live-cloud-read",
-        statement=(
-            "The laboratory interpolates the outputs of both distributions in its table with small errors (largest "
-            f"error of a coordinate at {mixture.settings} random queries with coordinates up to {LARGEST:g})."
-        ),
-        source="measured here",
-        measured=max(trial.error("u", "v") for trial in trials.values()),
-        expected=0.0,
-        tolerance=1e-3,
-        reason="a tenth of the smallest visible difference",
-        relation="≤",
-        alternative=Alternative(
-            "a Gaussian distribution with the mean and covariance of the mixture", float(np.abs(affine).max())
-        ),
-    )
-    return Numbers(Table(frame[[*columns]].reset_index(drop=True), columns), (read,))
+    return Numbers(Table(frame[[*columns]].reset_index(drop=True), columns), claim)
 
 
 def _rows(law: str, cloud: Cloud, grid: Grid) -> list[pd.DataFrame]:
@@ -120,11 +111,12 @@ def _points(places: Points, output: Points) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one prompt at one query, and its outputs as the query grows."""
-    by_kind = {kind: rows for kind, rows in table[table["law"] == SHOWN["law"]].groupby("kind")}
+    by_kind = dict(iter(table[table["law"] == SHOWN["law"]].groupby("kind")))
     sizes = np.linspace(0.0, LARGEST, 100)
-    law_ray = {part: between(by_kind["law"], part, x=sizes, y=0.0) for part in ("u", "v")}
-    prompt_ray = {part: between(by_kind["prompt"], part, x=sizes) for part in ("u", "v")}
-    ray, prompt_ray = (pd.DataFrame({"x": sizes, **output}) for output in (law_ray, prompt_ray))
+    ray, prompt_ray = (
+        pd.DataFrame({"x": sizes, **{part: between(by_kind[kind], part, x=sizes, **along) for part in ("u", "v")}})
+        for kind, along in (("law", {"y": 0.0}), ("prompt", {}))
+    )
     tokens = by_kind["token"].iloc[: SHOWN["tokens"]]
     figure, (cloud, growth) = plt.subplots(1, 2, figsize=(WIDE, 4.4))
     look = {"color": "C0", "alpha": 0.45, "edgecolor": ink(), "linewidth": 0.4, "rasterized": True}
@@ -143,18 +135,12 @@ def draw(table: pd.DataFrame) -> Figure:
     cloud.set_title(f"The output at a query of size {SHOWN['size']:g}")
     growth.set_title("The output at every size of the query")
     cloud.legend(loc="lower left", fontsize=10)
-    lines = {
-        "law": ("C0", "-", ray),
-        "prompt": ("C1", "-", prompt_ray),
-        "Gaussian": (ink(), "--", by_kind["Gaussian"]),
-    }
-    names = {
-        "law": "infinite prompt",
-        "prompt": f"these {SHOWN['tokens']} tokens",
-        "Gaussian": "a Gaussian instead",
-    }
-    for kind, (colour, dashes, rows) in lines.items():
-        growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=names[kind])
+    for name, colour, dashes, rows in (
+        ("infinite prompt", "C0", "-", ray),
+        (f"these {SHOWN['tokens']} tokens", "C1", "-", prompt_ray),
+        ("a Gaussian instead", ink(), "--", by_kind["Gaussian"]),
+    ):
+        growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=name)
     growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="move of the output along the query")
     growth.legend(loc="upper left")
     return figure

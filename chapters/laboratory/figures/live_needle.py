@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.batching import in_batches
 from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, hardmax, linear
@@ -37,12 +37,7 @@ RISKS = {
     "linear": partial(best_risk, activation=linear),
     "largest_score": partial(best_risk, activation=hardmax),
 }
-NAMES = {
-    "softmax": "softmax (Bayes)",
-    "linear": "linear",
-    "element_wise": "element-wise",
-    "largest_score": "hardmax",
-}
+NAMES = {"softmax": "softmax (Bayes)", "linear": "linear", "element_wise": "element-wise", "largest_score": "hardmax"}
 # The setting of the static picture.
 SHOWN = {"snr": 40.0, "decade": 6.0}
 
@@ -77,22 +72,19 @@ def numbers(trial: Trial) -> Numbers:
         "top": Column("$√(2 ln(L - 1))$, about the largest score of the other tokens"),
         **{name: Column(f"ln of the excess risk: {NAMES[name]}", absolute=1e-6) for name in RISKS},
     }
-    read = Claim(
-        id="live-needle-read",
-        statement=(
-            "The laboratory interpolates four risks in its table with small errors (largest relative error at "
-            f"{trial.settings} random settings, uniform in $ν ≤ {LARGEST_SNR:g}$ and in $ln L$ from 2 to "
-            f"$10^{{{LARGEST_DECADE}}}$ tokens)."
-        ),
-        source="measured here",
-        measured=trial.error(*RISKS),
-        expected=0.0,
-        tolerance=5e-4,
-        reason="at most one unit of the last of the four digits that a reading shows",
-        relation="≤",
-        alternative=Alternative("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
+    claim = Claims("live", source="measured here")
+    claim.at_most(
+        "needle-read",
+        "The laboratory interpolates four risks in its table with small errors (largest relative error at "
+        f"{trial.settings} random settings, uniform in $ν ≤ {LARGEST_SNR:g}$ and in $ln L$ from 2 to "
+        f"$10^{{{LARGEST_DECADE}}}$ tokens).",
+        trial.error(*RISKS),
+        0,
+        within=5e-4,
+        because="at most one unit of the last of the four digits that a reading shows",
+        rejects=("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
     )
-    return Numbers(Table(trial.grid.frame, columns), (read,))
+    return Numbers(Table(trial.grid.frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -20,7 +20,7 @@ from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, label
 
 # Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
@@ -74,36 +74,29 @@ def numbers(trial: Trial) -> Numbers:
     every_second = tuple(Axis(axis.name, axis.nodes[::2]) for axis in trial.grid.axes)
     coarse = Grid(every_second, {"log_ratio": trial.grid.columns["log_ratio"][::2, ::2, ::2]})
     half = Trial(coarse, trial.places, trial.exact)
-    read = Claim(
-        id="live-pair-read",
-        statement=(
-            "The page reads the logarithm of the least risk of a pair from its table with small errors (largest error "
-            f"at {trial.settings} random pairs of keys up to {LARGEST_KEY:g} and lengths from 10 to 10⁴)."
-        ),
-        source="measured here",
-        measured=trial.error("log_ratio"),
-        expected=0.0,
-        tolerance=INTERPOLATION,
-        reason=BECAUSE,
-        relation="≤",
-        alternative=Alternative("every second node of each axis", half.error("log_ratio")),
+    claim = Claims("live", source="measured here")
+    claim.at_most(
+        "pair-read",
+        "The page reads the logarithm of the least risk of a pair from its table with small errors (largest error "
+        f"at {trial.settings} random pairs of keys up to {LARGEST_KEY:g} and lengths from 10 to 10⁴).",
+        trial.error("log_ratio"),
+        0,
+        within=INTERPOLATION,
+        because=BECAUSE,
+        rejects=("every second node of each axis", half.error("log_ratio")),
     )
     opposite, plane = _least_ratios(trial.grid)
-    best = Claim(
-        id="live-pair-best",
-        statement=(
-            "The pair of least risk has opposite keys (largest amount by which the best opposite pair exceeds the best "
-            "pair of the plane, relative to it, at the lengths of the table)."
-        ),
-        source="measured here",
-        measured=float(np.max(opposite / plane - 1)),
-        expected=0.0,
-        tolerance=INTERPOLATION,
-        reason=BECAUSE,
-        relation="≤",
-        alternative=Alternative("keys of zero, debiased gradient descent, are best", float(np.max(1 / plane - 1))),
+    claim.at_most(
+        "pair-best",
+        "The pair of least risk has opposite keys (largest amount by which the best opposite pair exceeds the best "
+        "pair of the plane, relative to it, at the lengths of the table).",
+        np.max(opposite / plane - 1),
+        0,
+        within=INTERPOLATION,
+        because=BECAUSE,
+        rejects=("keys of zero, debiased gradient descent, are best", np.max(1 / plane - 1)),
     )
-    return Numbers(Table(trial.grid.frame, columns), (read, best))
+    return Numbers(Table(trial.grid.frame, columns), claim)
 
 
 def _least_ratios(grid: Grid) -> tuple[Values, Values]:

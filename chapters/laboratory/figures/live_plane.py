@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial, uniform
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.finite_prompt import score_statistics
 
@@ -58,7 +58,7 @@ def exactly(tau: Values, top: Values) -> Mapping[str, Values]:
 
 
 def numbers(trial: Trial) -> Numbers:
-    """Return the table, and claims on its interpolation errors and on the dashed line."""
+    """Return the table, and claims on its interpolation error and on the dashed line."""
     columns = {
         "tau": Column("Size of the query, $τ$"),
         "top": Column("$√(2 ln L)$, about the largest of $L$ standard normals; the weights freeze at $τ$ = top"),
@@ -68,56 +68,29 @@ def numbers(trial: Trial) -> Numbers:
         ),
         "slope": Column("Local exponent of the error, $-∂ ln Q/∂ ln L$", absolute=1e-6),
     }
-    logs = ("log_participation", "log_score_error")
-    where = (
-        f"at {trial.settings} random settings, uniform in $τ ≤ {LARGEST_TAU:g}$ and in $ln L$ up to "
-        f"$L = 10^{{{LARGEST_DECADE}}}$"
+    names = ("log_participation", "log_score_error", "slope")
+    claim = Claims("live-plane", source="measured here")
+    claim.at_most(
+        "read",
+        "The laboratory interpolates $ln P$, $ln Q$ and the exponent of the error in its table with small errors "
+        f"(largest error at {trial.settings} random settings, uniform in $τ ≤ {LARGEST_TAU:g}$ and in $ln L$ up to "
+        f"$L = 10^{{{LARGEST_DECADE}}}$).",
+        trial.error(*names),
+        0,
+        within=1e-3,
+        because="at most one unit of the last of the four digits that a reading shows",
+        rejects=("straight lines between the same nodes", trial.error_of_lines(*names)),
     )
-    lines = "straight lines between the same nodes"
-    read = Claim(
-        id="live-plane-read",
-        statement=(
-            f"The laboratory interpolates $ln P$ and $ln Q$ in its table with small errors (largest error {where})."
-        ),
-        source="measured here",
-        measured=trial.error(*logs),
-        expected=0.0,
-        tolerance=1e-3,
-        reason="at most one unit of the last of the four digits that a reading shows",
-        relation="≤",
-        alternative=Alternative(lines, trial.error_of_lines(*logs)),
+    claim.at_most(
+        "line",
+        "At $τ = √(2 ln L)$ the mean output is smaller than the output of linear attention (largest ratio of "
+        f"the two at powers of ten from $L = 10$ to $10^{{{LARGEST_DECADE}}}$).",
+        share_left(trial.grid, 1.0, LARGEST_DECADE).max(),
+        max(LEVELS),
+        because="the darkest colour of the plane begins here",
+        rejects=("the mean output is that of linear attention", 1.0),
     )
-    slope = Claim(
-        id="live-plane-slope",
-        statement=(
-            "The laboratory interpolates the exponent of the error in its table with small errors "
-            f"(largest error {where})."
-        ),
-        source="measured here",
-        measured=trial.error("slope"),
-        expected=0.0,
-        tolerance=1e-3,
-        relation="≤",
-        alternative=Alternative(lines, trial.error_of_lines("slope")),
-    )
-    return Numbers(Table(trial.grid.frame, columns), (read, slope, _line_claim(trial.grid)))
-
-
-def _line_claim(grid: Grid) -> Claim:
-    return Claim(
-        id="live-plane-line",
-        statement=(
-            "At $τ = √(2 ln L)$ the mean output is smaller than the output of linear attention (largest ratio of "
-            f"the two at powers of ten from $L = 10$ to $10^{{{LARGEST_DECADE}}}$)."
-        ),
-        source="measured here",
-        measured=float(share_left(grid, 1.0, LARGEST_DECADE).max()),
-        expected=max(LEVELS),
-        tolerance=0.0,
-        reason="the darkest colour of the plane begins here",
-        relation="≤",
-        alternative=Alternative("the mean output is that of linear attention", 1.0),
-    )
+    return Numbers(Table(trial.grid.frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -129,9 +102,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for level in LEVELS:
         plane.contourf(taus, decades, grid, [level, 1.01], colors=["C0"], alpha=0.16)
     plane.plot(tops, decades, color=ink(), linestyle="--", linewidth=2)
-    plane.set(
-        xlim=(0, taus[-1]), ylim=(0, decades[-1]), xlabel=r"size of the query, $\tau$", ylabel="prompt length $L$"
-    )
+    size = {"xlim": (0, taus[-1]), "xlabel": r"size of the query, $\tau$"}
+    plane.set(ylim=(0, decades[-1]), ylabel="prompt length $L$", **size)
     plane.set_yticks([0, 10, 20, 30, 40], ["$1$", *(f"$10^{{{decade}}}$" for decade in (10, 20, 30, 40))])
     plane.grid(visible=False)
     label(plane, 1.0, 33.0, "many tokens contribute:\nlinear attention", ink())
@@ -145,5 +117,5 @@ def draw(table: pd.DataFrame) -> Figure:
     cut.plot(SHOWN["tau"], np.interp(SHOWN["tau"], taus, mean), "o", color="C4", markersize=9)
     label(cut, 7.0, 7.0, "infinite prompt", ink(), xytext=(8, -2))
     label(cut, 12.0, mean[-8], f"$L=10^{{{decades[row]:.1f}}}$", "C0", ha="center", va="bottom", xytext=(0, 6))
-    cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean output")
+    cut.set(ylim=(0, 8), ylabel="mean output", **size)
     return figure

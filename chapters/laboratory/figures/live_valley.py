@@ -21,7 +21,7 @@ from chapters.laboratory import regression_heads
 from chapters.laboratory.grids import Axis, Grid
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial, uniform
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
@@ -70,22 +70,19 @@ def numbers(trial: Trial) -> Numbers:
         "log_spread": Column("ln of the coefficient of $(bu)²$ in $2(R_L - R_∞)$, from the variance", absolute=1e-6),
         "log_linear": Column("ln of the excess risk of the best linear head, its risk minus $½s²$", absolute=1e-6),
     }
-    read = Claim(
-        id="live-valley-read",
-        statement=(
-            "The laboratory computes the excess risks of a head and of the best linear head from its table with "
-            f"small errors (largest relative error at {trial.settings} random heads and lengths from "
-            f"{SHORTEST:g} to $10^{{{LARGEST_DECADE}}}$)."
-        ),
-        source="measured here",
-        measured=_error(trial, trial.grid.read),
-        expected=0.0,
-        tolerance=1e-3,
-        reason="at most one unit of the last of the four digits that a reading shows",
-        relation="≤",
-        alternative=Alternative("straight lines between the same nodes", _error(trial, trial.read_straight)),
+    claim = Claims("live", source="measured here")
+    claim.at_most(
+        "valley-read",
+        "The laboratory computes the excess risks of a head and of the best linear head from its table with "
+        f"small errors (largest relative error at {trial.settings} random heads and lengths from "
+        f"{SHORTEST:g} to $10^{{{LARGEST_DECADE}}}$).",
+        _error(trial, trial.grid.read),
+        0,
+        within=1e-3,
+        because="at most one unit of the last of the four digits that a reading shows",
+        rejects=("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )
-    return Numbers(Table(trial.grid.frame, columns), (read,))
+    return Numbers(Table(trial.grid.frame, columns), claim)
 
 
 def _error(trial: Trial, read) -> float:
@@ -111,12 +108,8 @@ def draw(table: pd.DataFrame) -> Figure:
     label(plane, 0.98, 1, "unbiased", ink(), xytext=(0, 7), ha="right")
     label(plane, SHOWN["tilt"], SHOWN["share"], "this head", "C4", xytext=(0, -15), ha="center", fontsize=12)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
-    plane.set(
-        xlim=TILTS,
-        ylim=(0, LARGEST_SHARE),
-        xlabel="factor of the scores, $u$",
-        ylabel="gain $bu$ (1 = unbiased)",
-    )
+    scores = {"xlim": TILTS, "xlabel": "factor of the scores, $u$"}
+    plane.set(ylim=(0, LARGEST_SHARE), ylabel="gain $bu$ (1 = unbiased)", **scores)
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
     floor.plot(tilts, _excess(d, share, shrink, spread) / linear, color="C0", linewidth=2.5)
@@ -124,8 +117,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     at_point = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
     floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *at_point) / linear[0], "o", color="C4", markersize=9)
-    floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="factor of the scores, $u$")
-    floor.set_ylabel("excess risk, best linear head = 1")
+    floor.set(ylim=(0.5, 1000), yscale="log", ylabel="excess risk, best linear head = 1", **scores)
     floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     return figure
 
