@@ -7,9 +7,18 @@ import numpy as np
 import pandas as pd
 
 from chapters.real_heads.encoder import HEADS, LAYERS
-from chapters.real_heads.statistics import ByLength, Control, HeadStatistics
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics
+from companion import Column
 
 DATA = Path(__file__).parent / "data"
+# Columns of the figures: the names of a head, and the explained share on the text.
+HEAD_COLUMNS = {"layer": Column("Layer, from 0"), "head": Column("Head of the layer, from 0")}
+SHARE_COLUMNS = {
+    "share": Column(
+        "$R²$, the share of the variation of the outputs that the Gaussian prediction explains", std_error="share_se"
+    ),
+    "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
+}
 
 
 @cache
@@ -41,6 +50,11 @@ def control(kind: str, length: int) -> Control:
 def names_of_heads() -> dict[str, np.ndarray]:
     """Return columns that name the heads, layer by layer."""
     return {"layer": np.repeat(np.arange(LAYERS), HEADS), "head": np.tile(np.arange(HEADS), LAYERS)}
+
+
+def by_head(**arrays: Heads) -> pd.DataFrame:
+    """Return a table with one row per head, layer by layer: `HEAD_COLUMNS`, and one column per array."""
+    return pd.DataFrame({**names_of_heads(), **{name: array.ravel() for name, array in arrays.items()}})
 
 
 def _rows(name: str, kind: str, length: int) -> pd.DataFrame:

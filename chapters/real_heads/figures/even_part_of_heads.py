@@ -11,6 +11,7 @@ most points are between three and five tenths. Right, crosses fall from nine ten
 to zero too, most of them later, but some points at small spreads are below the crosses.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -24,9 +25,9 @@ from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.even_parts import EvenParts
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import Heads, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, TEXT, borders
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.real_heads.style import GAUSSIAN, TEXT, spread_axis
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars
 
 # Largest spread of scores τ̂ at which an expansion in the scores is compared with the even part.
@@ -54,70 +55,14 @@ class EvenComparison:
     second: Measured
 
 
-def solve_even_comparison(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison:
-    """Compare the even parts on the text with those on Gaussian tokens."""
-    linear, frozen, small = parts.ratio < LINEAR, parts.ratio >= FROZEN, parts.mean("tau") < SMALL
-    layers = np.repeat(np.arange(LAYERS), HEADS)
-
-    def gain(sample: EvenParts) -> float:
-        return float(np.mean(sample.gain[linear]))
-
-    def share(sample: EvenParts, heads=linear) -> float:
-        return float(np.mean(sample.share[heads]) / np.mean(sample.gaussian_share[heads]))
-
-    def variation(sample: EvenParts) -> float:
-        return float(np.mean(sample.variation[linear]))
-
-    def ranks(sample: EvenParts) -> float:
-        return float(spearmanr(sample.ratio.ravel(), sample.gain.ravel()).statistic)
-
-    def second(sample: EvenParts, heads=small) -> float:
-        return float(np.mean(sample.second_share[heads]))
-
-    def measured(function, alternative: float) -> Measured:
-        return Measured(function(parts), float(bootstrap(function, parts, key=key)), alternative)
-
-    return EvenComparison(
-        errors={
-            name: bootstrap(lambda sample, name=name: getattr(sample, name), parts, key=key)
-            for name in ("share", "gain", "variation", "second_share")
-        },
-        gain=measured(gain, float(np.mean(parts.gain_of_other[linear]))),
-        share=measured(share, share(parts, frozen)),
-        # the constant, a mean over the other prompts, adds its own variance to that of the plain average
-        variation=measured(variation, parts.prompts / (parts.prompts - 1)),
-        ranks=measured(ranks, float(spearmanr(layers, parts.gain.ravel()).statistic)),
-        second=measured(second, second(parts, frozen)),
-    )
-
-
 def numbers(parts: EvenParts, comparison: EvenComparison) -> Numbers:
     """Return the even parts of all heads, and the claims on their size and on their plain averages."""
-    claims = (_gain_claim(comparison.gain), _share_claim(comparison.share), _variation_claim(comparison.variation))
-    return Numbers(
-        _table(parts, comparison), (*claims, _rank_claim(comparison.ranks), _second_claim(comparison.second))
-    )
-
-
-def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
-    """Return the table with one row per head."""
-    frame = pd.DataFrame(
-        {
-            **names_of_heads(),
-            "ratio": parts.ratio.ravel(),
-            "share": parts.share.ravel(),
-            "gain": parts.gain.ravel(),
-            "variation": parts.variation.ravel(),
-            "second_share": parts.second_share.ravel(),
-            "gaussian_ratio": parts.gaussian_ratio.ravel(),
-            "gaussian_share": parts.gaussian_share.ravel(),
-            "gaussian_gain": parts.gaussian_gain.ravel(),
-            **{f"{name}_se": errors.ravel() for name, errors in comparison.errors.items()},
-        }
-    )
+    shown = ("ratio", "share", "gain", "variation", "second_share")
+    shown += ("gaussian_ratio", "gaussian_share", "gaussian_gain")
+    errors = {f"{name}_se": error for name, error in comparison.errors.items()}
+    frame = by_head(**{name: getattr(parts, name) for name in shown}, **errors)
     columns = {
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
+        **HEAD_COLUMNS,
         "ratio": Column("$τ̂/√(2 ln L)$ at $L = 512$"),
         "share": Column(
             "Share of the even part in the mean square of the outputs at $q$ and $-q$", std_error="share_se"
@@ -141,94 +86,66 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
         "gaussian_share": Column("The share for these Gaussian tokens, exact"),
         "gaussian_gain": Column("The gain for these Gaussian tokens, exact"),
     }
-    return Table(frame[list(columns)], columns)
+    return Numbers(Table(frame[list(columns)], columns), _claims(comparison))
 
 
-def _gain_claim(gain: Measured) -> Claim:
-    """Claim that most of the even part in heads of small spread is the plain average of the prompt."""
-    return Claim.at_least(
-        "real-heads-even-average",
-        (
-            "At $L = 512$, most of the even part of a head of small spread is the plain average of the prompt's "
-            "values (measured: the part of its mean square that disappears if the plain average is subtracted, mean "
-            "over heads)."
-        ),
+def _claims(comparison: EvenComparison) -> Claims:
+    claim = Claims("real-heads-even", source="measured here")
+    gain, share, variation = comparison.gain, comparison.share, comparison.variation
+    ranks, second = comparison.ranks, comparison.second
+    claim.at_least(
+        "average",
+        "At $L = 512$, most of the even part of a head of small spread is the plain average of the prompt's "
+        "values (measured: the part of its mean square that disappears if the plain average is subtracted, mean "
+        "over heads).",
         gain.value,
         0.5,
         because="half of the mean square; a vector that has nothing to do with the even part adds to it",
-        source="measured here",
+        rejects=("the plain average of another prompt is subtracted", gain.alternative),
         std_error=gain.std_error,
-        alternative=Alternative("the plain average of another prompt is subtracted", gain.alternative),
     )
-
-
-def _share_claim(share: Measured) -> Claim:
-    """Claim that the even part is larger than for Gaussian tokens."""
-    return Claim.at_least(
-        "real-heads-even-share",
-        (
-            "In heads of small spread, the even part is a larger share of the output on the text than on Gaussian "
-            "tokens of the same moments (measured: the ratio of the mean shares)."
-        ),
+    claim.at_least(
+        "share",
+        "In heads of small spread, the even part is a larger share of the output on the text than on Gaussian "
+        "tokens of the same moments (measured: the ratio of the mean shares).",
         share.value,
-        2.0,
+        2,
         because="twice the share; frozen heads have half of their output in the even part on all tokens",
-        source="measured here",
+        rejects=("the same ratio over the frozen heads", share.alternative),
         std_error=share.std_error,
-        alternative=Alternative("the same ratio over the frozen heads", share.alternative),
     )
-
-
-def _variation_claim(variation: Measured) -> Claim:
-    """Claim that plain averages vary more between prompts than for independent tokens."""
-    return Claim.at_least(
-        "real-heads-even-dependence",
-        (
-            "The plain average of a head's values varies more from prompt to prompt than for independent tokens of the "
-            "same covariance (measured: the ratio of the mean squares, mean over heads of small spread)."
-        ),
+    claim.at_least(
+        "dependence",
+        "The plain average of a head's values varies more from prompt to prompt than for independent tokens of the "
+        "same covariance (measured: the ratio of the mean squares, mean over heads of small spread).",
         variation.value,
-        2.0,
+        2,
         because="twice the variation of independent tokens",
-        source="measured here",
+        rejects=("independent tokens, with the constant from the other prompts", variation.alternative),
         std_error=variation.std_error,
-        alternative=Alternative("independent tokens, with the constant from the other prompts", variation.alternative),
     )
-
-
-def _rank_claim(ranks: Measured) -> Claim:
-    """Claim that the gain from centring falls with the spread."""
-    return Claim.at_most(
-        "real-heads-even-ranks",
-        (
-            "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger part of their even part in the plain "
-            "average (measured: the rank correlation of the two over all heads)."
-        ),
+    claim.at_most(
+        "ranks",
+        "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger part of their even part in the plain "
+        "average (measured: the rank correlation of the two over all heads).",
         ranks.value,
         -0.5,
         because="a clear rank correlation; layers in place of spreads do not have it",
-        source="measured here",
+        rejects=("the number of the layer in place of the spread", ranks.alternative),
         std_error=ranks.std_error,
-        alternative=Alternative("the number of the layer in place of the spread", ranks.alternative),
     )
-
-
-def _second_claim(second: Measured) -> Claim:
-    """Claim that the rest of the even part is the second-order term where scores are small."""
-    return Claim.at_least(
-        "real-heads-even-second",
-        (
-            "In heads whose scores spread by less than 1, most of the even part minus the plain average is the "
-            "second-order term of the expansion in the scores (measured: the part of its mean square that the best "
-            "multiple of this term explains, mean over heads)."
-        ),
+    claim.at_least(
+        "second",
+        "In heads whose scores spread by less than 1, most of the even part minus the plain average is the "
+        "second-order term of the expansion in the scores (measured: the part of its mean square that the best "
+        "multiple of this term explains, mean over heads).",
         second.value,
         0.5,
         because="half of the mean square; in frozen heads, terms of all orders count",
-        source="measured here",
+        rejects=("the same part over the frozen heads", second.alternative),
         std_error=second.std_error,
-        alternative=Alternative("the same part over the frozen heads", second.alternative),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -239,16 +156,40 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(table["gaussian_ratio"], table[f"gaussian_{name}"], "x", **look)
         look = {"marker": "o", "color": TEXT, "markersize": 4.5, "elinewidth": 1, "label": "on the text"}
         error_bars(axes, table["ratio"], table[name], table[f"{name}_se"], **look)
-        borders(axes)
-        axes.set(xscale="log", xlim=(0.13, 6.5), xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$")
-        axes.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
-        axes.minorticks_off()
-        for border, regime, side in ((LINEAR, "small spread", "right"), (FROZEN, "freezes", "left")):
-            place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
-            axes.annotate(
-                regime, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place
-            )
-    panels[0].set(ylim=(0, 1), ylabel="share of the even part in the output")
-    panels[1].set(ylim=(0, 1), ylabel="part of it that centring removes")
+        spread_axis(axes)
+        axes.set(xlim=(0.13, 6.5), ylim=(0, 1), xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$")
+    panels[0].set_ylabel("share of the even part in the output")
+    panels[1].set_ylabel("part of it that centring removes")
     panels[0].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", borderpad=0.1)
     return figure
+
+
+def solve_even_comparison(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison:
+    """Compare the even parts on the text with those on Gaussian tokens."""
+    linear, frozen, small = parts.ratio < LINEAR, parts.ratio >= FROZEN, parts.mean("tau") < SMALL
+    layers = np.repeat(np.arange(LAYERS), HEADS)
+
+    def share(sample: EvenParts, heads=linear) -> float:
+        return float(np.mean(sample.share[heads]) / np.mean(sample.gaussian_share[heads]))
+
+    def ranks(sample: EvenParts) -> float:
+        return float(spearmanr(sample.ratio.ravel(), sample.gain.ravel()).statistic)
+
+    def mean_over(name: str, heads) -> Callable[[EvenParts], float]:
+        return lambda sample: float(np.mean(getattr(sample, name)[heads]))
+
+    def measured(function, alternative: float) -> Measured:
+        return Measured(function(parts), float(bootstrap(function, parts, key=key)), alternative)
+
+    return EvenComparison(
+        errors={
+            name: bootstrap(lambda sample, name=name: getattr(sample, name), parts, key=key)
+            for name in ("share", "gain", "variation", "second_share")
+        },
+        gain=measured(mean_over("gain", linear), float(np.mean(parts.gain_of_other[linear]))),
+        share=measured(share, share(parts, frozen)),
+        # the constant, a mean over the other prompts, adds its own variance to that of the plain average
+        variation=measured(mean_over("variation", linear), parts.prompts / (parts.prompts - 1)),
+        ranks=measured(ranks, float(spearmanr(layers, parts.gain.ravel()).statistic)),
+        second=measured(mean_over("second_share", small), mean_over("second_share", frozen)(parts)),
+    )

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.example_heads import Example, rows_of
 from chapters.real_heads.style import GAUSSIAN, TEXT
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS
 from companion import Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades, ink
 
@@ -30,8 +31,7 @@ REGIMES = ("linear", "not Gaussian", "frozen")
 def numbers(examples: Sequence[Example]) -> Numbers:
     """Return the table with one row per bin, weight or query."""
     columns = {
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
+        **HEAD_COLUMNS,
         "ratio": Column("$τ̂/√(2 ln L)$, averaged over all prompts", absolute=1e-3),
         "panel": Column("Panel of the row: `scores`, `weights` or `outputs`", "name"),
         "x": Column("Standardised score; rank of a weight; linear prediction of a query", absolute=1e-2),
@@ -66,11 +66,9 @@ def draw(table: pd.DataFrame) -> Figure:
         name = f"layer {of_head['layer'].iloc[0] + 1},\nhead {of_head['head'].iloc[0] + 1}:\n"
         name += r"$\hat\tau/\sqrt{2\,\ln L}$" "\n" rf"$={ratio:.2f}$"
         row[2].annotate(name, (1.04, 0.5), xycoords="axes fraction", va="center", fontsize=10)
-    for axes, title in zip(
-        panels[0], ("distribution of scores", "weights by rank", "output against prediction"), strict=True
-    ):
-        axes.set_title(title)
-    for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
-        axes.set_xlabel(label)
+    titles = ("distribution of scores", "weights by rank", "output against prediction")
+    for column, title, name in zip(panels.T, titles, ("standardised score", "rank", "prediction"), strict=True):
+        column[0].set_title(title)
+        column[-1].set_xlabel(name)
     panels[0][1].legend(loc="lower left", fontsize=8.5)
     return figure

@@ -25,8 +25,8 @@ from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
 from chapters.real_heads.style import GAUSSIAN, TEXT
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.real_heads.tracked_tables import by_head
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
@@ -70,6 +70,114 @@ class Regimes:
     def heads(self) -> int:
         """Number of heads in all regimes."""
         return int(self.linear.value + self.frozen.value) + self.between
+
+
+def numbers(participations: Participations, regimes: Regimes) -> Numbers:
+    """Return heads and curves, and the claims on regimes, on heads near the curve and on the control."""
+    columns = {
+        "kind": Column("`head`: a head of the network on the text; `curve`: exact for Gaussian scores", "name"),
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "layer": Column("Layer, from 0; -1 on the curve"),
+        "head": Column("Head of the layer, from 0; -1 on the curve"),
+        "tau": Column("Standard deviation of the scores over the tokens of a prompt, averaged", std_error="tau_se"),
+        "participation": Column("Mean of $Σp²$ over queries and prompts", std_error="participation_se"),
+        "expected": Column("The same mean for Gaussian scores with the spread of each query", moves_with="tau"),
+        "tau_se": Column("Standard error of `tau`, over prompts", moves_with="tau"),
+        "participation_se": Column("Standard error of `participation`, over prompts", moves_with="participation"),
+    }
+    parts = []
+    for length, heads in participations.heads.items():
+        means = {"tau": "tau", "participation": "participation", "expected": "gaussian"}
+        points = {column: heads.mean(name) for column, name in means.items()}
+        errors = {f"{name}_se": error for name, error in participations.errors[length].items()}
+        parts.append(by_head(**points, **errors).assign(kind="head", length=length))
+        exact, no_error = participations.curves[length], {"tau_se": 0.0, "participation_se": 0.0}
+        curve = pd.DataFrame({"tau": participations.taus, "participation": exact, "expected": exact})
+        parts.append(curve.assign(kind="curve", length=length, layer=-1, head=-1, **no_error))
+    table = Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
+    return Numbers(table, _claims(participations, regimes))
+
+
+def _claims(participations: Participations, regimes: Regimes) -> Claims:
+    claim = Claims("real-heads", source="measured here")
+    linear, frozen = regimes.linear, regimes.frozen
+    claim.at_least(
+        "linear",
+        f"At $L = 512$ at least a third of the {regimes.heads} heads have a small spread: that of their scores is "
+        "below half of $√(2 ln L)$ (measured: their number).",
+        linear.value,
+        24,
+        because="a third of the heads; without the factor $1/√32$ of the network hardly any head would be linear",
+        rejects=("the same heads without the factor $1/√32$ of the network", linear.alternative),
+        std_error=linear.std_error,
+        count=(linear.value, regimes.heads),
+    )
+    claim.at_most(
+        "frozen",
+        f"At $L = 512$ at most a third of the {regimes.heads} heads are frozen: the spread of their scores is "
+        "$√(2 ln L)$ or more (measured: their number).",
+        frozen.value,
+        24,
+        because="a third of the heads; without the factor $1/√32$ of the network nearly all heads would be frozen",
+        rejects=("the same heads without the factor $1/√32$ of the network", frozen.alternative),
+        std_error=frozen.std_error,
+        count=(frozen.value, regimes.heads),
+    )
+    ranked = sorted(participations.near.items(), key=lambda item: item[1].value)
+    for name, (length, near) in (("fewest", ranked[0]), ("most", ranked[-1])):
+        claim.at_most(
+            f"near-{name}",
+            f"At $L = {length}$, the length with the {name} heads near the curve, at most half of the "
+            f"{regimes.heads} heads have a participation within a factor {NEAR:g} of Gaussian scores of their mean "
+            "spread (measured: their number).",
+            near.value,
+            regimes.heads / 2,
+            within=comparison_quantile(len(ranked)) * near.std_error,
+            because="half of the heads; within: 99.9 % quantile of the largest of "
+            f"{len(ranked)} standard normal deviations, times the standard error",
+            rejects=("the same heads on Gaussian tokens, at the spread of each query", near.alternative),
+            std_error=near.std_error,
+            count=(near.value, regimes.heads),
+        )
+    deviations, common = (
+        np.stack([*of_lengths.values()]) for of_lengths in (participations.deviations, participations.common)
+    )
+    claim.agree(
+        "control-participation",
+        "On Gaussian tokens with the mean and covariance of its keys, every head has the exact participation "
+        "at the spread of each query",
+        deviations,
+        within=student_quantile(deviations.size, participations.drawn),
+        because=f"99.9 % quantile of the largest of {deviations.size} deviations of Student's $t$ distribution, for "
+        f"standard errors from at least {participations.drawn:,} prompts",
+        rejects=("the same formula at the mean spread of the queries of each head", common),
+        source="derived here",
+        box="two-integrals",
+    )
+    return claim
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one panel per length, with a band of a factor `NEAR` around the curve."""
+    lengths = sorted(table["length"].unique().tolist())
+    figure, panels = plt.subplots(1, len(lengths), figsize=(WIDE, 4.5), sharex=True, sharey=True, squeeze=False)
+    heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
+    for axes, length in zip(panels[0], lengths, strict=True):
+        curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
+        low, high = curve["participation"] / NEAR, curve["participation"] * NEAR
+        axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
+        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
+        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
+        freezes_at = np.sqrt(2 * np.log(length))
+        axes.axvline(freezes_at, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
+        axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
+        axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+        axes.minorticks_off()
+    panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
+    label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
+    label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
+    label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
+    return figure
 
 
 def solve_participations(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Participations:
@@ -142,158 +250,3 @@ def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
 
     between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
     return Regimes(count(lambda ratio: ratio < LINEAR), count(lambda ratio: ratio >= FROZEN), between)
-
-
-def numbers(participations: Participations, regimes: Regimes) -> Numbers:
-    """Return heads and curves, and the claims on regimes, on heads near the curve and on the control."""
-    regime_claims = (_linear_claim(regimes), _frozen_claim(regimes))
-    return Numbers(
-        _table(participations), (*regime_claims, *_near_claims(participations), _control_claim(participations))
-    )
-
-
-def _table(participations: Participations) -> Table:
-    """Return the table by length: first the heads, then the curve."""
-    parts = []
-    for length, heads in participations.heads.items():
-        means = {"tau": "tau", "participation": "participation", "expected": "gaussian"}
-        points = {column: heads.mean(name).ravel() for column, name in means.items()}
-        errors = {f"{name}_se": error.ravel() for name, error in participations.errors[length].items()}
-        parts.append(pd.DataFrame({"kind": "head", "length": length, **names_of_heads(), **points, **errors}))
-        exact = participations.curves[length]
-        curve = {"layer": -1, "head": -1, "tau": participations.taus, "participation": exact, "expected": exact}
-        parts.append(
-            pd.DataFrame({"kind": "curve", "length": length, **curve}).assign(tau_se=0.0, participation_se=0.0)
-        )
-    columns = {
-        "kind": Column("`head`: a head of the network on the text; `curve`: exact for Gaussian scores", "name"),
-        "length": Column("Tokens in a prompt, $L$", "tokens"),
-        "layer": Column("Layer, from 0; -1 on the curve"),
-        "head": Column("Head of the layer, from 0; -1 on the curve"),
-        "tau": Column("Standard deviation of the scores over the tokens of a prompt, averaged", std_error="tau_se"),
-        "participation": Column("Mean of $Σp²$ over queries and prompts", std_error="participation_se"),
-        "expected": Column("The same mean for Gaussian scores with the spread of each query", moves_with="tau"),
-        "tau_se": Column("Standard error of `tau`, over prompts", moves_with="tau"),
-        "participation_se": Column("Standard error of `participation`, over prompts", moves_with="participation"),
-    }
-    return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
-
-
-def _linear_claim(regimes: Regimes) -> Claim:
-    """Claim that at least a third of the heads have a small spread."""
-    count = regimes.linear
-    return Claim.at_least(
-        "real-heads-linear",
-        (
-            f"At $L = 512$ at least a third of the {regimes.heads} heads have a small spread: that of their scores is "
-            "below half of $√(2 ln L)$ (measured: their number)."
-        ),
-        count.value,
-        24.0,
-        because="a third of the heads; without the factor $1/√32$ of the network hardly any head would be linear",
-        source="measured here",
-        std_error=count.std_error,
-        successes=int(count.value),
-        trials=regimes.heads,
-        alternative=Alternative("the same heads without the factor $1/√32$ of the network", count.alternative),
-    )
-
-
-def _frozen_claim(regimes: Regimes) -> Claim:
-    """Claim that at most a third of the heads are frozen."""
-    count = regimes.frozen
-    return Claim.at_most(
-        "real-heads-frozen",
-        (
-            f"At $L = 512$ at most a third of the {regimes.heads} heads are frozen: the spread of their scores is "
-            "$√(2 ln L)$ or more (measured: their number)."
-        ),
-        count.value,
-        24.0,
-        because="a third of the heads; without the factor $1/√32$ of the network nearly all heads would be frozen",
-        source="measured here",
-        std_error=count.std_error,
-        successes=int(count.value),
-        trials=regimes.heads,
-        alternative=Alternative("the same heads without the factor $1/√32$ of the network", count.alternative),
-    )
-
-
-def _near_claims(participations: Participations) -> list[Claim]:
-    """Claim that at most half of the heads are near the curve, at the lengths with the fewest and the most."""
-    ranked = sorted(participations.near.items(), key=lambda item: item[1].value)
-    heads = next(iter(participations.heads.values())).ratio.size
-    return [
-        Claim.at_most(
-            f"real-heads-near-{name}",
-            (
-                f"At $L = {length}$, the length with the {name} heads near the curve, at most half of the {heads} "
-                f"heads have a participation within a factor {NEAR:g} of Gaussian scores of their mean spread "
-                "(measured: their number)."
-            ),
-            count.value,
-            heads / 2,
-            within=comparison_quantile(len(ranked)) * count.std_error,
-            because=(
-                "half of the heads; within: 99.9 % quantile of the largest of "
-                f"{len(ranked)} standard normal deviations, times the standard error"
-            ),
-            source="measured here",
-            std_error=count.std_error,
-            successes=int(count.value),
-            trials=heads,
-            alternative=Alternative(
-                "the same heads on Gaussian tokens, at the spread of each query", float(count.alternative)
-            ),
-        )
-        for name, (length, count) in (("fewest", ranked[0]), ("most", ranked[-1]))
-    ]
-
-
-def _control_claim(participations: Participations) -> Claim:
-    """Claim that heads on Gaussian tokens have the exact participation."""
-    comparisons = sum(deviations.size for deviations in participations.deviations.values())
-    return Claim.equal(
-        "real-heads-control-participation",
-        (
-            "On Gaussian tokens with the mean and covariance of its keys, every head has the exact participation "
-            f"at the spread of each query (measured: the largest of {comparisons} deviations, in standard errors)."
-        ),
-        max(float(np.max(np.abs(deviations))) for deviations in participations.deviations.values()),
-        0.0,
-        within=student_quantile(comparisons, participations.drawn),
-        because=(
-            f"99.9 % quantile of the largest of {comparisons} deviations of Student's $t$ distribution, for standard "
-            f"errors from at least {participations.drawn:,} prompts"
-        ),
-        source="derived here",
-        box="two-integrals",
-        comparisons=comparisons,
-        alternative=Alternative(
-            "the same formula at the mean spread of the queries of each head",
-            max(float(np.max(np.abs(deviations))) for deviations in participations.common.values()),
-        ),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per length, with a band of a factor `NEAR` around the curve."""
-    lengths = sorted(table["length"].unique().tolist())
-    figure, panels = plt.subplots(1, len(lengths), figsize=(WIDE, 4.5), sharex=True, sharey=True, squeeze=False)
-    heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
-    for axes, length in zip(panels[0], lengths, strict=True):
-        curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
-        low, high = curve["participation"] / NEAR, curve["participation"] * NEAR
-        axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
-        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
-        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
-        freezes_at = np.sqrt(2 * np.log(length))
-        axes.axvline(freezes_at, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
-        axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
-        axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
-        axes.minorticks_off()
-    panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
-    label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
-    label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
-    label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
-    return figure

@@ -17,24 +17,15 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.statistics import Heads, HeadStatistics
 from chapters.real_heads.style import TEXT
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Column, Numbers, Table
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
+from companion import Numbers, Table
 from companion.figures.style import COLUMN, INK, PAPER
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
     """Return the explained share of each head, with its standard error."""
-    frame = pd.DataFrame({**names_of_heads(), "share": heads.share.ravel(), "share_se": errors.ravel()})
-    columns = {
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
-        "share": Column(
-            "$R²$, the share of the variation of the outputs that the Gaussian prediction explains",
-            std_error="share_se",
-        ),
-        "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
-    }
-    return Numbers(Table(frame[list(columns)], columns))
+    columns = HEAD_COLUMNS | SHARE_COLUMNS
+    return Numbers(Table(by_head(share=heads.share, share_se=errors), columns))
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -55,7 +46,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(cells, ax=axes, ticks=[0, 0.5, 1])
-    bar.set_label("explained share, $R^2$")
+    bar = figure.colorbar(cells, ax=axes, ticks=[0, 0.5, 1], label="explained share, $R^2$")
     bar.outline.set_visible(False)
     return figure

@@ -17,10 +17,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement_results import Replacement
-from chapters.real_heads.style import TEXT, borders
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.real_heads.style import TEXT, spread_axis
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
 
@@ -31,19 +30,10 @@ PLACES = {"own": (30, (4, 8)), "fitted": (54, (-14, -26)), "mean": (72, (-8, -14
 
 def numbers(replacement: Replacement) -> Numbers:
     """Return cosines by order and replacement, changes by head, and the claims on both."""
-    together = (_order_claim(replacement), _fitted_claim(replacement), _partners_claim(replacement))
-    return Numbers(_table(replacement), (*together, _alone_claim(replacement), _relative_claim(replacement)))
-
-
-def _table(replacement: Replacement) -> Table:
-    """Return the table: first heads replaced together, then heads replaced alone."""
     columns = {
         "kind": Column("Heads replaced `together` or `alone`", "name"),
         "order": Column(
-            (
-                "By $τ̂/√(2 ln L)$, `ascending` or `descending`; by layer, from the `first` or `last`; `alone` for "
-                "one head"
-            ),
+            "By $τ̂/√(2 ln L)$, `ascending` or `descending`; by layer, from the `first` or `last`; `alone` for one head",
             "name",
         ),
         "answer": Column(
@@ -60,101 +50,67 @@ def _table(replacement: Replacement) -> Table:
     together = replacement.together.rename(columns={"stretches": "cosine"}).assign(kind="together", ratio=0.0)
     alone = replacement.alone.melt(["ratio"], ["own", "fitted", "mean"], "answer", "damage")
     alone = alone.assign(kind="alone", order="alone", count=1, cosine=1 - alone["damage"], sentences=0.0, partners=0.0)
-    return Table(pd.concat([rows[list(columns)] for rows in (together, alone)], ignore_index=True), columns)
+    frame = pd.concat([together, alone], ignore_index=True)
+    return Numbers(Table(frame[list(columns)], columns), _claims(replacement))
 
 
-def _order_claim(replacement: Replacement) -> Claim:
-    """Claim that replacing the heads of smallest spread costs less than replacing those of largest spread."""
-    return Claim.at_most(
-        "real-heads-order",
-        (
-            f"Replacing the {replacement.linear} heads of small spread by the Gaussian prediction changes the "
-            "embedding less than replacing as many heads of the largest spread (measured: the ratio of "
-            r"$1 - \mathrm{cosine}$)."
-        ),
+def _claims(replacement: Replacement) -> Claims:
+    claim = Claims("real-heads", source="measured here")
+    claim.at_most(
+        "order",
+        f"Replacing the {replacement.linear} heads of small spread by the Gaussian prediction changes the "
+        "embedding less than replacing as many heads of the largest spread (measured: the ratio of "
+        r"$1 - \mathrm{cosine}$).",
         replacement.order_ratio,
         0.75,
         because="a clear difference; at 1 the spread would not matter",
-        source="measured here",
-        alternative=Alternative("heads in the order of their layers", replacement.layer_ratio),
+        rejects=("heads in the order of their layers", replacement.layer_ratio),
     )
-
-
-def _fitted_claim(replacement: Replacement) -> Claim:
-    """Claim that fitted maps restore little of what the prediction for the prompt restores."""
-    return Claim.at_most(
-        "real-heads-fitted",
-        (
-            "The linear map of a head depends on the prompt: at small spread, moments of other stretches restore "
-            "only a small part of the cosine that moments of the prompt restore over the mean value (measured: this "
-            "part)."
-        ),
+    claim.at_most(
+        "fitted",
+        "The linear map of a head depends on the prompt: at small spread, moments of other stretches restore "
+        "only a small part of the cosine that moments of the prompt restore over the mean value (measured: this "
+        "part).",
         replacement.restored,
         0.5,
         because="half; if all prompts had the same moments, it would be 1",
-        source="measured here",
-        alternative=Alternative("the moments of the prompt", replacement.restored_by_own),
+        rejects=("the moments of the prompt", replacement.restored_by_own),
     )
-
-
-def _partners_claim(replacement: Replacement) -> Claim:
-    """Claim that sentences keep their nearest neighbours."""
-    return Claim.equal(
-        "real-heads-partners",
-        (
-            f"Of {replacement.sentences} sentences in pairs of one meaning, as many have their partner as nearest "
-            "neighbour with all heads of small spread replaced by the Gaussian prediction as without replacement "
-            "(measured: their fraction)."
-        ),
+    claim.equal(
+        "partners",
+        f"Of {replacement.sentences} sentences in pairs of one meaning, as many have their partner as nearest "
+        "neighbour with all heads of small spread replaced by the Gaussian prediction as without replacement "
+        "(measured: their fraction).",
         replacement.partners / replacement.sentences,
         replacement.partners_before / replacement.sentences,
         within=1.5 / replacement.sentences,
         because="one sentence",
-        source="measured here",
-        successes=replacement.partners,
-        trials=replacement.sentences,
-        alternative=Alternative(
-            "all 72 heads replaced by the mean value", replacement.partners_of_means / replacement.sentences
-        ),
+        rejects=("all 72 heads replaced by the mean value", replacement.partners_of_means / replacement.sentences),
+        count=(replacement.partners, replacement.sentences),
     )
-
-
-def _alone_claim(replacement: Replacement) -> Claim:
-    """Claim that the spread of a head does not show how much the head matters."""
-    return Claim.equal(
-        "real-heads-alone",
-        (
-            "The spread of a head does not show how much the head matters: the rank correlation over heads of the "
-            r"spread with $1 - \mathrm{cosine}$, if one head alone is replaced by the Gaussian prediction, is as small "
-            "as by chance."
-        ),
+    claim.equal(
+        "alone",
+        "The spread of a head does not show how much the head matters: the rank correlation over heads of the "
+        r"spread with $1 - \mathrm{cosine}$, if one head alone is replaced by the Gaussian prediction, is as small "
+        "as by chance.",
         replacement.alone_ranks,
-        0.0,
+        0,
         within=comparison_quantile(1) / (len(replacement.alone) - 1) ** 0.5,
-        because=(
-            "99.9 % quantile of one standard normal deviation, times $1/√(n - 1)$, the standard error of a rank "
-            "correlation of $n$ independent pairs"
-        ),
-        source="measured here",
-        alternative=Alternative(r"$1 - \mathrm{cosine}$ over its value for the mean value", replacement.relative_ranks),
+        because="99.9 % quantile of one standard normal deviation, times $1/√(n - 1)$, the standard error of a rank "
+        "correlation of $n$ independent pairs",
+        rejects=(r"$1 - \mathrm{cosine}$ over its value for the mean value", replacement.relative_ranks),
     )
-
-
-def _relative_claim(replacement: Replacement) -> Claim:
-    """Claim that the more of a head is linear, the smaller its change relative to the mean value."""
-    return Claim.at_most(
-        "real-heads-relative",
-        (
-            "The more linear a head is, the smaller is the change of the embedding by the Gaussian prediction relative "
-            "to that by the mean value (measured: the rank correlation over heads of $R²$ at 128 tokens with the ratio "
-            r"of $1 - \mathrm{cosine}$)."
-        ),
+    claim.at_most(
+        "relative",
+        "The more linear a head is, the smaller is the change of the embedding by the Gaussian prediction relative "
+        "to that by the mean value (measured: the rank correlation over heads of $R²$ at 128 tokens with the ratio "
+        r"of $1 - \mathrm{cosine}$).",
         replacement.share_ranks,
         -0.5,
         because=r"a clear rank correlation; with $1 - \mathrm{cosine}$ itself it is weaker",
-        source="measured here",
-        alternative=Alternative(r"$1 - \mathrm{cosine}$ itself in place of the ratio", replacement.share_change_ranks),
+        rejects=(r"$1 - \mathrm{cosine}$ itself in place of the ratio", replacement.share_change_ranks),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -178,23 +134,10 @@ def draw(table: pd.DataFrame) -> Figure:
     changes = alone.pivot_table(index="ratio", columns="answer", values="change")
     right.plot(changes.index, changes["own"] / changes["mean"], "o", color=TEXT, markersize=5)
     right.axhline(1, color=ink(), linewidth=1.2)
-    label(
-        right,
-        changes.index.max(),
-        1,
-        "no better than\nthe mean value",
-        ink(),
-        xytext=(4, -16),
-        ha="right",
-        fontsize=10,
-    )
-    borders(right)
-    for border, name, side in ((LINEAR, "small spread", "right"), (FROZEN, "freezes", "left")):
-        place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
-        right.annotate(name, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place)
-    right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
-    right.set(ylabel="change, relative to the mean value")
-    right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
+    look = {"xytext": (4, -16), "ha": "right", "fontsize": 10}
+    label(right, changes.index.max(), 1, "no better than\nthe mean value", ink(), **look)
+    spread_axis(right)
+    right.set(yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="change, relative to the mean value")
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()
     return figure

@@ -24,9 +24,9 @@ from scipy.stats import spearmanr
 from chapters.real_heads.encoder import LAYERS
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
-from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders, spread_ticks
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN
 from lib.statistics import comparison_quantile
 
@@ -52,6 +52,99 @@ class Shares:
     unit_over_heads: float
     growth: Measured
     growing: int
+
+
+def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
+    """Return shares at every length, and the claims on spread and length."""
+    frames = []
+    for length, statistics in heads.items():
+        on_text = {"ratio": statistics.ratio, "share": statistics.share, "share_se": shares.errors[length]}
+        on_gaussian = {"gaussian_ratio": controls[length].ratio, "gaussian": controls[length].share}
+        frames.append(by_head(**on_text, **on_gaussian).assign(length=length))
+    columns = {
+        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        **HEAD_COLUMNS,
+        "ratio": Column("$τ̂/√(2 ln L)$, the spread of the scores in units of freezing", moves_with="share"),
+        **SHARE_COLUMNS,
+        "gaussian_ratio": Column("$τ̂/√(2 ln L)$ of the queries of the Gaussian prompts", moves_with="gaussian"),
+        "gaussian": Column(
+            "$R²$ of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING
+        ),
+    }
+    table = Table(pd.concat(frames, ignore_index=True)[list(columns)], columns)
+    return Numbers(table, _claims(shares, lengths=list(heads)))
+
+
+def _claims(shares: Shares, *, lengths: list[int]) -> Claims:
+    claim = Claims("real-heads", source="measured here")
+    ranks, unit, growth = shares.ranks, shares.unit, shares.growth
+    claim.at_most(
+        "ranks",
+        "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger explained share $R²$ (measured: the "
+        "rank correlation of the two over all heads).",
+        ranks.value,
+        -0.5,
+        because="a clear rank correlation; layers in place of spreads have none",
+        rejects=("the number of the layer in place of the spread", ranks.alternative),
+        std_error=ranks.std_error,
+    )
+    noise = comparison_quantile(1) * unit.std_error
+    claim.at_least(
+        "unit",
+        f"With the heads at $L = {', '.join(map(str, lengths))}$ in one sample, the explained share $R²$ falls more "
+        "regularly with $τ̂/√(2 ln L)$ than with $τ̂$ (measured: the rank correlation with $τ̂$ minus that with "
+        f"$τ̂/√(2 ln L)$; its standard error is {shares.unit_over_heads:.2g} over heads, and that over prompts is "
+        "used here).",
+        unit.value,
+        noise,
+        because="without a difference, chance alone would exceed this value with a probability below 0.1 %",
+        rejects=("small scores alone make softmax linear, and $R²$ is a function of $τ̂$", unit.alternative),
+        std_error=unit.std_error,
+        requires=(
+            -unit.alternative >= 2 * noise,
+            "the units of these lengths differ too little for this number of prompts",
+        ),
+    )
+    claim.at_least(
+        "growth",
+        "Heads of small spread become more linear on longer prompts (measured: the mean change of $R²$ from "
+        "the shortest prompts to $L = 512$).",
+        growth.value,
+        comparison_quantile(1) * growth.std_error,
+        because="without growth, chance alone would exceed this value with a probability below 0.1 %",
+        rejects=("the same change over the frozen heads", growth.alternative),
+        std_error=growth.std_error,
+    )
+    return claim
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one path per head with a point at its end, arrows for some heads, and one cross per head."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    longest = table[table["length"] == table["length"].max()].sort_values("ratio")
+    arrows = longest.iloc[np.linspace(0, len(longest) - 1, ARROWS).round().astype(int)]
+    shown = set(zip(arrows["layer"], arrows["head"], strict=True))
+    for name, path in table.sort_values("length").groupby(["layer", "head"]):
+        points = path[["ratio", "share"]].to_numpy()
+        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.3)
+        if name in shown:
+            look = {"arrowstyle": "-|>", "color": TEXT, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", points[-1], points[-2], arrowprops=look)
+    axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
+    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5)
+    borders(axes)
+    for border, name, side, shift in ((LINEAR, "small spread", "right", -5), (FROZEN, "softmax freezes", "left", 5)):
+        axes.annotate(name, (border, 1.015), (shift, 0), textcoords="offset points", ha=side, va="bottom")
+    axes.set(xscale="log", xlim=(0.13, 6.5), ylim=(0, 1.02))
+    spread_ticks(axes)
+    axes.set(xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="explained share, $R^2$")
+    marks = {
+        "on Gaussian tokens": Line2D([], [], color=GAUSSIAN, marker="x", linestyle=""),
+        "on the text, longest prompts": Line2D([], [], color=TEXT, marker="o", linestyle=""),
+        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.3),
+    }
+    axes.legend(list(marks.values()), list(marks), loc="upper right")
+    return figure
 
 
 def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
@@ -116,137 +209,3 @@ def _error_over_heads(*statistics: HeadStatistics) -> float:
     n = columns[0].shape[1]
     without = [_gain(*(np.delete(column, head, axis=1) for column in columns)) for head in range(n)]
     return float(np.sqrt((n - 1) * np.var(without)))
-
-
-def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
-    """Return shares at every length, and the claims on spread and length."""
-    return Numbers(
-        _table(heads, controls, shares), (_rank_claim(shares), _unit_claim(heads, shares), _growth_claim(shares))
-    )
-
-
-def _table(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Table:
-    """Return the table with one row per length and head."""
-    parts = [
-        pd.DataFrame(
-            {
-                "length": length,
-                **names_of_heads(),
-                "ratio": statistics.ratio.ravel(),
-                "share": statistics.share.ravel(),
-                "share_se": shares.errors[length].ravel(),
-                "gaussian_ratio": controls[length].ratio.ravel(),
-                "gaussian": controls[length].share.ravel(),
-            }
-        )
-        for length, statistics in heads.items()
-    ]
-    columns = {
-        "length": Column("Tokens in a prompt, $L$", "tokens"),
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
-        "ratio": Column("$τ̂/√(2 ln L)$, the spread of the scores in units of freezing", moves_with="share"),
-        "share": Column(
-            "$R²$, the share of the variation of the outputs that the Gaussian prediction explains",
-            std_error="share_se",
-        ),
-        "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
-        "gaussian_ratio": Column("$τ̂/√(2 ln L)$ of the queries of the Gaussian prompts", moves_with="gaussian"),
-        "gaussian": Column(
-            "$R²$ of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING
-        ),
-    }
-    return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
-
-
-def _rank_claim(shares: Shares) -> Claim:
-    """Claim that the explained share falls with the spread."""
-    return Claim.at_most(
-        "real-heads-ranks",
-        (
-            "At $L = 512$ heads of smaller spread $τ̂/√(2 ln L)$ have a larger explained share $R²$ (measured: the "
-            "rank correlation of the two over all heads)."
-        ),
-        shares.ranks.value,
-        -0.5,
-        because="a clear rank correlation; layers in place of spreads have none",
-        source="measured here",
-        std_error=shares.ranks.std_error,
-        alternative=Alternative("the number of the layer in place of the spread", shares.ranks.alternative),
-    )
-
-
-def _unit_claim(heads: ByLength, shares: Shares) -> Claim | WithheldClaim:
-    """Claim that the spread in units of √(2 ln L) orders the heads of all lengths better than the plain spread."""
-    noise = comparison_quantile(1) * shares.unit.std_error
-    claim = Claim.at_least(
-        "real-heads-unit",
-        (
-            f"With the heads at $L = {', '.join(map(str, heads))}$ in one sample, the explained share $R²$ falls more "
-            "regularly with $τ̂/√(2 ln L)$ than with $τ̂$ (measured: the rank correlation with $τ̂$ minus that with "
-            f"$τ̂/√(2 ln L)$; its standard error is {shares.unit_over_heads:.2g} over heads, and that over prompts is "
-            "used here)."
-        ),
-        shares.unit.value,
-        noise,
-        because="without a difference, chance alone would exceed this value with a probability below 0.1 %",
-        source="measured here",
-        std_error=shares.unit.std_error,
-        alternative=Alternative(
-            "small scores alone make softmax linear, and $R²$ is a function of $τ̂$", shares.unit.alternative
-        ),
-    )
-    if -shares.unit.alternative < 2 * noise:
-        return claim.withheld("the units of these lengths differ too little for this number of prompts")
-    return claim
-
-
-def _growth_claim(shares: Shares) -> Claim:
-    """Claim that heads of small spread become more linear on longer prompts."""
-    return Claim.at_least(
-        "real-heads-growth",
-        (
-            "Heads of small spread become more linear on longer prompts (measured: the mean change of $R²$ from "
-            "the shortest prompts to $L = 512$)."
-        ),
-        shares.growth.value,
-        comparison_quantile(1) * shares.growth.std_error,
-        because="without growth, chance alone would exceed this value with a probability below 0.1 %",
-        source="measured here",
-        std_error=shares.growth.std_error,
-        alternative=Alternative("the same change over the frozen heads", shares.growth.alternative),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw one path per head with a point at its end, arrows for some heads, and one cross per head."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    longest = table[table["length"] == table["length"].max()].sort_values("ratio")
-    arrows = longest.iloc[np.linspace(0, len(longest) - 1, ARROWS).round().astype(int)]
-    shown = set(zip(arrows["layer"], arrows["head"], strict=True))
-    for name, path in table.sort_values("length").groupby(["layer", "head"]):
-        points = path[["ratio", "share"]].to_numpy()
-        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.3)
-        if name in shown:
-            look = {"arrowstyle": "-|>", "color": TEXT, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 4}
-            axes.annotate("", points[-1], points[-2], arrowprops=look)
-    axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
-    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5)
-    borders(axes)
-    for border, name in ((LINEAR, "small spread"), (FROZEN, "softmax freezes")):
-        side = "right" if border == LINEAR else "left"
-        axes.annotate(
-            name, (border, 1.015), (-5 if side == "right" else 5, 0), textcoords="offset points", ha=side, va="bottom"
-        )
-    axes.set(xscale="log", xlim=(0.13, 6.5), ylim=(0, 1.02))
-    ticks = np.asarray([0.2, 0.5, 1, 2, 5])
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set(xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="explained share, $R^2$")
-    marks = {
-        "on Gaussian tokens": Line2D([], [], color=GAUSSIAN, marker="x", linestyle=""),
-        "on the text, longest prompts": Line2D([], [], color=TEXT, marker="o", linestyle=""),
-        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.3),
-    }
-    axes.legend(list(marks.values()), list(marks), loc="upper right")
-    return figure

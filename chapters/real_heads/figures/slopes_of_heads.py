@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, TEXT
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
@@ -40,39 +40,13 @@ class Slopes:
     unshrunk: Heads
 
 
-def solve_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
-    """Compare the slopes on the text with those on Gaussian tokens."""
-
-    def shortfall(statistics) -> float:
-        return float(np.mean(statistics.expected_slope - statistics.slope))
-
-    errors = bootstrap(lambda sample: sample.slope, heads, key=key)
-    error = float(bootstrap(shortfall, heads, key=key))
-    deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
-    return Slopes(errors, Measured(shortfall(heads), error, shortfall(control)), deviations, unshrunk)
-
-
 def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
     """Return slopes on the text and on Gaussian tokens, and the claims on both."""
-    return Numbers(_table(heads, control, slopes), (_control_claim(slopes, control), _shortfall_claim(slopes)))
-
-
-def _table(heads: HeadStatistics, control: Control, slopes: Slopes) -> Table:
-    """Return the table with one row per head."""
-    frame = pd.DataFrame(
-        {
-            **names_of_heads(),
-            "expected": heads.expected_slope.ravel(),
-            "slope": heads.slope.ravel(),
-            "slope_se": slopes.errors.ravel(),
-            "gaussian_expected": control.expected_slope.ravel(),
-            "gaussian": control.slope.ravel(),
-            "gaussian_se": control.slope_se.ravel(),
-        }
-    )
+    on_text = {"expected": heads.expected_slope, "slope": heads.slope, "slope_se": slopes.errors}
+    on_gaussian = {"gaussian_expected": control.expected_slope, "gaussian": control.slope}
+    frame = by_head(**on_text, **on_gaussian, gaussian_se=control.slope_se)
     columns = {
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
+        **HEAD_COLUMNS,
         "expected": Column(
             "$1 - P$ at the spread of the queries, weighted by $|o_{\\mathrm{lin}} - v̄|²$", moves_with="slope"
         ),
@@ -82,49 +56,31 @@ def _table(heads: HeadStatistics, control: Control, slopes: Slopes) -> Table:
         "gaussian": Column("Slope on Gaussian tokens with the same mean and covariance", std_error="gaussian_se"),
         "gaussian_se": Column("Standard error of the slope on Gaussian tokens, over prompts", moves_with="gaussian"),
     }
-    return Table(frame[list(columns)], columns)
-
-
-def _control_claim(slopes: Slopes, control: Control) -> Claim:
-    """Claim that heads on Gaussian tokens have the exact slope."""
-    comparisons = slopes.deviations.size
-    return Claim.equal(
-        "real-heads-control-slope",
-        (
-            "On Gaussian tokens with the mean and covariance of its keys and values, the slope of every head is "
-            f"$1 - P$ at the spread of each query (measured: the largest of {comparisons} deviations, in standard "
-            "errors)."
-        ),
-        float(np.max(np.abs(slopes.deviations))),
-        0.0,
-        within=student_quantile(comparisons, control.prompts),
-        because=(
-            f"99.9 % quantile of the largest of {comparisons} deviations of Student's $t$ distribution, for standard "
-            f"errors from {control.prompts:,} prompts"
-        ),
+    claim = Claims("real-heads", source="measured here")
+    claim.agree(
+        "control-slope",
+        "On Gaussian tokens with the mean and covariance of its keys and values, the slope of every head is "
+        "$1 - P$ at the spread of each query",
+        slopes.deviations,
+        within=student_quantile(slopes.deviations.size, control.prompts),
+        because=f"99.9 % quantile of the largest of {slopes.deviations.size} deviations of Student's $t$ distribution, "
+        f"for standard errors from {control.prompts:,} prompts",
+        rejects=("no shrinkage: a slope of 1", slopes.unshrunk),
         source="derived here",
         box="mean-output",
-        comparisons=comparisons,
-        alternative=Alternative("no shrinkage: a slope of 1", float(np.max(np.abs(slopes.unshrunk)))),
     )
-
-
-def _shortfall_claim(slopes: Slopes) -> Claim:
-    """Claim that slopes on the text are smaller than on Gaussian tokens."""
     shortfall = slopes.shortfall
-    return Claim.at_least(
-        "real-heads-shortfall",
-        (
-            "On the text, slopes are smaller than on Gaussian tokens of the same spread (measured: the mean over heads "
-            "of $1 - P$ minus the slope)."
-        ),
+    claim.at_least(
+        "shortfall",
+        "On the text, slopes are smaller than on Gaussian tokens of the same spread (measured: the mean over heads "
+        "of $1 - P$ minus the slope).",
         shortfall.value,
         comparison_quantile(1) * shortfall.std_error,
         because="without a shortfall, chance alone would exceed this value with a probability below 0.1 %",
-        source="measured here",
+        rejects=("the same heads on Gaussian tokens", shortfall.alternative),
         std_error=shortfall.std_error,
-        alternative=Alternative("the same heads on Gaussian tokens", shortfall.alternative),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -143,3 +99,15 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 0.55, 0.45, "$1-P$", ink(), xytext=(8, 4))
     axes.legend(loc="lower left")
     return figure
+
+
+def solve_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
+    """Compare the slopes on the text with those on Gaussian tokens."""
+
+    def shortfall(statistics) -> float:
+        return float(np.mean(statistics.expected_slope - statistics.slope))
+
+    errors = bootstrap(lambda sample: sample.slope, heads, key=key)
+    error = float(bootstrap(shortfall, heads, key=key))
+    deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
+    return Slopes(errors, Measured(shortfall(heads), error, shortfall(control)), deviations, unshrunk)

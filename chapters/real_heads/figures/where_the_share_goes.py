@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT
-from chapters.real_heads.tracked_tables import names_of_heads
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 from lib.statistics import comparison_quantile
 
@@ -49,6 +49,83 @@ class ShareSteps:
     independent: Measured
     gain: Measured
     position: Measured
+
+
+def numbers(steps: ShareSteps) -> Numbers:
+    """Return the explained share step by step, and the claims on the distribution and on the first position."""
+    columns = {
+        **HEAD_COLUMNS,
+        "ratio": Column("$τ̂/√(2 ln L)$ at $L = 512$", moves_with="text"),
+        "gaussian": Column("$R²$ on Gaussian tokens with the same mean and covariance", absolute=ROUNDING),
+        "independent": Column("$R²$ on tokens of the text drawn independently", absolute=ROUNDING),
+        "text": Column("$R²$ on the prompts of the text", std_error="text_se"),
+        "text_se": Column("Standard error of $R²$ on the prompts, over prompts", moves_with="text"),
+        "without_first": Column("$R²$ without the token at the first position", moves_with="text"),
+        "shuffled": Column("$R²$ on prompts with their words in random order", absolute=ROUNDING),
+        "bare": Column("$R²$ on prompts without special tokens", absolute=ROUNDING),
+        "first": Column("Mean weight on the first position", moves_with="text"),
+        "first_bare": Column("Mean weight on the first position of prompts without special tokens", absolute=ROUNDING),
+        "skewness": Column("Mean skewness of the scores", moves_with="text"),
+        "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
+    }
+    return Numbers(Table(by_head(**steps.arrays)[list(columns)], columns), _claims(steps))
+
+
+def _claims(steps: ShareSteps) -> Claims:
+    claim = Claims("real-heads", source="measured here")
+    part, gain, position = steps.independent, steps.gain, steps.position
+    claim.at_least(
+        "law",
+        "Heads of small spread are less linear on the text than on Gaussian tokens, mostly because of the "
+        "distribution of the tokens and not their dependence (measured: the part of the loss of $R²$ that occurs "
+        "on tokens of the text drawn independently).",
+        part.value,
+        0.5,
+        because="half of the loss; if dependence were the reason, it would be 0",
+        rejects=("other Gaussian tokens in place of tokens of the text", part.alternative),
+        std_error=part.std_error,
+    )
+    claim.at_least(
+        "first-place",
+        "The first position of a prompt accounts for a part of the loss (measured: the mean gain of $R²$ in "
+        "heads of small spread if the token at this position is left out).",
+        gain.value,
+        comparison_quantile(1) * gain.std_error,
+        because="without a gain, chance alone would exceed this value with a probability below 0.1 %",
+        rejects=("the middle position is left out", gain.alternative),
+        std_error=gain.std_error,
+    )
+    claim.at_least(
+        "place-not-token",
+        "The first position draws weight even without its special token (measured: the mean weight on the first "
+        "position of prompts without special tokens, over that of prompts with them).",
+        position.value,
+        0.5,
+        because="half of the weight; if the special token drew it, only the average weight of a position would be left",
+        rejects=("an equal weight on all positions", position.alternative),
+        std_error=position.std_error,
+    )
+    return claim
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw R² step by step, and the gain of R² against the weight on the first position."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.7, 1.0))
+    linear = table[table["ratio"] < LINEAR]
+    steps = np.arange(len(LADDER))
+    for _, head in linear.iterrows():
+        left.plot(steps, [head[name] for name in LADDER], color=TEXT, linewidth=0.8, alpha=0.35)
+    means = linear[list(LADDER)].mean()
+    left.plot(steps, means, color=ink(), linewidth=2.5)
+    left.plot(steps[:1], means.iloc[:1], "o", color=GAUSSIAN, markersize=8, zorder=3)
+    left.plot(steps[1:], means.iloc[1:], "o", color=TEXT, markersize=8, zorder=3)
+    left.annotate("thick: mean of the heads", (0.03, 0.05), xycoords="axes fraction")
+    left.set_xticks(steps, list(LADDER.values()), fontsize=10)
+    left.set(ylim=(0, 1.02), ylabel="explained share, $R^2$", title="heads of small spread, step by step")
+    right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
+    right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
+    right.set(xlabel="weight on the first position", ylabel="gain of $R^2$ without it", title="first position")
+    return figure
 
 
 def solve_share_steps(
@@ -107,103 +184,3 @@ def solve_share_steps(
             float(1 / (heads.length * heads.mean("first").mean())),
         ),
     )
-
-
-def numbers(steps: ShareSteps) -> Numbers:
-    """Return the explained share step by step, and the claims on the distribution and on the first position."""
-    claims = (_distribution_claim(steps.independent), _gain_claim(steps.gain), _position_claim(steps.position))
-    return Numbers(_table(steps), claims)
-
-
-def _table(steps: ShareSteps) -> Table:
-    """Return the table with one row per head."""
-    arrays = {name: array.ravel() for name, array in steps.arrays.items()}
-    columns = {
-        "layer": Column("Layer, from 0"),
-        "head": Column("Head of the layer, from 0"),
-        "ratio": Column("$τ̂/√(2 ln L)$ at $L = 512$", moves_with="text"),
-        "gaussian": Column("$R²$ on Gaussian tokens with the same mean and covariance", absolute=ROUNDING),
-        "independent": Column("$R²$ on tokens of the text drawn independently", absolute=ROUNDING),
-        "text": Column("$R²$ on the prompts of the text", std_error="text_se"),
-        "text_se": Column("Standard error of $R²$ on the prompts, over prompts", moves_with="text"),
-        "without_first": Column("$R²$ without the token at the first position", moves_with="text"),
-        "shuffled": Column("$R²$ on prompts with their words in random order", absolute=ROUNDING),
-        "bare": Column("$R²$ on prompts without special tokens", absolute=ROUNDING),
-        "first": Column("Mean weight on the first position", moves_with="text"),
-        "first_bare": Column("Mean weight on the first position of prompts without special tokens", absolute=ROUNDING),
-        "skewness": Column("Mean skewness of the scores", moves_with="text"),
-        "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
-    }
-    return Table(pd.DataFrame({**names_of_heads(), **arrays})[list(columns)], columns)
-
-
-def _distribution_claim(part: Measured) -> Claim:
-    """Claim that most of the loss occurs on independent tokens of the text."""
-    return Claim.at_least(
-        "real-heads-law",
-        (
-            "Heads of small spread are less linear on the text than on Gaussian tokens, mostly because of the "
-            "distribution of the tokens and not their dependence (measured: the part of the loss of $R²$ that occurs "
-            "on tokens of the text drawn independently)."
-        ),
-        part.value,
-        0.5,
-        because="half of the loss; if dependence were the reason, it would be 0",
-        source="measured here",
-        std_error=part.std_error,
-        alternative=Alternative("other Gaussian tokens in place of tokens of the text", part.alternative),
-    )
-
-
-def _gain_claim(gain: Measured) -> Claim:
-    """Claim that heads gain if the first position is left out."""
-    return Claim.at_least(
-        "real-heads-first-place",
-        (
-            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of $R²$ in "
-            "heads of small spread if the token at this position is left out)."
-        ),
-        gain.value,
-        comparison_quantile(1) * gain.std_error,
-        because="without a gain, chance alone would exceed this value with a probability below 0.1 %",
-        source="measured here",
-        std_error=gain.std_error,
-        alternative=Alternative("the middle position is left out", gain.alternative),
-    )
-
-
-def _position_claim(position: Measured) -> Claim:
-    """Claim that the first position draws weight without its special token too."""
-    return Claim.at_least(
-        "real-heads-place-not-token",
-        (
-            "The first position draws weight even without its special token (measured: the mean weight on the first "
-            "position of prompts without special tokens, over that of prompts with them)."
-        ),
-        position.value,
-        0.5,
-        because="half of the weight; if the special token drew it, only the average weight of a position would be left",
-        source="measured here",
-        std_error=position.std_error,
-        alternative=Alternative("an equal weight on all positions", position.alternative),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw R² step by step, and the gain of R² against the weight on the first position."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.7, 1.0))
-    linear = table[table["ratio"] < LINEAR]
-    steps = np.arange(len(LADDER))
-    for _, head in linear.iterrows():
-        left.plot(steps, [head[name] for name in LADDER], color=TEXT, linewidth=0.8, alpha=0.35)
-    means = linear[list(LADDER)].mean()
-    left.plot(steps, means, color=ink(), linewidth=2.5)
-    left.plot(steps[:1], means.iloc[:1], "o", color=GAUSSIAN, markersize=8, zorder=3)
-    left.plot(steps[1:], means.iloc[1:], "o", color=TEXT, markersize=8, zorder=3)
-    left.annotate("thick: mean of the heads", (0.03, 0.05), xycoords="axes fraction")
-    left.set_xticks(steps, list(LADDER.values()), fontsize=10)
-    left.set(ylim=(0, 1.02), ylabel="explained share, $R^2$", title="heads of small spread, step by step")
-    right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
-    right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
-    right.set(xlabel="weight on the first position", ylabel="gain of $R^2$ without it", title="first position")
-    return figure
