@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
-from companion import Alternative, Claim
 from lib.finite_prompt import QueryRay
 from lib.measures import tilted_mean
 
@@ -40,24 +39,3 @@ def solve_tilt_matching(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
         return float(np.mean(first == second))
 
     return Matching(fraction_kept(tilts), fraction_kept(queries))
-
-
-def transport_claim(matching: Matching) -> Claim:
-    """Claim that ∇Λ maps tilts to tilted means at the least cost."""
-    return Claim(
-        id="gaussian-limit-transport",
-        statement=(
-            "A matching at the least mean square distance pairs every tilt $Uz$ with its own tilted mean "
-            f"$∇Λ(Uz)$, for a mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay "
-            "together)."
-        ),
-        source="derived here",
-        box="optimal-transport",
-        measured=matching.tilts,
-        expected=1.0,
-        tolerance=0.0,
-        reason="the matching is exact: all pairs stay together",
-        successes=round(matching.tilts * MATCHED),
-        trials=MATCHED,
-        alternative=Alternative("the queries $z$, and not the tilts, are mapped at the least cost", matching.queries),
-    )

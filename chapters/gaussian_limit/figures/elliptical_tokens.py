@@ -21,20 +21,15 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalOutputs, length_factors
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
 def numbers(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOutputs]) -> Numbers:
     """Return lengths of outputs by distribution, and the claims on direction and length."""
-    elliptical = {name: sample for name, sample in outputs.items() if name != CLUSTERS}
-    direction = _direction_claim(elliptical, outputs[CLUSTERS])
-    return Numbers(_table(taus, elliptical), (direction, _length_claim(taus, elliptical)))
-
-
-def _table(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOutputs]) -> Table:
-    """Return the table of exact and simulated lengths, by distribution and query size."""
+    clusters = outputs[CLUSTERS]
+    outputs = {name: sample for name, sample in outputs.items() if name != CLUSTERS}
     frames = [
         pd.DataFrame(
             {
@@ -54,60 +49,46 @@ def _table(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOut
         "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
         "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    table = Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(table, _claims(taus, outputs, clusters))
 
 
-def _direction_claim(elliptical: Mapping[str, EllipticalOutputs], clusters: EllipticalOutputs) -> Claim:
-    return Claim(
-        id="gaussian-limit-elliptical-direction",
-        statement=(
-            "The output for elliptical tokens of mean $m$ is $Vm$ plus a multiple of $VΓUz$ (measured: the "
-            "largest part across that direction, relative to the output, over all distributions and query sizes)."
-        ),
-        source="derived here",
-        box="elliptical",
-        measured=max(sample.off_the_line for sample in elliptical.values()),
-        expected=0.0,
-        tolerance=1e-10,
-        reason="rounding of numbers of order one in float64, with a margin",
-        relation="≤",
-        alternative=Alternative(
+def _claims(
+    taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOutputs], clusters: EllipticalOutputs
+) -> Claims:
+    claim = Claims("gaussian-limit-elliptical", source="derived here", box="elliptical")
+    claim.at_most(
+        "direction",
+        "The output for elliptical tokens of mean $m$ is $Vm$ plus a multiple of $VΓUz$ (measured: the "
+        "largest part across that direction, relative to the output, over all distributions and query sizes).",
+        max(sample.off_the_line for sample in outputs.values()),
+        0,
+        within=1e-10,
+        because="rounding of numbers of order one in float64, with a margin",
+        rejects=(
             "the same holds for two clusters of the same mean and covariance, which are not elliptical",
             clusters.off_the_line,
         ),
     )
-
-
-def _length_claim(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOutputs]) -> Claim:
-    """Claim that finite prompts have outputs of length ψ(τ²)τ, at queries for which many of their tokens matter."""
+    # queries at which many tokens of the finite prompts matter
     compared = taus <= COMPARED
     tau, closed = taus[compared], length_factors(taus[compared])
     samples = {name: sample.along[:, compared] for name, sample in outputs.items()}
-    prompts = len(next(iter(samples.values())))
-
-    def worst(lengths: Mapping[str, np.ndarray]) -> float:
-        return max(worst_deviation(sample - lengths[name]) for name, sample in samples.items())
-
-    return Claim(
-        id="gaussian-limit-elliptical-length",
-        statement=(
-            "The output for elliptical tokens has the length $ψ(τ²)τ$, not $τ$ (measured: the largest deviation "
-            f"of the mean over {prompts} finite prompts, in standard errors, over {len(samples)} distributions "
-            f"and {tau.size} query sizes up to {COMPARED:g})."
-        ),
-        source="derived here",
-        box="elliptical",
-        measured=worst({name: tau * factor for name, factor in closed.items()}),
-        expected=0.0,
-        tolerance=student_quantile(len(samples) * tau.size, prompts),
-        comparisons=len(samples) * tau.size,
-        reason=f"99.9 % quantile of the largest of {len(samples) * tau.size} Student deviations",
-        relation="≤",
-        alternative=Alternative(
+    comparisons, prompts = len(samples) * tau.size, len(next(iter(samples.values())))
+    claim.agree(
+        "length",
+        f"The output for elliptical tokens has the length $ψ(τ²)τ$, not $τ$: the means over {prompts} finite prompts "
+        f"agree with it, for {len(samples)} distributions and {tau.size} query sizes up to {COMPARED:g}",
+        [worst_deviation(sample - tau * closed[name]) for name, sample in samples.items()],
+        within=student_quantile(comparisons, prompts),
+        because=f"99.9 % quantile of the largest of {comparisons} Student deviations",
+        rejects=(
             "the output is $VΓUz$, a readout of the covariance, for every elliptical distribution",
-            worst(dict.fromkeys(samples, tau)),
+            [worst_deviation(sample - tau) for sample in samples.values()],
         ),
+        comparisons=comparisons,
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

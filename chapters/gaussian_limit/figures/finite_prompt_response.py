@@ -23,18 +23,13 @@ from matplotlib.lines import Line2D
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, legend_line, power_of_ten, sequence
-from lib.statistics import comparison_quantile, standard_error
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, power_of_ten, sequence
+from lib.statistics import standard_error
 
 
 def numbers(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Numbers:
     """Return responses by length and query size, and the claims on the lemma, the rate and the ceiling."""
-    return Numbers(_table(responses), (_lemma_claim(lemma), _rate_claim(rate), _ceiling_claim(responses)))
-
-
-def _table(responses: Mapping[int, Responses]) -> Table:
-    """Return the table of the mean response and its spread between prompts, at each length and query size."""
     frames = [
         pd.DataFrame(
             {
@@ -61,71 +56,54 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
         "departure": Column("$√(2 ln L)$, the size of the largest of $L$ standard normals, to leading order"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    table = Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(table, _claims(responses, lemma, rate))
 
 
-def _lemma_claim(lemma: LemmaErrors) -> Claim:
-    return Claim(
-        id="gaussian-limit-lemma",
-        statement=(
-            f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full "
-            "rank, singular and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative "
-            "error)."
-        ),
+def _claims(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Claims:
+    claim = Claims("gaussian-limit", source="derived here")
+    claim.at_most(
+        "lemma",
+        f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full "
+        "rank, singular and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative "
+        "error).",
+        np.max(lemma.lemma),
+        0,
+        within=1e-10,
+        because="rounding in float64, with a margin for ill-conditioned random matrices",
+        rejects=("the output is that of linear attention, $V(Γ + mmᵀ)Uz$, also where $m ≠ 0$", np.max(lemma.linear)),
         source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1",
-        measured=float(np.max(lemma.lemma)),
-        expected=0.0,
-        tolerance=1e-10,
-        reason="rounding in float64, with a margin for ill-conditioned random matrices",
-        relation="≤",
-        alternative=Alternative(
-            "the output is that of linear attention, $V(Γ + mmᵀ)Uz$, also where $m ≠ 0$", float(np.max(lemma.linear))
-        ),
     )
-
-
-def _rate_claim(rate: RateErrors) -> Claim:
-    mean, std_error = float(rate.errors.mean()), float(standard_error(rate.errors)) / rate.predicted
-    return Claim(
-        id="gaussian-limit-rate",
-        statement=(
-            f"Prompts of {rate.length:,} tokens have a mean squared error of tr(fluctuation)$/L$ around Lemma 2.1 "
-            f"at $τ = {RATE_TAU}$ (measured: the ratio of the two)."
-        ),
-        source="derived here",
-        box="prop-fluctuation",
-        measured=mean / rate.predicted,
-        expected=1.0,
-        tolerance=comparison_quantile(1) * std_error,
-        std_error=std_error,
-        reason="99.9 % quantile of a normal deviation, times the standard error",
-        alternative=Alternative(
+    claim.equal(
+        "rate",
+        f"Prompts of {rate.length:,} tokens have a mean squared error of tr(fluctuation)$/L$ around Lemma 2.1 "
+        f"at $τ = {RATE_TAU}$ (measured: the ratio of the two).",
+        rate.errors.mean() / rate.predicted,
+        1,
+        rejects=(
             "the error is the tilted covariance divided by the effective number of tokens, $e^{τ²} tr(VΓVᵀ)/L$",
-            mean / rate.counted,
+            rate.errors.mean() / rate.counted,
         ),
+        std_error=standard_error(rate.errors) / rate.predicted,
+        box="prop-fluctuation",
     )
-
-
-def _ceiling_claim(responses: Mapping[int, Responses]) -> Claim:
-    """Claim that no output exceeds the largest token, because it is a convex combination of values."""
-    excess = max(float(np.max(sample.response - sample.largest_token[:, None])) for sample in responses.values())
-    line = max(float(np.max(sample.taus - sample.largest_token[:, None])) for sample in responses.values())
-    return Claim(
-        id="gaussian-limit-ceiling",
-        statement=(
-            "No output exceeds the largest token of its prompt, along the line of the lemma (measured: the largest "
-            "excess over all prompts and queries)."
+    # an output is a convex combination of the values of the tokens
+    claim.at_most(
+        "ceiling",
+        "No output exceeds the largest token of its prompt, along the line of the lemma (measured: the largest "
+        "excess over all prompts and queries).",
+        max(np.max(sample.response - sample.largest_token[:, None]) for sample in responses.values()),
+        0,
+        within=1e-9,
+        because="rounding of a weighted mean in float64, with a margin",
+        rejects=(
+            "finite prompts follow the straight line of Lemma 2.1 at every query",
+            max(np.max(sample.taus - sample.largest_token[:, None]) for sample in responses.values()),
         ),
-        source="derived here",
         box="ceiling",
-        measured=excess,
-        expected=0.0,
-        tolerance=1e-9,
-        reason="rounding of a weighted mean in float64, with a margin",
-        relation="≤",
-        alternative=Alternative("finite prompts follow the straight line of Lemma 2.1 at every query", line),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -140,8 +118,8 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, curve["tau"], curve["response"], curve["std_error"], **line)
         departure = curve["departure"].max()
         axes.plot(departure, departure, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
-        look = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "color": ink()}
-        axes.annotate(f"$L={power_of_ten(length)}$", (curve["tau"].max(), curve["response"].iloc[-1]), **look)
+        name = f"$L={power_of_ten(length)}$"
+        label(axes, curve["tau"].max(), curve["response"].iloc[-1], name, ink(), xytext=(8, 0))
     top = 1.12 * (table["response"] + table["spread"]).max()
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
     axes.set(xlim=(0, table["tau"].max()), ylim=(0, max(top, 1.05 * table["departure"].max())))

@@ -23,22 +23,14 @@ from matplotlib.ticker import MultipleLocator
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarErrors, far_growth, stable_median
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
-
-# Reason for the tolerance of the two claims beyond the pole.
-QUANTILE_OF_TWO = "99.9 % quantile of the larger of two normal deviations, times the standard error"
 
 
 def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
     """Return mean and quantiles by tilt and length, and the claims on the slow rate, the growth and the spread."""
-    return Numbers(_table(outputs), (_middle_claim(long_prompts), *_claims(outputs)))
-
-
-def _table(outputs: Mapping[int, ByTilt]) -> Table:
-    """Return the table of mean and quantiles by tilt and length, with the limit or, beyond the pole, ln L."""
-    offset = growth(outputs, BEYOND).offset
+    beyond = growth(outputs, BEYOND)
     rows = [
         {
             "tilt": tilt,
@@ -48,7 +40,7 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
             "std_error": standard_error(values),
             **dict(zip(("q05", "q25", "q75", "q95"), np.quantile(values, (0.05, 0.25, 0.75, 0.95)), strict=True)),
             "limit": 2 * tilt / (1 - tilt**2) if tilt < 1 else np.nan,
-            "growth": offset + np.log(length) if tilt > 1 else np.nan,
+            "growth": beyond.offset + np.log(length) if tilt > 1 else np.nan,
         }
         for tilt in (INSIDE, BETWEEN, BEYOND)
         for length, by_tilt in outputs.items()
@@ -67,69 +59,45 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "limit": Column("$2b²ξ/(1 - b²ξ²)$, below the pole", "b"),
         "growth": Column("$b ln L$ + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
-    return Table(pd.DataFrame(rows), columns)
-
-
-def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
-    """Claim that beyond the pole the mean grows like ln L and the spread does not shrink."""
-    beyond, below = growth(outputs, BEYOND), growth(outputs, INSIDE)
-    spread, spread_error = spread_exponent(outputs, BEYOND)
-    shrinking, _ = spread_exponent(outputs, INSIDE)
-    inside = f"the outputs converge, as they do for the same prompts at ${INSIDE}/b$"
-    return [
-        Claim(
-            id="gaussian-limit-laplace-growth",
-            statement=(
-                f"At $ξ = {BEYOND}/b$, beyond the pole, the mean output of Laplace tokens grows by $b$ for each "
-                "unit of $ln L$ (measured: this growth, in units of $b$)."
-            ),
-            source="heuristic",
-            box="laplace-regimes",
-            measured=beyond.slope,
-            expected=1.0,
-            tolerance=comparison_quantile(2) * beyond.std_error,
-            std_error=beyond.std_error,
-            reason=QUANTILE_OF_TWO,
-            alternative=Alternative(inside, below.slope),
-        ),
-        Claim(
-            id="gaussian-limit-laplace-spread",
-            statement=(
-                f"At $ξ = {BEYOND}/b$ the output stays random: its mean absolute deviation over prompts does not "
-                "depend on $L$ (measured: its exponent in $L$)."
-            ),
-            source="heuristic",
-            box="laplace-regimes",
-            measured=spread,
-            expected=0.0,
-            tolerance=comparison_quantile(2) * spread_error,
-            std_error=spread_error,
-            reason=QUANTILE_OF_TWO,
-            alternative=Alternative(inside, shrinking),
-        ),
-    ]
-
-
-def _middle_claim(errors: FarErrors) -> Claim:
-    """Claim that the rate between half the pole and the pole has a factor ln L."""
-    slope, std_error = far_growth(errors)
-    return Claim(
-        id="gaussian-limit-laplace-middle",
-        statement=(
-            f"At $ξ = {BETWEEN}/b$ the distance of the output from its limit is of the order $L^{{b|ξ| - 1}} ln "
-            "L$: its median times $L^{1 - b|ξ|}$ grows with each unit of $ln L$ by $b$ times the median of a "
-            f"stable variable (measured: this growth, in units of $b$, between $ln L = {FAR[0]:g}$ and "
-            f"{FAR[1]:g} on {FAR_PROMPTS:,} prompts each)."
-        ),
-        source="heuristic",
-        box="laplace-regimes",
-        measured=slope,
-        expected=stable_median(),
-        tolerance=comparison_quantile(1) * std_error,
+    claim = Claims("gaussian-limit-laplace", source="heuristic", box="laplace-regimes")
+    slope, std_error = far_growth(long_prompts)
+    claim.equal(
+        "middle",
+        f"At $ξ = {BETWEEN}/b$ the distance of the output from its limit is of the order $L^{{b|ξ| - 1}} ln "
+        "L$: its median times $L^{1 - b|ξ|}$ grows with each unit of $ln L$ by $b$ times the median of a "
+        f"stable variable (measured: this growth, in units of $b$, between $ln L = {FAR[0]:g}$ and "
+        f"{FAR[1]:g} on {FAR_PROMPTS:,} prompts each).",
+        slope,
+        stable_median(),
+        rejects=("the rate has no factor $ln L$", 0.0),
         std_error=std_error,
-        reason="99.9 % quantile of a normal deviation, times the standard error",
-        alternative=Alternative("the rate has no factor $ln L$", 0.0),
     )
+    # beyond the pole: two claims share their tolerance
+    inside = f"the outputs converge, as they do for the same prompts at ${INSIDE}/b$"
+    claim.equal(
+        "growth",
+        f"At $ξ = {BEYOND}/b$, beyond the pole, the mean output of Laplace tokens grows by $b$ for each "
+        "unit of $ln L$ (measured: this growth, in units of $b$).",
+        beyond.slope,
+        1,
+        within=comparison_quantile(2) * beyond.std_error,
+        because="99.9 % quantile of the larger of two normal deviations, times the standard error",
+        rejects=(inside, growth(outputs, INSIDE).slope),
+        std_error=beyond.std_error,
+    )
+    (spread, spread_error), (shrinking, _) = (spread_exponent(outputs, tilt) for tilt in (BEYOND, INSIDE))
+    claim.equal(
+        "spread",
+        f"At $ξ = {BEYOND}/b$ the output stays random: its mean absolute deviation over prompts does not "
+        "depend on $L$ (measured: its exponent in $L$).",
+        spread,
+        0,
+        within=comparison_quantile(2) * spread_error,
+        because="99.9 % quantile of the larger of two normal deviations, times the standard error",
+        rejects=(inside, shrinking),
+        std_error=spread_error,
+    )
+    return Numbers(Table(pd.DataFrame(rows), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

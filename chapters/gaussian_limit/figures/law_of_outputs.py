@@ -24,8 +24,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
-from chapters.gaussian_limit.transport import Matching, transport_claim
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.gaussian_limit.transport import MATCHED, Matching
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
@@ -39,38 +39,8 @@ WIDTH = 0.25
 Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
 
 
-def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
-    """Return outputs of three kinds of prompt for queries drawn from `query_distribution`."""
-    query_key, prompt_key = jr.split(key)
-    drawn = query_distribution().sample(queries, key=query_key)
-    through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
-    mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
-    root = jnp.linalg.cholesky(through @ query_distribution().cov @ through.T)
-
-    def infinite(measure) -> Float[Array, "queries e"]:
-        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
-
-    @jax.jit
-    @jax.vmap
-    def finite(points, query):
-        return attend(ray.params, Empirical(points), query)
-
-    tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
-    outputs = {
-        INFINITE: infinite(ray.gaussian),
-        f"prompts of {length} tokens": finite(tokens, drawn),
-        MIXTURE: infinite(two_clusters(ray.gaussian)),
-    }
-    return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
-
-
 def numbers(outputs: Outputs, matching: Matching) -> Numbers:
     """Return histograms of the first coordinate, a test against the lemma's distribution, and the optimal transport."""
-    return Numbers(_table(outputs), (_law_claim(outputs), transport_claim(matching)))
-
-
-def _table(outputs: Outputs) -> Table:
-    """Return the table of densities in bins, by kind of prompt."""
     edges = np.arange(-4.0, 4.0 + WIDTH / 2, WIDTH)
     frames = []
     for kind, sample in outputs.items():
@@ -84,36 +54,37 @@ def _table(outputs: Outputs) -> Table:
         "density": Column("Fraction of the outputs in the bin, divided by its width", std_error="std_error"),
         "std_error": Column("Standard error of the density", moves_with="density"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _law_claim(outputs: Outputs) -> Claim:
-    """Claim that Kolmogorov-Smirnov tests do not reject the distribution of the lemma."""
-    from scipy.stats import kstest  # a second to import, and only this claim needs it
-
     angles = np.linspace(0, np.pi, 5)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)])
-
-    def smallest_p_value(kind: str) -> float:
-        return min(float(kstest(column, "norm").pvalue) for column in (outputs[kind] @ directions).T)  # pyright: ignore
-
-    return Claim(
-        id="gaussian-limit-output-law",
-        statement=(
-            "Gaussian queries have outputs $N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ)$ (measured: the smallest p-value "
-            f"of Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE]):,} outputs)."
+    claim = Claims("gaussian-limit", source="[BB26, Lemma 2.1]")
+    claim.at_least(
+        "output-law",
+        "Gaussian queries have outputs $N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ)$ (measured: the smallest p-value "
+        f"of Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE]):,} outputs).",
+        _smallest_p_value(outputs[INFINITE] @ directions),
+        1e-3 / len(angles),
+        because=f"{len(angles)} tests at this level together reject a true statement at most once in a thousand times",
+        rejects=(
+            "tokens of a mixture with the same mean and covariance have these outputs too",
+            _smallest_p_value(outputs[MIXTURE] @ directions),
         ),
-        source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1-outputs",
-        measured=smallest_p_value(INFINITE),
-        expected=1e-3 / len(angles),
-        tolerance=0.0,
-        reason=f"{len(angles)} tests at this level together reject a true statement at most once in a thousand times",
-        relation="≥",
-        alternative=Alternative(
-            "tokens of a mixture with the same mean and covariance have these outputs too", smallest_p_value(MIXTURE)
-        ),
     )
+    claim.equal(
+        "transport",
+        "A matching at the least mean square distance pairs every tilt $Uz$ with its own tilted mean "
+        f"$∇Λ(Uz)$, for a mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay "
+        "together).",
+        matching.tilts,
+        1,
+        within=0,
+        because="the matching is exact: all pairs stay together",
+        rejects=("the queries $z$, and not the tilts, are mapped at the least cost", matching.queries),
+        count=(round(matching.tilts * MATCHED), MATCHED),
+        source="derived here",
+        box="optimal-transport",
+    )
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -141,3 +112,35 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="output, standardised with Lemma 2.1", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left")
     return figure
+
+
+def _smallest_p_value(projections: Float[np.ndarray, "queries directions"]) -> float:
+    """Return the smallest p-value of Kolmogorov-Smirnov tests of each column against the standard normal."""
+    from scipy.stats import kstest  # a second to import, and only this function needs it
+
+    return min(float(kstest(column, "norm").pvalue) for column in projections.T)  # pyright: ignore
+
+
+def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
+    """Return outputs of three kinds of prompt for queries drawn from `query_distribution`."""
+    query_key, prompt_key = jr.split(key)
+    drawn = query_distribution().sample(queries, key=query_key)
+    through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
+    mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
+    root = jnp.linalg.cholesky(through @ query_distribution().cov @ through.T)
+
+    def infinite(measure) -> Float[Array, "queries e"]:
+        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
+
+    @jax.jit
+    @jax.vmap
+    def finite(points, query):
+        return attend(ray.params, Empirical(points), query)
+
+    tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
+    outputs = {
+        INFINITE: infinite(ray.gaussian),
+        f"prompts of {length} tokens": finite(tokens, drawn),
+        MIXTURE: infinite(two_clusters(ray.gaussian)),
+    }
+    return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}

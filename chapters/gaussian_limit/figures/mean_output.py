@@ -17,10 +17,10 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.crossover import DECADES, FOLLOWS, SLOPES, Crossing, Crossover
+from chapters.gaussian_limit.crossover import DECADES, FOLLOWS, SLOPES, Crossover
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import (
     COLUMN,
     error_bars,
@@ -35,18 +35,12 @@ from companion.figures.style import (
 )
 from lib.batching import tabulate
 from lib.finite_prompt import participation
-from lib.statistics import comparison_quantile, standard_error, worst_deviation
+from lib.statistics import standard_error, worst_deviation
 
 
 def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers:
     """Return slopes of mean responses with the exact ones, and the claims on the mean output."""
-    claims = (_mean_claim(responses), _saturation_claim(responses), _follows_claim(crossover))
-    return Numbers(_table(responses), (*claims, *map(_crossing_claim, crossover.crossings)))
-
-
-def _table(responses: Mapping[int, Responses]) -> Table:
-    """Return the table of the slope of the mean response and of `1 - E Σp²` on the same prompts, at τ > 0."""
-    taus = _taus(responses)
+    taus = next(iter(responses.values())).taus
     positive = taus > 0
     frames = []
     for length, sample in well_sampled(responses).items():
@@ -72,107 +66,67 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         "exact": Column("$1 - P$ by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    claim = _claims(responses, crossover, taus)
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
 
 
-def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
-    """Claim that `E[ĝ - τ(1 - Σp²)] = 0` at every length with enough prompts."""
-    taus = _taus(responses)
-    positive = taus > 0
-    tested = well_sampled(responses).values()
-    shrunk = [sample.response - taus * (1 - sample.squared_weights) for sample in tested]
-    unshrunk = [sample.response - taus for sample in tested]
-    comparisons = len(tested) * int(positive.sum())
-    return Claim(
-        id="gaussian-limit-mean-output",
-        statement=(
-            "The mean response of a finite prompt is $τ(1 - 𝔼 Σp²)$ (measured: the largest deviation in standard "
-            f"errors, over all $τ > 0$ and all lengths with at least {ENOUGH_PROMPTS:,} prompts)."
+def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Float[np.ndarray, " queries"]) -> Claims:
+    claim = Claims("gaussian-limit", source="derived here", box="mean-output")
+    positive, tested = taus > 0, well_sampled(responses).values()
+    claim.agree(
+        "mean-output",
+        "The mean response of a finite prompt is $τ(1 - 𝔼 Σp²)$: both sides agree on simulated prompts, over all "
+        f"$τ > 0$ and all lengths with at least {ENOUGH_PROMPTS:,} prompts",
+        [worst_deviation((each.response - taus * (1 - each.squared_weights))[:, positive]) for each in tested],
+        rejects=(
+            "the mean response is $τ$, without shrinkage",
+            [worst_deviation((each.response - taus)[:, positive]) for each in tested],
         ),
-        source="derived here",
-        box="mean-output",
-        measured=max(worst_deviation(gap[:, positive]) for gap in shrunk),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        comparisons=comparisons,
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        alternative=Alternative(
-            "the mean response is $τ$, without shrinkage", max(worst_deviation(gap[:, positive]) for gap in unshrunk)
-        ),
+        comparisons=len(tested) * positive.sum(),
     )
-
-
-def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
-    """Claim that the mean response is not linear: the largest query and one half as large, for the shortest prompts."""
+    # the largest query and one half as large, for the shortest prompts
     length = min(responses)
-    sample = responses[length]
-    last, middle = sample.taus.size - 1, sample.taus.size // 2
-    large, small = sample.response[:, last], sample.response[:, middle]
-    ratio = float(large.mean() / small.mean())
-    # Delta method for a ratio of two means over the same prompts.
-    std_error = float(standard_error(large - ratio * small) / small.mean())
-    slopes = 1 - tabulate(participation, sample.taus, np.log(length))
-    exact = sample.taus * slopes
-    return Claim(
-        id="gaussian-limit-mean-saturates",
-        statement=(
-            "The mean output is not linear in the query (measured: the mean response at $τ = "
-            f"{sample.taus[last]:g}$, divided by the mean response at $τ = {sample.taus[middle]:g}$, for $L = "
-            f"{length}$; expected: the exact ratio)."
-        ),
-        source="derived here",
-        box="mean-output",
-        measured=ratio,
-        expected=float(exact[last] / exact[middle]),
-        tolerance=comparison_quantile(1) * std_error,
-        std_error=std_error,
-        reason="99.9 % quantile of a normal deviation, times the standard error",
-        alternative=Alternative(
+    sizes = taus[[taus.size // 2, -1]]
+    small, large = responses[length].response[:, [taus.size // 2, -1]].T
+    ratio = large.mean() / small.mean()
+    exact = sizes * (1 - tabulate(participation, sizes, np.log(length)))
+    claim.equal(
+        "mean-saturates",
+        f"The mean output is not linear in the query (measured: the mean response at $τ = {sizes[1]:g}$, divided by "
+        f"the mean response at $τ = {sizes[0]:g}$, for $L = {length}$; expected: the exact ratio).",
+        ratio,
+        exact[1] / exact[0],
+        rejects=(
             "the mean output is linear in the query, shrunk by the same factor at every size",
-            float(sample.taus[last] / sample.taus[middle]),
+            sizes[1] / sizes[0],
         ),
+        # delta method for a ratio of two means over the same prompts
+        std_error=standard_error(large - ratio * small) / small.mean(),
     )
-
-
-def _follows_claim(crossover: Crossover) -> Claim:
-    """Claim that the slope is near 1 for queries below a fixed multiple of √(2 ln L)."""
-    return Claim.at_least(
-        "gaussian-limit-follows",
-        (
-            f"At $τ = {FOLLOWS:g}·√(2 ln L)$ the mean output is at most 5 % below the line (measured: the least slope "
-            f"over lengths from $10^{{{min(DECADES)}}}$ to $10^{{{max(DECADES)}}}$)."
-        ),
+    claim.at_least(
+        "follows",
+        f"At $τ = {FOLLOWS:g}·√(2 ln L)$ the mean output is at most 5 % below the line (measured: the least slope "
+        f"over lengths from $10^{{{min(DECADES)}}}$ to $10^{{{max(DECADES)}}}$).",
         crossover.least_slope,
         max(SLOPES),
         because="5 % below the slope 1 of the infinite prompt",
-        source="derived here",
-        box="mean-output",
+        rejects=("participation is $e^{τ²}/L$, its form for long prompts", crossover.asymptotic),
         comparisons=len(DECADES),
-        alternative=Alternative("participation is $e^{τ²}/L$, its form for long prompts", crossover.asymptotic),
     )
-
-
-def _crossing_claim(crossing: Crossing) -> Claim:
-    """Claim at which query size the slope has fallen to a value, by two different integrals."""
-    length, slope = power_of_ten(crossing.length), crossing.slope
-    return Claim.equal(
-        f"gaussian-limit-slope-{slope:.2f}-{crossing.length}".replace(".", ""),
-        (
-            f"Prompts of ${length}$ tokens have a mean output of slope {slope:g} at the query size $τ = a√(2 ln L)$ "
-            "(measured: $a$, from the participation; expected: $a$, from the derivative of $𝔼 ln Σe^{τg}$ in $τ$)."
-        ),
-        crossing.ratio,
-        crossing.by_log_sum,
-        within=1e-6,
-        because="more than ten times the error of the bisection, which is larger than that of both integrals",
-        source="derived here",
-        box="mean-output",
-        alternative=Alternative("a sharp change: the slope is min(1, $√(2 ln L)/τ$), its limit", 1 / slope),
-    )
-
-
-def _taus(responses: Mapping[int, Responses]) -> Float[np.ndarray, " queries"]:
-    return next(iter(responses.values())).taus
+    for crossing in crossover.crossings:
+        slope = crossing.slope
+        claim.equal(
+            f"slope-{slope:.2f}-{crossing.length}".replace(".", ""),
+            f"Prompts of ${power_of_ten(crossing.length)}$ tokens have a mean output of slope {slope:g} at the query "
+            "size $τ = a√(2 ln L)$ (measured: $a$, from the participation; expected: $a$, from the derivative of "
+            "$𝔼 ln Σe^{τg}$ in $τ$).",
+            crossing.ratio,
+            crossing.by_log_sum,
+            within=1e-6,
+            because="more than ten times the error of the bisection, which is larger than that of both integrals",
+            rejects=("a sharp change: the slope is min(1, $√(2 ln L)/τ$), its limit", 1 / slope),
+        )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -183,9 +137,8 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
         error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)
-        label(
-            axes, curve["tau"].iloc[-1], curve["exact"].iloc[-1], f"$L={power_of_ten(length)}$", colour, xytext=(9, 0)
-        )
+        end, name = curve.iloc[-1], f"$L={power_of_ten(length)}$"
+        label(axes, end["tau"], end["exact"], name, colour, xytext=(9, 0))
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     label(axes, table["tau"].max(), 1, "Lemma 2.1", ink(), xytext=(0, 5), ha="right", va="bottom")
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))

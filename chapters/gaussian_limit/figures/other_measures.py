@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
@@ -32,11 +32,6 @@ HEIGHT = 4.4
 
 def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
     """Return exact and simulated outputs along the tilts, and one claim per distribution that is not Gaussian."""
-    return Numbers(_table(curves), _claims(curves))
-
-
-def _table(curves: Mapping[str, TiltCurve]) -> Table:
-    """Return the table of exact outputs and mean outputs of finite prompts, by distribution and tilt."""
     frames = [
         pd.DataFrame(
             {
@@ -62,11 +57,12 @@ def _table(curves: Mapping[str, TiltCurve]) -> Table:
             "Tilt at which $Λ$ becomes infinite: $1/b$ for Laplace tokens of scale $b$; empty for the others"
         ),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), _claims(curves))
 
 
-def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
+def _claims(curves: Mapping[str, TiltCurve]) -> Claims:
     """Claim that finite prompts follow each exact curve, where their outputs have a second moment."""
+    claim = Claims("gaussian-limit", source="derived here", box="other-tokens")
     formulas = {
         "Rademacher": "$s·tanh(sξ)$ for signs $±s$",
         "uniform": "Langevin's function $a·coth(aξ) - 1/ξ$ for uniform tokens on $[-a, a]$",
@@ -74,31 +70,23 @@ def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
         "mixture": "a sum of two affine experts, gated by a softmax, for a mixture of two Gaussians",
     }
     chosen = {name: np.abs(curves[name].tilts) <= INSIDE * curves[name].pole for name in formulas}
-    compared = sum(int(tilts.sum()) for tilts in chosen.values())
-    bound = comparison_quantile(compared)
-    claims = []
+    compared = sum(tilts.sum() for tilts in chosen.values())
     for name, formula in formulas.items():
-        outputs, tilts = curves[name].outputs[:, chosen[name]], curves[name].tilts[chosen[name]]
-        claims.append(
-            Claim(
-                id=f"gaussian-limit-{name.lower()}",
-                statement=(
-                    f"The output of the infinite prompt is {formula} (measured: the largest deviation of the mean over "
-                    f"finite prompts in standard errors, over {len(tilts)} tilts)."
-                ),
-                source="derived here",
-                box="other-tokens",
-                measured=worst_deviation(outputs - curves[name].exact[chosen[name]]),
-                expected=0.0,
-                tolerance=bound,
-                comparisons=len(tilts),
-                reason=f"99.9 % quantile of the largest of {compared} normal deviations, those of all four claims",
-                alternative=Alternative(
-                    "the output is the line of Gaussian tokens of the same variance", worst_deviation(outputs - tilts)
-                ),
-            )
+        curve, tilts = curves[name], chosen[name]
+        outputs = curve.outputs[:, tilts]
+        claim.agree(
+            name.lower(),
+            f"The output of the infinite prompt is {formula}: the means over finite prompts agree with it",
+            [worst_deviation(outputs - curve.exact[tilts])],
+            within=comparison_quantile(compared),
+            because=f"99.9 % quantile of the largest of {compared} normal deviations, those of all four claims",
+            rejects=(
+                "the output is the line of Gaussian tokens of the same variance",
+                worst_deviation(outputs - curve.tilts[tilts]),
+            ),
+            comparisons=tilts.sum(),
         )
-    return claims
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
