@@ -23,45 +23,31 @@ from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
-from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
 # Distance in ln L between the longest descents and the end of the curves of the left panel.
 BEYOND = 2.5
 
 
-def longest_drawn(lengths: list[int]) -> float:
-    """Return the largest ln L of the left panel, which is beyond the longest descents."""
-    return float(np.log(max(lengths))) + BEYOND
-
-
 def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescents], risks: list[FinalRisk]) -> Numbers:
     """Return final risks by length and dimension, and the claims on the end of the flow and the exponent of L(ε)."""
-    same_dimension = [risk for risk in risks if risk.dimension == problem.task.dimension]
-    claims = (_limit_claim(flows, same_dimension), _price_claim(pd.DataFrame(risks)))
-    return Numbers(_table(problem.task, flows, runs, risks), claims)
-
-
-def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents], risks: list[FinalRisk]) -> Table:
-    """Return the table of final risks by kind, dimension and length."""
-    d, stop = task.dimension, runs[0].plan.loss_times[-1]
+    d, stop = problem.task.dimension, runs[0].plan.loss_times[-1]
+    same_dimension = {risk.log_length: risk for risk in risks if risk.dimension == d}
     rows = [("trained", risk.dimension, risk.log_length, risk.trained) for risk in risks]
     rows += [("infinite limit", risk.dimension, risk.log_length, risk.at_limit) for risk in risks]
-    for log_length in (risk.log_length for risk in risks if risk.dimension == d):
-        linear = float(task.linear_attention_risk(np.exp(log_length)))
+    for log_length in same_dimension:
+        linear = float(problem.task.linear_attention_risk(np.exp(log_length)))
         rows.append(("linear attention", d, log_length, linear))
     rows += [("stopped", d, flow.log_length, flow.risk_at(stop)) for flow in flows.finite]
     rows = [(*exact, np.nan) for exact in rows]
     rows += [(run.sampling, d, np.log(run.length), run.end.mean(), standard_error(run.end)) for run in runs]
     columns = {
         "kind": Column(
-            (
-                "`trained`: exact flow after infinite time; `infinite limit`: head $(A*, b*)$ where the infinite "
-                "flow ends; `stopped`: exact flow when the descents stop; `linear attention`: the best one; "
-                "`collapsed`, `plain`: stochastic descent"
-            ),
+            "`trained`: exact flow after infinite time; `infinite limit`: head $(A*, b*)$ where the infinite "
+            "flow ends; `stopped`: exact flow when the descents stop; `linear attention`: the best one; "
+            "`collapsed`, `plain`: stochastic descent",
             "name",
         ),
         "dimension": Column("Dimension $d$, with $Σ = I$"),
@@ -69,64 +55,42 @@ def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents],
         "risk": Column("Risk; for descents, mean loss of the last steps", std_error="std_error"),
         "std_error": Column("Standard error over seeds", moves_with="risk"),
     }
-    return Table(pd.DataFrame(rows, columns=list(columns)), columns)
-
-
-def _limit_claim(flows: Flows, risks: list[FinalRisk]) -> Claim:
-    """Claim that the flow has the least risk at the horizon, for lengths that are short compared with the horizon."""
+    # the flow has the least risk at the horizon, for lengths that are short compared with the horizon
     horizon = flows.infinite.times[-1]
     ended = [flow for flow in flows.finite if WAITED * np.exp(flow.log_length) <= horizon]
-    least = {risk.log_length: risk for risk in risks}
-    excess = [flow.risk[-1] / least[flow.log_length].trained - 1 for flow in ended]
-    limit_excess = [least[flow.log_length].at_limit / least[flow.log_length].trained - 1 for flow in ended]
-    return Claim(
-        id="icl-finite-limit",
-        statement=(
-            "The flow on finite prompts ends at the least risk of all heads $A = uI$ (measured: the largest "
-            f"relative excess at time {horizon:,g}, for $L = {', '.join(flow.prompt for flow in ended)}$)."
-        ),
-        source="measured here",
-        measured=float(np.max(np.abs(excess))),
-        expected=0.0,
-        tolerance=1e-3,
-        reason=f"what may remain of the exponential approach after {WAITED:g} times the length, with room",
-        relation="≤",
-        alternative=Alternative("it ends at the head of the infinite flow", float(np.max(limit_excess))),
+    least = [same_dimension[flow.log_length] for flow in ended]
+    claim = Claims("icl-finite", source="measured here")
+    claim.at_most(
+        "limit",
+        "The flow on finite prompts ends at the least risk of all heads $A = uI$ (measured: the largest "
+        f"relative excess at time {horizon:,g}, for $L = {', '.join(flow.prompt for flow in ended)}$).",
+        max(abs(flow.risk[-1] / risk.trained - 1) for flow, risk in zip(ended, least, strict=True)),
+        0,
+        within=1e-3,
+        because=f"what may remain of the exponential approach after {WAITED:g} times the length, with room",
+        rejects=("it ends at the head of the infinite flow", max(risk.at_limit / risk.trained - 1 for risk in least)),
     )
-
-
-def _price_claim(risks: pd.DataFrame) -> Claim:
-    """Claim that the slope of `ln L` in `ln 1/ε` is 1 at the longest prompts."""
-
-    def farthest(column: str) -> float:
-        ends = [curve.tail(2) for _, curve in risks.groupby("dimension")]
-        exponents = [-np.diff(end["log_length"]) / np.diff(np.log(end[column])) for end in ends]
-        return float(np.max(np.abs(np.subtract(exponents, 1))))
-
-    return Claim(
-        id="icl-finite-price",
-        statement=(
-            "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of "
-            "the exponent at the longest prompts from 1, in dimensions "
-            f"{listing(str(d) for d in risks['dimension'].unique())})."
-        ),
-        source="measured here",
-        measured=farthest("trained"),
-        expected=0.0,
-        tolerance=0.01,
-        reason="corrections to the power are far smaller at the longest prompts; other theories differ by much more",
-        relation="≤",
-        alternative=Alternative("the head stays where the infinite flow ends", farthest("at_limit")),
+    table = pd.DataFrame(risks)
+    claim.at_most(
+        "price",
+        "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of "
+        "the exponent at the longest prompts from 1, in dimensions "
+        f"{listing(str(d) for d in table['dimension'].unique())}).",
+        _farthest_from_one(table, "trained"),
+        0,
+        within=0.01,
+        because="corrections to the power are far smaller at the longest prompts; other theories differ by much more",
+        rejects=("the head stays where the infinite flow ends", _farthest_from_one(table, "at_limit")),
     )
+    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risk against length in one dimension, and length against accuracy in several."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1, 1.1))
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    right.set(
-        xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"necessary length, $L(\varepsilon)$"
-    )
+    right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$")
+    right.set_ylabel(r"necessary length, $L(\varepsilon)$")
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + BEYOND
     curves = {
@@ -139,10 +103,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for kind, (dash, colour, name, up) in curves.items():
         curve = drawn[drawn["kind"] == kind].sort_values("log_length")
         left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
-        last = curve.iloc[-1]
-        label(
-            left, np.exp(last["log_length"]), last["risk"], name, colour, xytext=(6, up), fontsize=10, linespacing=0.95
-        )
+        last, look = curve.iloc[-1], {"xytext": (6, up), "fontsize": 10, "linespacing": 0.95}
+        label(left, np.exp(last["log_length"]), last["risk"], name, colour, **look)
     for kind, points in descents.groupby("kind", sort=False):
         look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind} prompts"}
         error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
@@ -153,15 +115,8 @@ def draw(table: pd.DataFrame) -> Figure:
         for kind, dash in (("trained", "-"), ("infinite limit", ":")):
             curve = table[(table["kind"] == kind) & (table["dimension"] == d)].sort_values("log_length")
             right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2)
-        right.annotate(
-            f"$d={d}$",
-            (0.98, 0.96 - 0.075 * place),
-            xycoords="axes fraction",
-            color=colour,
-            ha="right",
-            va="top",
-            fontsize=11,
-        )
+        look = {"color": colour, "ha": "right", "va": "top", "fontsize": 11}
+        right.text(0.98, 0.96 - 0.075 * place, f"$d={d}$", transform=right.transAxes, **look)
     right.set(xlim=(1e-8, 1), ylim=(1, 1e12), title="length by accuracy and dimension")
     right.text(0.04, 0.22, "10 times the accuracy:\n10 times the length", transform=right.transAxes, fontsize=10)
     lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
@@ -170,3 +125,15 @@ def draw(table: pd.DataFrame) -> Figure:
         axis.set_major_locator(LogLocator(numticks=5))
         axis.set_minor_locator(NullLocator())
     return figure
+
+
+def _farthest_from_one(risks: pd.DataFrame, column: str) -> float:
+    """Return the largest distance from 1 of the slope of `ln L` in `ln 1/ε` at the longest prompts."""
+    ends = [curve.tail(2) for _, curve in risks.groupby("dimension")]
+    exponents = [-np.diff(end["log_length"]) / np.diff(np.log(end[column])) for end in ends]
+    return np.abs(np.subtract(exponents, 1)).max()
+
+
+def longest_drawn(lengths: list[int]) -> float:
+    """Return the largest ln L of the left panel, which is beyond the longest descents."""
+    return float(np.log(max(lengths))) + BEYOND

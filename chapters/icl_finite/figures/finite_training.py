@@ -12,8 +12,6 @@ Right, gains rise together; the gain of the infinite prompt settles, and the gai
 further much later.
 """
 
-from collections.abc import Sequence
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -23,18 +21,16 @@ from matplotlib.lines import Line2D
 from chapters.icl_finite.descents import LONGER, StochasticDescents, noise_bias
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.style import MARKERS
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
+
+# A run, its samples, the exact descent that they should follow, and another.
+Compared = tuple[StochasticDescents, np.ndarray, np.ndarray, np.ndarray]
 
 
 def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
     """Return the flows and descents, and the claims that descents follow the exact descent of the same length."""
-    return Numbers(_table(flows, runs), (_loss_claim(runs), _gain_claim(runs)))
-
-
-def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
-    """Return the table of the flows at the lengths of the runs, and of the runs."""
     lengths, frames = {str(run.length) for run in runs}, []
     for quantity in ("risk", "gain"):
         for flow in (*(flow for flow in flows.finite if flow.prompt in lengths), flows.infinite):
@@ -57,93 +53,51 @@ def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
         "std_error": Column("Standard error of the mean over seeds", moves_with="value"),
         "descent": Column("Value of gradient descent on the exact risk, with the same step", absolute=1e-9),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    claim = Claims("icl-finite", source="derived here", box="exact-risk-of-block-heads")
+    lengths = ", ".join(str(length) for length in sorted({run.length for run in runs}))
+    _claim_agreement(
+        claim,
+        "training",
+        "The mean loss of stochastic descent agrees with the descent on the exact risk of the same length, "
+        f"at $L = {lengths}$",
+        [(run, run.loss, run.exact.loss, run.infinite.loss) for run in runs],
+        other="the descent on the risk of the infinite prompt",
+    )
+    _claim_agreement(
+        claim,
+        "gain",
+        "The mean gain of stochastic descent agrees with the gain of the descent on the exact risk of the same length",
+        [(run, run.gain, run.exact.gain, run.longer_steps.gain) for run in runs],
+        other=f"a descent with {LONGER - 1:.0%} longer steps",
+    )
+    return Numbers(Table(frame, columns), claim)
 
 
-def _loss_claim(runs: list[StochasticDescents]) -> Claim | WithheldClaim:
-    """Claim that training losses follow the exact descent, at all lengths and times."""
-    comparisons = sum(run.exact.loss.size for run in runs)
-    claim = Claim(
-        id="icl-finite-training",
-        statement=(
-            "The mean loss of stochastic descent agrees with the descent on the exact risk of the same length, "
-            f"at $L = {_lengths(runs)}$ (measured: the largest of {comparisons} deviations of the mean over "
-            "seeds, in standard errors)."
-        ),
-        source="derived here",
-        box="exact-risk-of-block-heads",
-        measured=max(worst_deviation(run.loss - run.exact.loss) for run in runs),
-        expected=0.0,
-        tolerance=_tolerance(runs, comparisons),
+def _claim_agreement(claim: Claims, id: str, statement: str, compared: list[Compared], *, other: str) -> None:
+    """Claim that samples follow the exact descent and not another, unless they cannot tell the two apart."""
+    comparisons = sum(exact.size for _, _, exact, _ in compared)
+    # the quantile of the noise, and the largest bias
+    bias = max(noise_bias(run.plan, run.length, run.dimension) for run, *_ in compared)
+    tolerance = student_quantile(comparisons, len(compared[0][1])) + bias
+    claim.agree(
+        id,
+        statement,
+        [worst_deviation(samples - exact) for _, samples, exact, _ in compared],
+        within=tolerance,
+        because=f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution, and the bias "
+        "of the mean of descents with noise, which is of order $d²$ √(step · time · seeds/batch) standard errors",
+        rejects=(f"it follows {other}", [worst_deviation(samples - theory) for _, samples, _, theory in compared]),
         comparisons=comparisons,
-        reason=_reason(comparisons),
-        relation="≤",
-        alternative=Alternative(
-            "it follows the descent on the risk of the infinite prompt",
-            max(worst_deviation(run.loss - run.infinite.loss) for run in runs),
+        requires=(
+            any(
+                tells_apart(exact - theory, standard_error(samples), tolerance)
+                for _, samples, exact, theory in compared
+            ),
+            f"until the end of these descents {other} differs by less than twice the tolerance, {2 * tolerance:.3g} "
+            "standard errors, so that the simulation cannot tell them apart",
         ),
     )
-    others = [(run.exact.loss - run.infinite.loss, run.loss) for run in runs]
-    return _if_it_decides(claim, others, "the descent on the risk of the infinite prompt")
-
-
-def _gain_claim(runs: list[StochasticDescents]) -> Claim | WithheldClaim:
-    """Claim that the gains follow the exact descent, and not a descent with longer steps."""
-    comparisons = sum(run.exact.gain.size for run in runs)
-    claim = Claim(
-        id="icl-finite-gain",
-        statement=(
-            "The mean gain of stochastic descent agrees with the gain of the descent on the exact risk of the same "
-            f"length (measured: the largest of {comparisons} deviations of the mean over seeds, in standard errors)."
-        ),
-        source="derived here",
-        box="exact-risk-of-block-heads",
-        measured=max(worst_deviation(run.gain - run.exact.gain) for run in runs),
-        expected=0.0,
-        tolerance=_tolerance(runs, comparisons),
-        comparisons=comparisons,
-        reason=_reason(comparisons),
-        relation="≤",
-        alternative=Alternative(
-            f"it follows a descent with {LONGER - 1:.0%} longer steps",
-            max(worst_deviation(run.gain - run.longer_steps.gain) for run in runs),
-        ),
-    )
-    others = [(run.exact.gain - run.longer_steps.gain, run.gain) for run in runs]
-    return _if_it_decides(claim, others, f"the descent with {LONGER - 1:.0%} longer steps")
-
-
-def _tolerance(runs: list[StochasticDescents], comparisons: int) -> float:
-    """Return the tolerance in standard errors: the quantile of the noise, and the largest bias."""
-    bias = max(noise_bias(run.plan, run.length, run.dimension) for run in runs)
-    return student_quantile(comparisons, len(runs[0].loss)) + bias
-
-
-def _reason(comparisons: int) -> str:
-    return (
-        f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution, and the bias of the "
-        "mean of descents with noise, which is of order $d²$ √(step · time · seeds/batch) standard errors"
-    )
-
-
-def _if_it_decides(claim: Claim, others: Sequence[tuple[np.ndarray, np.ndarray]], theory: str) -> Claim | WithheldClaim:
-    """Return the claim, withheld where the descents cannot tell two theories apart.
-
-    Args:
-      claim: the claim on the largest deviation.
-      others: by length, the differences of the claimed and the alternative theory, and the samples.
-      theory: the alternative, in words.
-    """
-    if any(tells_apart(away, standard_error(samples), claim.tolerance) for away, samples in others):
-        return claim
-    return claim.withheld(
-        f"until the end of these descents {theory} differs by less than twice the tolerance, "
-        f"{2 * claim.tolerance:.3g} standard errors, so that the simulation cannot tell them apart"
-    )
-
-
-def _lengths(runs: list[StochasticDescents]) -> str:
-    return ", ".join(str(length) for length in sorted({run.length for run in runs}))
 
 
 def draw(table: pd.DataFrame) -> Figure:

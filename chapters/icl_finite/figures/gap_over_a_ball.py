@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_finite.ball_search import GROWING, Farthest
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
@@ -28,12 +28,6 @@ LARGEST_RATIO = 0.05
 
 def numbers(suprema: list[Farthest]) -> Numbers:
     """Return the suprema by family, ball and length, and the claims on their limit and on the rate over all heads."""
-    table = _table(suprema)
-    return Numbers(table, (_corollary_claim(table.frame), _slow_claim(table.frame)))
-
-
-def _table(suprema: list[Farthest]) -> Table:
-    """Return the table of suprema."""
     columns = {
         "family": Column("Family of heads, and the dimension of the covariates", "name"),
         "ball": Column("Radius of the ball, or the formula of a radius that grows with the length", "name"),
@@ -43,65 +37,48 @@ def _table(suprema: list[Farthest]) -> Table:
         "exponent": Column("$β(H)$ of the largest head in the ball", absolute=1e-9),
     }
     frame = pd.DataFrame([(*row, float(rate_exponent(row.radius))) for row in suprema], columns=list(columns))
-    return Table(frame, columns)
+    return Numbers(Table(frame, columns), _claims(frame))
 
 
-def _ratios(frame: pd.DataFrame) -> pd.Series:
-    """Return, for each family and ball, the ratio of the gap at the longest prompts to the gap at the shortest."""
-    by_ball = frame.sort_values("log_length").groupby(["family", "ball"])["gap"]
-    return by_ball.last() / by_ball.first()
-
-
-def _corollary_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the gap vanishes in fixed balls; in the growing ball it does not."""
+def _claims(frame: pd.DataFrame) -> Claims:
+    claim = Claims("icl-finite", source="[BB26, Corollary D.3]")
     fixed = frame[frame["ball"] != GROWING]
-    return Claim(
-        id="icl-finite-ball",
-        statement=(
-            "The largest distance of finite and infinite risk in a ball of heads tends to zero (measured: its ratio "
-            f"at the longest and the shortest prompts, the largest over {fixed['ball'].nunique()} radii and two "
-            "families of heads)."
-        ),
-        source="[BB26, Corollary D.3]",
+    gaps = frame.sort_values("log_length").groupby(["family", "ball"])["gap"]
+    ratios = (gaps.last() / gaps.first()).unstack()
+    claim.at_most(
+        "ball",
+        "The largest distance of finite and infinite risk in a ball of heads tends to zero (measured: its ratio "
+        f"at the longest and the shortest prompts, the largest over {fixed['ball'].nunique()} radii and two "
+        "families of heads).",
+        ratios.drop(columns=GROWING).max(axis=None),
+        0,
+        within=LARGEST_RATIO,
+        because="a gap below a twentieth of its value at the shortest prompts counts as vanishing",
+        rejects=("the ratio is the one of a ball that grows like $√(2 ln L)$", ratios[GROWING].min()),
         box="bb26-cor-d-3",
-        measured=float(_ratios(fixed).max()),
-        expected=0.0,
-        tolerance=LARGEST_RATIO,
-        reason="a gap below a twentieth of its value at the shortest prompts counts as vanishing",
-        relation="≤",
-        alternative=Alternative(
-            "the ratio is the one of a ball that grows like $√(2 ln L)$",
-            float(_ratios(frame[frame["ball"] == GROWING]).min()),
-        ),
     )
-
-
-def _slow_claim(frame: pd.DataFrame) -> Claim:
-    """Claim on the local exponents of the last two intervals over all heads; for a power their ratio would be 1."""
-    ratios, powers = [], []
-    all_heads = frame[(frame["ball"] != GROWING) & frame["family"].str.startswith("all")]
-    for _, curve in all_heads.groupby("ball"):
+    # local exponents in the last two intervals of lengths; for a power their ratio would be 1
+    quotients, powers = [], []
+    for _, curve in fixed[fixed["family"].str.startswith("all")].groupby("ball"):
         ells = curve["log_length"].to_numpy()[-3:]
         slopes = np.diff(np.log(curve["gap"].to_numpy()[-3:])) / np.diff(ells)
         root = np.diff(np.sqrt(ells)) / np.diff(ells)
-        ratios.append((slopes[1] / slopes[0]) / (root[1] / root[0]))
+        quotients.append((slopes[1] / slopes[0]) / (root[1] / root[0]))
         powers.append(root[0] / root[1])
-    ratio, power = max(ratios, key=lambda value: abs(value - 1)), float(np.mean(powers))
-    return Claim(
-        id="icl-finite-slow-ball",
-        statement=(
-            "Over all heads the supremum falls like $e^{-c √(ln L)}$: between the last two intervals of lengths "
-            "its local exponent shrinks by the same ratio (measured: the quotient of the two ratios, at the "
-            "radius where it is farthest from 1)."
-        ),
+    claim.equal(
+        "slow-ball",
+        "Over all heads the supremum falls like $e^{-c √(ln L)}$: between the last two intervals of lengths "
+        "its local exponent shrinks by the same ratio (measured: the quotient of the two ratios, at the "
+        "radius where it is farthest from 1).",
+        max(quotients, key=lambda quotient: abs(quotient - 1)),
+        1,
+        within=0.2,
+        because="a factor $(ln L)^p$ changes each local exponent by $p/ln L$, about a tenth of it at these lengths",
+        rejects=("it falls like a power of $L$, whose exponent is constant", np.mean(powers)),
         source="heuristic",
         box="scores-that-see-labels",
-        measured=ratio,
-        expected=1.0,
-        tolerance=0.2,
-        reason="a factor $(ln L)^p$ changes each local exponent by $p/ln L$, about a tenth of it at these lengths",
-        alternative=Alternative("it falls like a power of $L$, whose exponent is constant", power),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
 # Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
@@ -29,28 +29,17 @@ SPREAD = 1e-5
 
 def numbers(flows: RandomFlows) -> Numbers:
     """Return stopped and final risks, and the claims that final risks are C_Σ/(2L) and do not depend on the start."""
-    return Numbers(_table(flows), (_theorem_claim(flows), _starts_claim(flows)))
-
-
-def _table(flows: RandomFlows) -> Table:
-    """Return the table with one row per start, length and time, and the rows of the three lines."""
     rows = []
     for column, ell in enumerate(flows.log_lengths):
         for start, (stopped, ended) in enumerate(zip(flows.stopped, flows.ended, strict=True), start=1):
             rows += [("stopped", start, time, ell, risk) for time, risk in zip(STOPPED, stopped[column], strict=True)]
             rows.append(("ended", start, np.inf, ell, ended[column]))
-        for kind, curve in (
-            ("law", flows.valley_limit),
-            ("linear attention", flows.linear),
-            ("infinite limit", flows.at_limit),
-        ):
-            rows.append((kind, 0, np.inf, ell, curve[column]))
+        lines = {"law": flows.valley_limit, "linear attention": flows.linear, "infinite limit": flows.at_limit}
+        rows += [(kind, 0, np.inf, ell, curve[column]) for kind, curve in lines.items()]
     columns = {
         "kind": Column(
-            (
-                "`stopped`, `ended`: the flow stopped or at its end; `law`: $C/(2L)$; `linear attention`: the best "
-                "one; `infinite limit`: the head $(A*, b*)$ where the infinite flow ends"
-            ),
+            "`stopped`, `ended`: the flow stopped or at its end; `law`: $C/(2L)$; `linear attention`: the best "
+            "one; `infinite limit`: the head $(A*, b*)$ where the infinite flow ends",
             "name",
         ),
         "start": Column("Number of the start $Θ$; 0 for lines without a start"),
@@ -58,51 +47,34 @@ def _table(flows: RandomFlows) -> Table:
         "log_length": Column("$ln L$"),
         "risk": Column("Exact risk on prompts of $L$ tokens"),
     }
-    return Table(pd.DataFrame(rows, columns=list(columns)), columns)
-
-
-def _theorem_claim(flows: RandomFlows) -> Claim:
-    """Claim that the final risk at the longest prompts is C_Σ/(2L)."""
+    claim = Claims("icl-finite", source="[BB26, Theorem 5.1]")
     accuracy = flows.valley_limit[-1]
-    return Claim(
-        id="icl-finite-theorem",
-        statement=(
-            f"For a $Σ$ that is not isotropic and {len(flows.ended)} random $Θ$, the flow on prompts of $L = "
-            f"e^{{{flows.log_lengths[-1]:g}}}$ tokens ends at most $ε$ above Bayes' risk, where $L(ε) = C/(2ε)$ "
-            "and $C/(2L)$ is the least risk in the valley (measured: the largest relative excess over this $ε$)."
-        ),
-        source="[BB26, Theorem 5.1]",
+    claim.at_most(
+        "theorem",
+        f"For a $Σ$ that is not isotropic and {len(flows.ended)} random $Θ$, the flow on prompts of $L = "
+        f"e^{{{flows.log_lengths[-1]:g}}}$ tokens ends at most $ε$ above Bayes' risk, where $L(ε) = C/(2ε)$ "
+        "and $C/(2L)$ is the least risk in the valley (measured: the largest relative excess over this $ε$).",
+        np.max(flows.ended[:, -1]) / accuracy - 1,
+        0,
+        within=NEXT_TERM,
+        because="bound on the next term of the expansion for $ln L ≥ 13$",
+        rejects=("it ends at the head of the infinite flow", flows.at_limit[-1] / accuracy - 1),
         box="bb26-thm-5-1",
-        measured=float(np.max(flows.ended[:, -1]) / accuracy - 1),
-        expected=0.0,
-        tolerance=NEXT_TERM,
-        reason="bound on the next term of the expansion for $ln L ≥ 13$",
-        relation="≤",
-        alternative=Alternative("it ends at the head of the infinite flow", flows.at_limit[-1] / accuracy - 1),
     )
-
-
-def _starts_claim(flows: RandomFlows) -> Claim:
-    """Claim that the final risk does not depend on the start; the risk at the first stop does."""
-
-    def spread(risks) -> float:
-        return float(np.max(np.ptp(risks, axis=0) / np.min(risks, axis=0)))
-
-    return Claim(
-        id="icl-finite-starts",
-        statement=(
-            "The risk at the end of training does not depend on the start (measured: the largest relative spread "
-            f"over {len(flows.ended)} random $Θ$, at {len(flows.log_lengths)} lengths)."
-        ),
+    ended, early = (np.ptp(risks, axis=0) / np.min(risks, axis=0) for risks in (flows.ended, flows.stopped[..., 0]))
+    claim.at_most(
+        "starts",
+        "The risk at the end of training does not depend on the start (measured: the largest relative spread "
+        f"over {len(flows.ended)} random $Θ$, at {len(flows.log_lengths)} lengths).",
+        ended.max(),
+        0,
+        within=SPREAD,
+        because="the ends are minima, so a relative distance of 10⁻⁴ from the end changes the risk by much less",
+        rejects=(f"training is stopped at time {STOPPED[0]:g}", early.max()),
         source="measured here",
         box="constant-of-the-limit",
-        measured=spread(flows.ended),
-        expected=0.0,
-        tolerance=SPREAD,
-        reason="the ends are minima, so a relative distance of 10⁻⁴ from the end changes the risk by much less",
-        relation="≤",
-        alternative=Alternative(f"training is stopped at time {STOPPED[0]:g}", spread(flows.stopped[..., 0])),
     )
+    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -116,15 +88,9 @@ def draw(table: pd.DataFrame) -> Figure:
         rows = stopped[stopped["time"] == time]
         for _, curve in rows.groupby("start"):
             axes.plot(np.exp(curve["log_length"]), curve["risk"], ".-", color=colour, linewidth=1.3, markersize=7)
-        ends = rows[rows["log_length"] == rows["log_length"].max()]
-        label(
-            axes,
-            np.exp(ends["log_length"].max()),
-            ends["risk"].median(),
-            f"stopped at $t={time:g}$",
-            colour,
-            xytext=offset,
-        )
+        last = rows["log_length"].max()
+        middle = rows.loc[rows["log_length"] == last, "risk"].median()
+        label(axes, np.exp(last), middle, f"stopped at $t={time:g}$", colour, xytext=offset)
     axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
     for kind, look, name in (
         ("law", {"color": ink(), "linestyle": "--"}, "to the end:\n" r"$C_\Sigma/(2L)$"),

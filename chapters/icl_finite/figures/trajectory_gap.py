@@ -24,7 +24,7 @@ from scipy.stats import chi2
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
 # Times between which the growth of the gap is measured; at the first the infinite flow has arrived.
@@ -36,14 +36,6 @@ EXPONENT_TOLERANCE = 0.02
 def numbers(flows: Flows, gap_times: list[float]) -> Numbers:
     """Return the gaps by length and time, and the claims that they fall like 1/L, grow like time and then stop."""
     compared = [flow for flow in flows.finite if flow.log_length <= LONGEST_GAP]
-    table = _table(flows, compared, gap_times)
-    stopped = [flow for flow in compared if WAITED * np.exp(flow.log_length) <= flow.times[-1]]
-    claims = (_gap_claim(table.frame, flows), _growth_claim(flows, compared[-1]), _stop_claim(flows, stopped))
-    return Numbers(table, claims)
-
-
-def _table(flows: Flows, compared: list[Flow], gap_times: list[float]) -> Table:
-    """Return the table of distances between finite and infinite flow, at fixed times and along time."""
     rows = []
     for flow in compared:
         gaps = _gap(flow, flows.infinite)
@@ -55,103 +47,68 @@ def _table(flows: Flows, compared: list[Flow], gap_times: list[float]) -> Table:
         "log_length": Column("$ln L$"),
         "gap": Column("Distance of $(A, b)$ between the flows of $L$ and of infinitely many tokens", absolute=1e-9),
     }
-    return Table(pd.DataFrame(rows, columns=list(columns)), columns)
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(flows, compared, frame[frame["shown"] == "at"]))
 
 
-def _gap(finite: Flow, infinite: Flow) -> Float[np.ndarray, " times"]:
-    """Return the distance of (A, b) between two flows."""
-    return np.hypot(finite.size - infinite.size, finite.gain - infinite.gain)
-
-
-def beyond(size: float, dimension: int, log_length: float) -> float:
-    """Return the fraction of E τ² e^{τ²} over queries z ~ N(0, I) that comes from τ² > ½ ln L, τ = size · ‖z‖/√d.
-
-    The variance of an output is (1 + τ²) e^{τ²}/L only for τ² < ½ ln L; beyond, a few tokens carry the weight and it
-    falls more slowly. So the gradients of finite and infinite prompts differ by a multiple of 1/L up to this fraction.
-    With κ = 2 size²/d, E τ² e^{τ²} is finite for κ < 1, and the fraction is P(χ²_{d+2} > (1/κ - 1) ln L).
-    """
-    spread = 2 * size**2 / dimension
-    return float(chi2.sf((1 / spread - 1) * log_length, dimension + 2)) if spread < 1 else 1.0
-
-
-def _gap_claim(frame: pd.DataFrame, flows: Flows) -> Claim | WithheldClaim:
-    """Claim that the local slope at the longest prompts and the earliest time is -1."""
-    at = frame[frame["shown"] == "at"]
-    early = at[at["time"] == at["time"].min()].tail(2)
-    slope = float(np.diff(np.log(early["gap"]))[0] / np.diff(early["log_length"])[0])
-    largest = float(flows.infinite.size[flows.infinite.times <= at["time"].min()].max())
-    fraction = beyond(largest, flows.dimension, float(early["log_length"].iloc[0]))
-    claim = Claim(
-        id="icl-finite-gap",
-        statement=(
-            f"At time {at['time'].min():g} the trajectories of finite and infinite prompts differ by a multiple of "
-            "$1/L$ (measured: the slope of the gap for the longest prompts)."
+def _claims(flows: Flows, compared: list[Flow], at: pd.DataFrame) -> Claims:
+    claim = Claims("icl-finite", source="heuristic", box="growth-of-the-gap")
+    first, infinite = at["time"].min(), flows.infinite
+    early = at[at["time"] == first].tail(2)
+    fraction = beyond(infinite.size[infinite.times <= first].max(), flows.dimension, early["log_length"].iloc[0])
+    claim.equal(
+        "gap",
+        f"At time {first:g} the trajectories of finite and infinite prompts differ by a multiple of "
+        "$1/L$ (measured: the slope of the gap for the longest prompts).",
+        np.diff(np.log(early["gap"]))[0] / np.diff(early["log_length"])[0],
+        -1,
+        within=EXPONENT_TOLERANCE,
+        because="corrections to the asymptotic slope at the longest prompts",
+        rejects=("the gap falls like the fluctuations of the output of one prompt, $1/√L$", -0.5),
+        requires=(
+            fraction <= EXPONENT_TOLERANCE,
+            f"by the time {first:g} the head is so large that queries with $τ² > ½ ln L$, whose outputs "
+            f"do not have an error of order $1/L$, contribute the fraction {fraction:.2g} of the gradient; at most "
+            f"{EXPONENT_TOLERANCE:g} is allowed",
         ),
-        source="heuristic",
         box="gap-of-the-trajectories",
-        measured=slope,
-        expected=-1.0,
-        tolerance=EXPONENT_TOLERANCE,
-        reason="corrections to the asymptotic slope at the longest prompts",
-        alternative=Alternative("the gap falls like the fluctuations of the output of one prompt, $1/√L$", -0.5),
     )
-    if fraction <= EXPONENT_TOLERANCE:
-        return claim
-    return claim.withheld(
-        f"by the time {at['time'].min():g} the head is so large that queries with $τ² > ½ ln L$, whose outputs "
-        f"do not have an error of order $1/L$, contribute the fraction {fraction:.2g} of the gradient; at most "
-        f"{EXPONENT_TOLERANCE:g} is allowed"
-    )
-
-
-def _growth_claim(flows: Flows, longest: Flow) -> Claim:
-    """Claim that the gap grows like time after the infinite flow has arrived, and not like t e^{βt}."""
-    early, late = (int(np.searchsorted(longest.times, time)) for time in (ARRIVED, MEASURED))
-    gaps, (start, end) = _gap(longest, flows.infinite), longest.times[[early, late]]
+    longest = compared[-1]
+    index = np.searchsorted(longest.times, (ARRIVED, MEASURED))
+    gaps, times = _gap(longest, infinite)[index], longest.times[index]
     # R_∞ = ½ (b‖A‖ - √d)² in one direction of the plane (‖A‖, b): on its valley the curvature is ‖A‖² + b²
-    curvature = float(flows.infinite.size[-1] ** 2 + flows.infinite.gain[-1] ** 2)
-    return Claim(
-        id="icl-finite-growth",
-        statement=(
-            f"After the infinite flow has arrived, the gap of the longest prompts, $L = {int(longest.prompt):,}$, "
-            f"grows in proportion to time (measured: its local exponent between times {ARRIVED:g} and {MEASURED:g})."
-        ),
-        source="heuristic",
-        box="growth-of-the-gap",
-        measured=float(np.log(gaps[late] / gaps[early]) / np.log(end / start)),
-        expected=1.0,
-        tolerance=EXPONENT_TOLERANCE,
-        reason="corrections from the arrival time, which is short compared with these times",
-        alternative=Alternative(
+    curvature = infinite.size[-1] ** 2 + infinite.gain[-1] ** 2
+    claim.equal(
+        "growth",
+        f"After the infinite flow has arrived, the gap of the longest prompts, $L = {int(longest.prompt):,}$, "
+        f"grows in proportion to time (measured: its local exponent between times {ARRIVED:g} and {MEASURED:g}).",
+        np.log(gaps[1] / gaps[0]) / np.log(times[1] / times[0]),
+        1,
+        within=EXPONENT_TOLERANCE,
+        because="corrections from the arrival time, which is short compared with these times",
+        rejects=(
             "the gap grows like $t e^{βt}$, with $β$ the curvature of the infinite risk where its flow ends",
-            1 + curvature * (end - start) / float(np.log(end / start)),
+            1 + curvature * (times[1] - times[0]) / np.log(times[1] / times[0]),
         ),
     )
-
-
-def _stop_claim(flows: Flows, stopped: list[Flow]) -> Claim:
-    """Claim that the gap does not grow in the second half of the time, because the finite flow has ended."""
-    last, before = stopped[-1].times[-1], stopped[-1].times[-1] / 2
-    index = int(np.searchsorted(flows.infinite.times, before))
-    gaps = np.asarray([_gap(flow, flows.infinite)[[index, -1]] for flow in stopped])
+    # the second half of the time of the flows that have ended
+    stopped = [flow for flow in compared if WAITED * np.exp(flow.log_length) <= flow.times[-1]]
+    last = stopped[-1].times[-1]
+    half = np.searchsorted(infinite.times, last / 2)
+    gaps = np.asarray([_gap(flow, infinite)[[half, -1]] for flow in stopped])
     names = ", ".join(prompt_name(flow.log_length) for flow in stopped)
-    return Claim(
-        id="icl-finite-stop",
-        statement=(
-            "The gap stops growing where the finite flow ends (measured: the largest relative growth between "
-            f"times {flows.infinite.times[index]:,.0f} and {last:,g}, for $L = {names}$)."
-        ),
+    claim.at_most(
+        "stop",
+        "The gap stops growing where the finite flow ends (measured: the largest relative growth between "
+        f"times {infinite.times[half]:,.0f} and {last:,g}, for $L = {names}$).",
+        np.max(gaps[:, 1] / gaps[:, 0] - 1),
+        0,
+        within=1e-3,
+        because="what may remain of the exponential approach of the finite flow to its end",
+        rejects=("it continues to grow in proportion to time", last / infinite.times[half] - 1),
         source="measured here",
-        box="growth-of-the-gap",
-        measured=float(np.max(gaps[:, 1] / gaps[:, 0] - 1)),
-        expected=0.0,
-        tolerance=1e-3,
-        reason="what may remain of the exponential approach of the finite flow to its end",
-        relation="≤",
-        alternative=Alternative(
-            "it continues to grow in proportion to time", float(last / flows.infinite.times[index] - 1)
-        ),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -184,6 +141,22 @@ def draw(table: pd.DataFrame) -> Figure:
     right.legend(loc="lower right")
     mark_real_prompt(left)
     return figure
+
+
+def _gap(finite: Flow, infinite: Flow) -> Float[np.ndarray, " times"]:
+    """Return the distance of (A, b) between two flows."""
+    return np.hypot(finite.size - infinite.size, finite.gain - infinite.gain)
+
+
+def beyond(size: float, dimension: int, log_length: float) -> float:
+    """Return the fraction of E τ² e^{τ²} over queries z ~ N(0, I) that comes from τ² > ½ ln L, τ = size · ‖z‖/√d.
+
+    The variance of an output is (1 + τ²) e^{τ²}/L only for τ² < ½ ln L; beyond, a few tokens carry the weight and it
+    falls more slowly. So the gradients of finite and infinite prompts differ by a multiple of 1/L up to this fraction.
+    With κ = 2 size²/d, E τ² e^{τ²} is finite for κ < 1, and the fraction is P(χ²_{d+2} > (1/κ - 1) ln L).
+    """
+    spread = 2 * size**2 / dimension
+    return float(chi2.sf((1 / spread - 1) * log_length, dimension + 2)) if spread < 1 else 1.0
 
 
 def _rounded(length: float) -> str:
