@@ -29,22 +29,10 @@ from chapters.concentration.gradient_theory import (
     LooseBound,
     SingleTokens,
     ValueErrors,
-    mean_errors,
 )
-from chapters.concentration.style import SYMBOL
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import (
-    WIDE,
-    error_bars,
-    few_decades,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-    sequence,
-)
-from lib.statistics import comparison_quantile
+from chapters.concentration.style import SYMBOL, coloured, shade_gap
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, error_bars, few_decades, label, legend_line, legend_point, legend_with
 
 
 def numbers(
@@ -54,13 +42,6 @@ def numbers(
     single: SingleTokens,
 ) -> Numbers:
     """Return both errors with the exact one of ∇_V, and the claims on the bounds and on prompts of one token."""
-    loose = (_bound_claim(name, bound, measured) for name, bound in bounds.items())
-    claims = (_value_claim(measured, exact), *loose, _least_claim(bounds), _single_claim(single))
-    return Numbers(_table(measured, exact, bounds), claims)
-
-
-def _table(measured: Mapping[float, PairedErrors], exact: ValueErrors, bounds: Mapping[str, LooseBound]) -> Table:
-    """Return the table of errors by σ and length: simulated, exact for ∇_V, and the form of the bound."""
     frames = []
     for sigma, errors in measured.items():
         for name, bound in bounds.items():
@@ -83,130 +64,82 @@ def _table(measured: Mapping[float, PairedErrors], exact: ValueErrors, bounds: M
             moves_with="error",
         ),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    claim = _claims(measured, exact, bounds, single)
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
 
 
-def _value_claim(measured: Mapping[float, PairedErrors], exact: ValueErrors) -> Claim:
-    """Claim that the simulated error of ∇_V agrees with the exact one."""
-
-    def worst(expected):
-        return max(errors.curve(VALUE).deviations(expected[sigma]).max() for sigma, errors in measured.items())
-
-    comparisons = mean_errors(measured, VALUE).size
-    return Claim(
-        id="gradient-concentration-value",
-        statement=(
-            f"At {comparisons} pairs of a token scale and a prompt length, the simulated error of $∇_V$ agrees "
-            "with the number of outputs times the exact error of the output (measured: the largest deviation in "
-            "standard errors)."
+def _claims(
+    measured: Mapping[float, PairedErrors],
+    exact: ValueErrors,
+    bounds: Mapping[str, LooseBound],
+    single: SingleTokens,
+) -> Claims:
+    claim = Claims("gradient-concentration", source="[BB26, Prop. 3.4]", box="bb26-prop-3-4")
+    curves = {sigma: errors.curve(VALUE) for sigma, errors in measured.items()}
+    lengths = next(iter(measured.values())).lengths
+    claim.agree(
+        "value",
+        f"At {len(curves) * len(lengths)} pairs of a token scale and a prompt length, the simulated error of $∇_V$ "
+        "agrees with the number of outputs times the exact error of the output",
+        [curve.deviations(exact.right[sigma]) for sigma, curve in curves.items()],
+        rejects=(
+            "all queries have the root mean square length $√d$",
+            [curve.deviations(exact.wrong[sigma]) for sigma, curve in curves.items()],
         ),
         source="derived here",
         box="gradient-gaps",
-        measured=worst(exact.right),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        comparisons=comparisons,
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        relation="≤",
-        alternative=Alternative("all queries have the root mean square length $√d$", worst(exact.wrong)),
     )
-
-
-def _if_wide(claim: Claim, bound: LooseBound) -> Claim | WithheldClaim:
-    """Return a claim on the distance of a bound, withheld where that distance is not known."""
-    if bound.is_wide:
-        return claim
-    return claim.withheld(
+    wide = (
+        bounds[VALUE].is_wide,
         "how far a bound is above all errors depends on their range; it is known for `scales` from at most "
         f"{SCALES_FROM[0]:g} to at least {SCALES_FROM[1]:g}, `gradient_lengths` from at most {LENGTHS_FROM[0]} to at "
-        f"least {LENGTHS_FROM[1]}, and a `gain` of at most {LARGEST_GAIN:g}"
+        f"least {LENGTHS_FROM[1]}, and a `gain` of at most {LARGEST_GAIN:g}",
     )
-
-
-def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedErrors]) -> Claim | WithheldClaim:
-    """Claim that the bound with the smallest constants is far above the simulated errors somewhere."""
-    lengths, shape = next(iter(measured.values())).lengths, bound.shape
-    power, log_power = OWN_POWERS[name]
-    claim = Claim(
-        id=f"gradient-concentration-bound-{name}",
-        statement=(
-            f"With the smallest admissible constants, $c₁ σ^{{{shape.sigma_power}}} (ln L)^{{{shape.log_power}}} "
-            f"/ L^{{c₂/σ²}}$ is more than three powers of ten above the simulated error of {SYMBOL[name]} "
-            f"somewhere between $L = {lengths[0]}$ and {lengths[-1]:,} ($c₂$: the slowest decay among the scales, "
-            "$c₁$: the smallest constant that bounds all errors; measured: the largest number of powers of ten)."
-        ),
-        source="[BB26, Prop. 3.4]",
-        box="bb26-prop-3-4",
-        measured=bound.looseness,
-        expected=3.0,
-        tolerance=0.0,
-        reason="a bound that is a thousand times too large somewhere does not tell the size of the error",
-        relation="≥",
-        alternative=Alternative(
-            (
+    for name, bound in bounds.items():
+        power, log_power = OWN_POWERS[name]
+        claim.at_least(
+            f"bound-{name}",
+            f"With the smallest admissible constants, $c₁ σ^{{{bound.shape.sigma_power}}} "
+            f"(ln L)^{{{bound.shape.log_power}}} / L^{{c₂/σ²}}$ is more than three powers of ten above the simulated "
+            f"error of {SYMBOL[name]} somewhere between $L = {lengths[0]}$ and {lengths[-1]:,} ($c₂$: the slowest "
+            "decay among the scales, $c₁$: the smallest constant that bounds all errors; measured: the largest number "
+            "of powers of ten).",
+            bound.looseness,
+            3,
+            because="a bound that is a thousand times too large somewhere does not tell the size of the error",
+            rejects=(
                 f"the form is $c₁ σ^{{{power}}} (ln L)^{{{log_power}}} / L^{{β(H)}}$, with the powers of a mean or "
-                "covariance of tokens"
+                "covariance of tokens",
+                bound.own_looseness,
             ),
-            bound.own_looseness,
-        ),
-    )
-    return _if_wide(claim, bound)
-
-
-def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim | WithheldClaim:
-    """Claim that no constants bring the bound near the errors, at the gradient where they come closest."""
-    claim = Claim(
-        id="gradient-concentration-bound-least",
-        statement=(
-            "No constants bring either bound within two powers of ten of the simulated errors at all $σ$ and "
-            "lengths (measured: the powers of ten for the best pair, at the gradient with the smaller number)."
-        ),
-        source="[BB26, Prop. 3.4]",
-        box="bb26-prop-3-4",
-        measured=min(bound.least_looseness for bound in bounds.values()),
-        expected=2.0,
-        tolerance=0.0,
-        reason="a bound that is a hundred times too large somewhere does not tell the size of the error",
-        relation="≥",
-        alternative=Alternative(
-            (
-                "the forms have the powers of $σ$ and $ln L$ of a mean and a covariance of tokens, and the exponent "
-                "of outputs"
-            ),
+            requires=wide,
+        )
+    claim.at_least(
+        "bound-least",
+        "No constants bring either bound within two powers of ten of the simulated errors at all $σ$ and "
+        "lengths (measured: the powers of ten for the best pair, at the gradient with the smaller number).",
+        min(bound.least_looseness for bound in bounds.values()),
+        2,
+        because="a bound that is a hundred times too large somewhere does not tell the size of the error",
+        rejects=(
+            "the forms have the powers of $σ$ and $ln L$ of a mean and a covariance of tokens, and the exponent "
+            "of outputs",
             min(bound.own_looseness for bound in bounds.values()),
         ),
+        requires=wide,
     )
-    return _if_wide(claim, bounds[VALUE])
-
-
-def _single_claim(single: SingleTokens) -> Claim:
-    """Claim that both errors of prompts of one token are the exact ones."""
-
-    def worst(expected):
-        return max(
-            float(errors.curve(name).deviations(np.asarray([expected(sigma, name)]))[0])
-            for sigma, errors in single.measured.items()
-            for name in SYMBOL
-        )
-
-    comparisons = len(SYMBOL) * len(single.measured)
-    return Claim(
-        id="gradient-concentration-single-token",
-        statement=(
-            "The mean squared errors of the gradients of a prompt of one token are $d²σ²(1 + H²)$ for $∇_V$ and "
-            "$d²σ⁴$ for $∇_U$, where both bounds are 0 because $ln 1 = 0$ (measured: the largest deviation of "
-            f"{comparisons} simulated errors in standard errors)."
-        ),
-        source="[BB26, Prop. 3.4]",
+    alone = [
+        (errors.curve(name), single.exact[sigma][name]) for sigma, errors in single.measured.items() for name in SYMBOL
+    ]
+    claim.agree(
+        "single-token",
+        "The mean squared errors of the gradients of a prompt of one token are $d²σ²(1 + H²)$ for $∇_V$ and "
+        "$d²σ⁴$ for $∇_U$, where both bounds are 0 because $ln 1 = 0$: simulated errors agree with them",
+        [curve.deviations(np.asarray([expected])) for curve, expected in alone],
+        rejects=("the bounds also hold for one token", [curve.deviations(np.zeros(1)) for curve, _ in alone]),
         box="one-token-gradients",
-        measured=worst(lambda sigma, name: single.exact[sigma][name]),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        comparisons=comparisons,
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        relation="≤",
-        alternative=Alternative("the bounds also hold for one token", worst(lambda sigma, name: 0.0)),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -215,22 +148,17 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
     for panel, gradient in zip(panels, SYMBOL.values(), strict=True):
         part = table[table["gradient"] == gradient]
-        for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):
+        for sigma, colour, marker in coloured(sigmas):
             rows = part[part["sigma"] == sigma]
             panel.plot(rows["length"], rows["exact"], color=colour, linewidth=2)
             panel.plot(rows["length"], rows["bound"], color=colour, linewidth=1.4, linestyle="--")
             error_bars(panel, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker)
             if panel is panels[1]:
-                label(panel, rows["length"].iloc[-1], rows["error"].iloc[-1], rf"$\sigma={sigma:g}$", colour)
-                label(panel, rows["length"].iloc[-1], rows["bound"].iloc[-1], rf"bound, $\sigma={sigma:g}$", colour)
+                end = rows.iloc[-1]
+                label(panel, end["length"], end["error"], rf"$\sigma={sigma:g}$", colour)
+                label(panel, end["length"], end["bound"], rf"bound, $\sigma={sigma:g}$", colour)
             if sigma == sigmas[-1]:
-                panel.fill_between(rows["length"], rows["error"], rows["bound"], color=colour, alpha=0.1, linewidth=0)
-                middle = rows.iloc[len(rows) // 2]
-                excess = np.log10(middle["bound"] / middle["error"])
-                place = middle["length"], np.sqrt(middle["bound"] * middle["error"])
-                background = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 2, "alpha": 0.85}
-                words = {"xytext": (0, 0), "ha": "center", "fontsize": 12, "bbox": background, "zorder": 5}
-                label(panel, *place, f"bound $10^{{{excess:.0f}}}$ times\ntoo high", colour, **words)
+                shade_gap(panel, rows, "bound {} times\ntoo high", colour)
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
         panel.set_title(rf"gradient in ${gradient[-1]}$")
         few_decades(panel)

@@ -24,18 +24,14 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
 from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
 from chapters.concentration.parameters import MODERATE
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with, markers, sequence
+from chapters.concentration.style import coloured
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
 
 def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Numbers:
     """Return ratios of the two errors, and the claims on long prompts and on the growth with the length."""
-    return Numbers(_table(measured, by_query, gain), (_query_claim(by_query, gain), _growth_claim(measured)))
-
-
-def _table(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Table:
-    """Return the table of ratios, by σ and length and by query size and length."""
     frames = []
     for panel, family in {"scale": measured, "query": by_query}.items():
         for number, errors in family.items():
@@ -56,77 +52,51 @@ def _table(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pair
         "ratio": Column("Mean squared error of $∇_U$ divided by that of $∇_V$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated ratio", moves_with="ratio"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(measured, by_query, gain))
 
 
-def _query_claim(by_query: Mapping[float, PairedErrors], gain: float) -> Claim | WithheldClaim:
-    """Claim that L times the error of ∇_U has its limit at the longest length, for small queries."""
+def _claims(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Claims:
+    claim = Claims("gradient-concentration", source="derived here", box="gradient-fluctuation")
+    # L times the error of ∇_U at the longest length, at small queries: its limit, and that of equal weights
     curves = {tau: errors.curve(BILINEAR) for tau, errors in by_query.items() if tau <= MODERATE}
-
-    def worst(limit):
-        return max(float(curve.deviations(limit(tau) / curve.lengths)[-1]) for tau, curve in curves.items())
-
-    def weighted(tau):
-        return long_prompt_limit(np.asarray(tau), gain)
-
-    def unweighted(tau):
-        return (tau / gain) ** 2 * (DIMENSION**2 + DIMENSION)
-
-    tolerance = comparison_quantile(len(curves))
     taus, length = np.asarray(list(curves)), next(iter(curves.values())).lengths[-1]
-    differences = (weighted(taus) - unweighted(taus)) / length
-    std_errors = np.asarray([curve.std_error[-1] for curve in curves.values()])
-    claim = Claim(
-        id="gradient-concentration-query",
-        statement=(
-            f"At {len(curves)} queries of size $τ ≤ {MODERATE}$, $L$ times the mean squared error of $∇_U$ "
-            "agrees with the limit of long prompts, $‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d)$ (measured: the largest "
-            "deviation at the longest length in standard errors)."
-        ),
-        source="derived here",
-        box="gradient-fluctuation",
-        measured=worst(weighted),
-        expected=0.0,
-        tolerance=tolerance,
-        comparisons=len(curves),
-        reason=f"99.9 % quantile of the largest of {len(curves)} standard normal deviations",
-        relation="≤",
-        alternative=Alternative(
+    means, std_errors = np.asarray([(curve.mean[-1], curve.std_error[-1]) for curve in curves.values()]).T
+    weighted = long_prompt_limit(taus, gain) / length
+    unweighted = (taus / gain) ** 2 * (DIMENSION**2 + DIMENSION) / length
+    tolerance = comparison_quantile(len(curves))
+    claim.agree(
+        "query",
+        f"At {len(curves)} queries of size $τ ≤ {MODERATE}$, $L$ times the mean squared error of $∇_U$ at the longest "
+        "length agrees with the limit of long prompts, $‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d)$",
+        (means - weighted) / std_errors,
+        rejects=(
             "all tokens have the same weight, so that the limit is $‖z‖² (d² + d)$",
-            worst(unweighted),
+            (means - unweighted) / std_errors,
+        ),
+        requires=(
+            tells_apart(weighted - unweighted, std_errors, tolerance),
+            f"at $τ ≤ {max(curves):g}$ the limit hardly differs from that of equal weights, $‖z‖² (d² + d)$: by less "
+            f"than {2 * tolerance:.2g} standard errors, so that the simulation cannot tell them apart",
         ),
     )
-    if tells_apart(differences, std_errors, tolerance):
-        return claim
-    return claim.withheld(
-        f"at $τ ≤ {max(curves):g}$ the limit hardly differs from that of equal weights, $‖z‖² (d² + d)$: by less "
-        f"than {2 * tolerance:.2g} standard errors, so that the simulation cannot tell them apart"
-    )
-
-
-def _growth_claim(measured: Mapping[float, PairedErrors]) -> Claim:
-    """Claim that the ratio grows with the length at the largest σ, beyond chance."""
     sigma = max(measured)
-    logs, cov = measured[sigma].log_ratio
+    lengths, (logs, cov) = measured[sigma].lengths, measured[sigma].log_ratio
     growth = np.exp(logs[-1] - logs[0])
     std_error = growth * np.sqrt(cov[0, 0] + cov[-1, -1] - 2 * cov[0, -1])
-    lengths = measured[sigma].lengths
-    return Claim(
-        id="gradient-concentration-extra",
-        statement=(
-            f"At $σ = {sigma:g}$ the ratio of the errors of $∇_U$ and $∇_V$ grows from $L = {lengths[0]}$ to $L "
-            f"= {lengths[-1]:,}$ (measured: the factor of this growth)."
-        ),
+    claim.at_least(
+        "extra",
+        f"At $σ = {sigma:g}$ the ratio of the errors of $∇_U$ and $∇_V$ grows from $L = {lengths[0]}$ to $L "
+        f"= {lengths[-1]:,}$ (measured: the factor of this growth).",
+        growth,
+        1 + comparison_quantile(1) * std_error,
+        because="the 99.9 % quantile of the growth that chance gives to a constant ratio",
+        rejects=("both errors decrease in proportion to each other", 1.0),
+        std_error=std_error,
         source="[BB26, Prop. 3.4]",
         box="bb26-prop-3-4",
-        measured=growth,
-        expected=1 + comparison_quantile(1) * std_error,
-        tolerance=0.0,
-        reason="the 99.9 % quantile of the growth that chance gives to a constant ratio",
-        relation="≥",
-        std_error=std_error,
-        alternative=Alternative("both errors decrease in proportion to each other", 1.0),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -134,7 +104,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.6))
     scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
-    for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):
+    for sigma, colour, marker in coloured(sigmas):
         rows = scale[scale["number"] == sigma]
         look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1, "label": rf"$\sigma={sigma:g}$"}
         error_bars(left, rows["length"], rows["ratio"], rows["std_error"], **look)
@@ -144,7 +114,7 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xlabel="prompt length $L$", ylabel=r"error of $\nabla_U$ / error of $\nabla_V$")
     left.set_title("average over queries, by token scale")
     legend_with(left, {r"$\propto\ln L$": legend_line("-.", 1.2)}, loc="upper left")
-    for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
+    for length, colour, marker in coloured(lengths):
         rows = query[query["length"] == length]
         look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
         error_bars(right, rows["number"], rows["ratio"], rows["std_error"], **look)

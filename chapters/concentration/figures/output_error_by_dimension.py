@@ -25,43 +25,20 @@ from chapters.concentration.exact_error import ExactError, dense_lengths
 from chapters.concentration.gaps import sample_isotropic
 from chapters.concentration.style import coloured, length_axes
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable
-from lib.statistics import comparison_quantile
-
-
-def simulate_errors(
-    table: RadialTable,
-    norm: float,
-    dimensions: Sequence[int],
-    lengths: Sequence[int],
-    prompts: int,
-    *,
-    key: PRNGKeyArray,
-) -> dict[int, ErrorCurve]:
-    """Return errors over σ² at H = `norm`, with the same scores in every dimension and exact means over the rest."""
-    samples = np.asarray(sample_isotropic(table, norm, dimensions, lengths, prompts=prompts, key=key))
-    return {d: ErrorCurve.of(lengths, samples[:, index]) for index, d in enumerate(dimensions)}
 
 
 def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:
     """Return exact and simulated relative errors, and the claim that they agree."""
-    return Numbers(_table(curves, exact_error, norm), (_dimension_claim(curves, exact_error, norm),))
-
-
-def _table(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Table:
-    """Return the table of errors by dimension and length, relative to the mean square of the limit."""
     dense = dense_lengths()
     frames = []
     for d, curve in curves.items():
         size = norm**2 * d
-        frames += [
-            pd.DataFrame(
-                {"dimension": d, "kind": "exact", "length": dense, "error": exact_error(norm, d, dense) / size}
-            ),
-            pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}),
-        ]
+        exact = {"length": dense, "error": exact_error(norm, d, dense) / size}
+        frames.append(pd.DataFrame({"dimension": d, "kind": "exact", **exact}))
+        frames.append(pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}))
     columns = {
         "dimension": Column("Dimension $d$ of tokens and queries"),
         "kind": Column("`exact`: by quadrature; `prompts`: simulated scores, exact means over everything else", "name"),
@@ -69,36 +46,21 @@ def _table(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: floa
         "error": Column("Mean squared error, divided by the mean square $H²dσ²$ of the limit", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean, in the same unit", moves_with="error"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
-
-
-def _dimension_claim(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Claim:
-    """Claim that simulated and exact errors agree."""
-
-    def worst(expected):
-        return max(curve.deviations(expected(d, curve.lengths)).max() for d, curve in curves.items())
-
-    comparisons = sum(curve.lengths.size for curve in curves.values())
-    return Claim(
-        id="output-concentration-dimension",
-        statement=(
-            f"At {comparisons} pairs of a dimension and a prompt length, the error of simulated scores, averaged "
-            "exactly over the rest of the tokens and the length of the query, agrees with the quadrature (measured: "
-            "the largest deviation in standard errors)."
-        ),
-        source="derived here",
-        box="isotropic-error",
-        measured=worst(lambda d, lengths: exact_error(norm, d, lengths)),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        comparisons=comparisons,
-        relation="≤",
-        alternative=Alternative(
+    deviations = [curve.deviations(exact_error(norm, d, curve.lengths)) for d, curve in curves.items()]
+    pairs = sum(curve.lengths.size for curve in curves.values())
+    claim = Claims("output-concentration", source="derived here", box="isotropic-error")
+    claim.agree(
+        "dimension",
+        f"At {pairs} pairs of a dimension and a prompt length, the error of simulated scores, averaged "
+        "exactly over the rest of the tokens and the length of the query, agrees with the quadrature",
+        deviations,
+        rejects=(
             "the error in dimension $d$ is $d$ times the error in dimension one",
-            worst(lambda d, lengths: d * exact_error(norm, 1, lengths)),
+            [curve.deviations(d * exact_error(norm, 1, curve.lengths)) for d, curve in curves.items()],
         ),
     )
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -116,10 +78,21 @@ def draw(table: pd.DataFrame) -> Figure:
     length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
     label(axes, exact["length"].max(), 1, "no better than output 0", ink(), ha="right", xytext=(-4, 8))
     axes.set_ylabel("mean squared error, relative")
-    legend_with(
-        axes,
-        {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
-        loc="lower left",
-    )
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}
+    legend_with(axes, lines, loc="lower left")
     mark_real_prompt(axes)
     return figure
+
+
+def simulate_errors(
+    table: RadialTable,
+    norm: float,
+    dimensions: Sequence[int],
+    lengths: Sequence[int],
+    prompts: int,
+    *,
+    key: PRNGKeyArray,
+) -> dict[int, ErrorCurve]:
+    """Return errors over σ² at H = `norm`, with the same scores in every dimension and exact means over the rest."""
+    samples = np.asarray(sample_isotropic(table, norm, dimensions, lengths, prompts=prompts, key=key))
+    return {d: ErrorCurve.of(lengths, samples[:, index]) for index, d in enumerate(dimensions)}

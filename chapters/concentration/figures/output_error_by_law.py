@@ -23,39 +23,17 @@ from matplotlib.figure import Figure
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
+from chapters.concentration.style import coloured
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import (
-    COLUMN,
-    error_bars,
-    few_decades,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-)
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, error_bars, few_decades, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
-from lib.statistics import comparison_quantile
 
 ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
 
 
 def numbers(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Numbers:
     """Return simulated and exact errors by distribution, and claims on exponents, limits and constants."""
-    longest = next(iter(curves.values())).lengths[-1]
-    claims = (
-        _simulation_claim(curves, theory),
-        *(_exponent_claim(name, theory, float(longest)) for name in ADJECTIVES),
-        _fit_claim(curves, theory),
-        _limit_claim(theory),
-        _constant_claim(theory),
-    )
-    return Numbers(_table(curves, theory), claims)
-
-
-def _table(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Table:
-    """Return the table of simulated and exact errors by distribution, with limit / L where the limit is finite."""
     frames, lengths = [], drawn_lengths()
     for name, curve in curves.items():
         exact = {"length": lengths, "error": theory.at(name, lengths)}
@@ -73,148 +51,93 @@ def _table(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Table:
         "error": Column("Mean squared error of the output in $L²(ν)$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(curves, theory))
 
 
-def _simulation_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
-    """Claim that simulated and exact errors agree."""
-
-    def worst(compared_with):
-        return max(
-            float(curve.deviations(theory.at(compared_with(name), curve.lengths)).max())
-            for name, curve in curves.items()
-        )
-
-    comparisons = sum(curve.lengths.size for curve in curves.values())
-    return Claim(
-        id="output-concentration-laws",
-        statement=(
-            f"At {comparisons} pairs of a distribution of tokens and a prompt length, the error of simulated prompts "
-            "agrees with the quadrature (measured: the largest deviation in standard errors)."
-        ),
-        source="derived here",
-        box="error-by-law",
-        measured=worst(lambda name: name),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        comparisons=comparisons,
-        relation="≤",
-        alternative=Alternative(
-            (
-                "the error depends on the distribution only through $σ$, as the bound does, and equals that of "
-                "Gaussian tokens"
-            ),
-            worst(lambda name: HEAVIEST),
-        ),
-    )
-
-
-def _exponent_claim(name: str, theory: ExactTheory, longest: float) -> Claim:
-    """Claim that the exponent at very large lengths is 1; the exponent of Gaussian tokens is the alternative."""
-    correction = abs(longest * theory.at(name, np.asarray([longest]))[0] / theory.limits.weighted[name] - 1)
-    # The correction at the longest simulated prompt decreases at least like L^{-1/2} from there on.
-    remainder = correction * (longest / FAR[0]) ** 0.5 + 2 * theory.exact[name].accuracy
-    return Claim(
-        id=f"output-concentration-{name.lower()}",
-        statement=(
-            f"The error of {ADJECTIVES[name]} tokens falls like $1/L$ (measured: the exponent of the exact error "
-            f"between $L = 10^{{{np.log10(FAR[0]):.0f}}}$ and $10^{{{np.log10(FAR[1]):.0f}}}$)."
-        ),
-        source="derived here",
-        box="mean-fluctuation",
-        measured=theory.exponent(name),
-        expected=1.0,
-        tolerance=remainder / np.log(FAR[1] / FAR[0]),
-        reason="the correction at the longest simulated length, decreasing like $L^{-1/2}$, and the quadrature error",
-        alternative=Alternative(
-            "it falls like the error of Gaussian tokens of the same $σ$", theory.exponent(HEAVIEST)
-        ),
-    )
-
-
-def _fit_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
-    """Claim that a fit to exact errors at the simulated lengths gives a wrong exponent."""
+def _claims(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claims:
+    claim = Claims("output-concentration", source="derived here", box="mean-fluctuation")
     lengths = next(iter(curves.values())).lengths
-
-    def fit_error(name):
-        errors = theory.at(name, lengths)
-        return abs(ErrorCurve(lengths, errors, np.diag(errors**2)).fit_rate(np.reciprocal).exponent - 1)
-
-    return Claim(
-        id="output-concentration-fit",
-        statement=(
-            "A power law with a correction of relative size $1/L$, fitted to the exact errors from $L = "
-            f"{lengths[0]}$ to {lengths[-1]:,}, has an exponent that differs from 1 by more than a thousandth, "
-            "without any noise (measured: the largest difference for three distributions)."
+    pairs = sum(curve.lengths.size for curve in curves.values())
+    claim.agree(
+        "laws",
+        f"At {pairs} pairs of a distribution of tokens and a prompt length, the error of simulated prompts "
+        "agrees with the quadrature",
+        [curve.deviations(theory.at(name, curve.lengths)) for name, curve in curves.items()],
+        rejects=(
+            "the error depends on the distribution only through $σ$, as the bound does, and equals that of "
+            "Gaussian tokens",
+            [curve.deviations(theory.at(HEAVIEST, curve.lengths)) for curve in curves.values()],
         ),
-        source="derived here",
-        box="mean-fluctuation",
-        measured=max(fit_error(name) for name in ADJECTIVES),
-        expected=1e-3,
-        tolerance=0.0,
-        reason="a difference that the exponents at very large lengths exclude by far",
-        relation="≥",
-        alternative=Alternative(
+        box="error-by-law",
+    )
+    start, end = FAR
+    longest = float(lengths[-1])
+    for name, adjective in ADJECTIVES.items():
+        correction = abs(longest * theory.at(name, np.asarray([longest]))[0] / theory.limits.weighted[name] - 1)
+        # the correction at the longest simulated prompt decreases at least like L^{-1/2} from there on
+        remainder = correction * (longest / start) ** 0.5 + 2 * theory.exact[name].accuracy
+        claim.equal(
+            name.lower(),
+            f"The error of {adjective} tokens falls like $1/L$ (measured: the exponent of the exact error "
+            f"between $L = 10^{{{np.log10(start):.0f}}}$ and $10^{{{np.log10(end):.0f}}}$).",
+            theory.exponent(name),
+            1,
+            within=remainder / np.log(end / start),
+            because="the correction at the longest simulated length, decreasing like $L^{-1/2}$, and the quadrature "
+            "error",
+            rejects=("it falls like the error of Gaussian tokens of the same $σ$", theory.exponent(HEAVIEST)),
+        )
+    claim.at_least(
+        "fit",
+        "A power law with a correction of relative size $1/L$, fitted to the exact errors from $L = "
+        f"{lengths[0]}$ to {lengths[-1]:,}, has an exponent that differs from 1 by more than a thousandth, "
+        "without any noise (measured: the largest difference for three distributions).",
+        max(abs(_fitted_exponent(theory.at(name, lengths), lengths) - 1) for name in ADJECTIVES),
+        1e-3,
+        because="a difference that the exponents at very large lengths exclude by far",
+        rejects=(
             "the exponent is computed at very large lengths instead",
             max(abs(theory.exponent(name) - 1) for name in ADJECTIVES),
         ),
     )
-
-
-def _limit_claim(theory: ExactTheory) -> Claim:
-    """Claim that L times the exact error at a very large length equals its limit."""
-    length = FAR[0]
-
-    def worst(limits):
-        ratios = [length * theory.at(name, np.asarray([length]))[0] / limits[name] for name in ADJECTIVES]
-        return max(ratios, key=lambda ratio: abs(ratio - 1))
-
-    return Claim(
-        id="output-concentration-limit",
-        statement=(
-            "For tokens that are clustered, uniform or signs, $L$ times the error tends to the mean of "
-            "tr(fluctuation) over queries (measured: the ratio of the two at $L = "
-            f"10^{{{np.log10(length):.0f}}}$ that is furthest from 1)."
-        ),
-        source="derived here",
-        box="mean-fluctuation",
-        measured=worst(theory.limits.weighted),
-        expected=1.0,
-        tolerance=length**-0.5,
-        reason="corrections of relative size $L^{-1/2}$",
-        alternative=Alternative(
-            "all tokens have the same weight, without the factor $e^{Λ(2ξ)-2Λ(ξ)}$", worst(theory.limits.unweighted)
-        ),
+    far = {name: start * theory.at(name, np.asarray([start]))[0] for name in ADJECTIVES}
+    weighted, unweighted = (
+        max((far[name] / limits[name] for name in ADJECTIVES), key=lambda ratio: abs(ratio - 1))
+        for limits in (theory.limits.weighted, theory.limits.unweighted)
     )
-
-
-def _constant_claim(theory: ExactTheory) -> Claim:
-    """Claim that even moments are at most those of a normal coordinate, hence that the sub-Gaussian constant is σ."""
-    return Claim(
-        id="output-concentration-constant",
-        statement=(
-            "A coordinate of each of the four distributions has even moments that are at most those of a normal "
-            "coordinate of the same variance $σ²$, and hence the sub-Gaussian constant $σ$ (measured: the "
-            f"largest ratio of two such moments, up to order {2 * MOMENTS})."
-        ),
-        source="derived here",
+    claim.equal(
+        "limit",
+        "For tokens that are clustered, uniform or signs, $L$ times the error tends to the mean of "
+        "tr(fluctuation) over queries (measured: the ratio of the two at $L = "
+        f"10^{{{np.log10(start):.0f}}}$ that is furthest from 1).",
+        weighted,
+        1,
+        within=start**-0.5,
+        because="corrections of relative size $L^{-1/2}$",
+        rejects=("all tokens have the same weight, without the factor $e^{Λ(2ξ)-2Λ(ξ)}$", unweighted),
+    )
+    # such moments bound Λ by that of a normal coordinate, hence the sub-Gaussian constant is σ
+    claim.equal(
+        "constant",
+        "A coordinate of each of the four distributions has even moments that are at most those of a normal "
+        "coordinate of the same variance $σ²$, and hence the sub-Gaussian constant $σ$ (measured: the "
+        f"largest ratio of two such moments, up to order {2 * MOMENTS}).",
+        max(theory.moment_ratios.values()),
+        1,
+        within=1e-12,
+        because="rounding: the second moments are equal",
+        rejects=("the constant of the mixture is the distance of its clusters from 0", theory.mixture_over_centres),
         box="four-constants",
-        measured=max(theory.moment_ratios.values()),
-        expected=1.0,
-        tolerance=1e-12,
-        reason="rounding: the second moments are equal",
-        alternative=Alternative(
-            "the constant of the mixture is the distance of its clusters from 0", theory.mixture_over_centres
-        ),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw L times the error in one colour per distribution, with its limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     names = list(dict.fromkeys(table["law"]))
-    for index, (name, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
+    for index, (name, _, marker) in enumerate(coloured(names)):
         rows = table[table["law"] == name]
         prompts, exact, limit = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "limit"))
         times, colour = prompts["length"], f"C{index}"
@@ -230,3 +153,8 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, lines, loc="upper left")
     mark_real_prompt(axes)
     return figure
+
+
+def _fitted_exponent(errors: np.ndarray, lengths: np.ndarray) -> float:
+    """Return the exponent of a power law with a correction of relative size 1/L, with equal relative weights."""
+    return ErrorCurve(lengths, errors, np.diag(errors**2)).fit_rate(np.reciprocal).exponent

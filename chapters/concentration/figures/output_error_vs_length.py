@@ -18,7 +18,6 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.concentration.bounds import BoundShape, looseness
@@ -27,9 +26,9 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale,
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
-from chapters.concentration.style import coloured, length_axes
+from chapters.concentration.style import coloured, length_axes, shade_gap
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
 from lib.finite_prompt import rate_exponent
@@ -45,104 +44,77 @@ def numbers(
 ) -> Numbers:
     """Return exact and simulated errors with the tightest bound, and the claims on both."""
     curves = {sigma: proof.error for sigma, proof in proofs.items()}
-    claims = (_exact_claim(curves, exact_error, gain), _bound_claim(bound, exact))
-    return Numbers(_table(curves, exact, bound), claims)
-
-
-def _table(curves: Mapping[float, ErrorCurve], exact: ErrorsByScale, bound: BoundShape) -> Table:
-    """Return the table of exact errors, simulated errors and the form of the bound, by σ and length."""
     dense = exact.lengths
     fine = np.geomspace(SHORTEST, LONGEST, 8 * (dense.size - 1) + 1)
     frames = []
     for (sigma, curve), values in zip(curves.items(), exact.errors, strict=True):
-        shape = pd.DataFrame({"sigma": sigma, "length": fine, "error": bound(sigma, fine)})
         frames += [
             pd.DataFrame({"sigma": sigma, "kind": "exact", "length": dense, "error": values}),
-            shape.assign(kind="bound"),
+            pd.DataFrame({"sigma": sigma, "kind": "bound", "length": fine, "error": bound(sigma, fine)}),
             pd.DataFrame({"sigma": sigma, "kind": "prompts", **as_columns(curve)}),
         ]
     columns = {
         "sigma": Column("Token scale $σ$"),
         "kind": Column(
-            (
-                "`exact`: by quadrature; `prompts`: simulated; `bound`: $c₁ σ⁶ ln L / L^{c₂/σ²}$, with the pair of "
-                "constants that bounds all exact values most tightly"
-            ),
+            "`exact`: by quadrature; `prompts`: simulated; `bound`: $c₁ σ⁶ ln L / L^{c₂/σ²}$, with the pair of "
+            "constants that bounds all exact values most tightly",
             "name",
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "error": Column("Mean squared error of the output, $𝔼 ‖T[μ̂_L] - T[μ]‖²$ in $L²(ν)$", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(curves, exact_error, exact, bound, gain))
 
 
-def _exact_claim(curves: Mapping[float, ErrorCurve], exact_error: ExactError, gain: float) -> Claim | WithheldClaim:
-    """Claim that simulated and exact errors agree."""
-
-    def worst(error):
-        return max(
-            curve.deviations(sigma**2 * error(gain * sigma, DIMENSION, curve.lengths)).max()
-            for sigma, curve in curves.items()
-        )
-
-    comparisons = sum(curve.lengths.size for curve in curves.values())
-    claim = Claim(
-        id="output-concentration-exact",
-        statement=(
-            f"At {comparisons} pairs of a token scale and a prompt length, the error of simulated Gaussian "
-            "prompts in $L²(ν)$ agrees with the exact one (measured: the largest deviation in standard errors)."
+def _claims(
+    curves: Mapping[float, ErrorCurve], exact_error: ExactError, exact: ErrorsByScale, bound: BoundShape, gain: float
+) -> Claims:
+    claim = Claims("output-concentration", source="derived here")
+    lengths = next(iter(curves.values())).lengths
+    simulated = np.stack([curve.mean for curve in curves.values()])
+    std_errors = np.stack([curve.std_error for curve in curves.values()])
+    right, wrong = (
+        np.stack([sigma**2 * error(gain * sigma, DIMENSION, lengths) for sigma in curves])
+        for error in (exact_error, errors_at_one_size)
+    )
+    claim.agree(
+        "exact",
+        f"At {simulated.size} pairs of a token scale and a prompt length, the error of simulated Gaussian "
+        "prompts in $L²(ν)$ agrees with the exact one",
+        (simulated - right) / std_errors,
+        rejects=("all queries have the root mean square length $√d$", (simulated - wrong) / std_errors),
+        requires=(
+            tells_apart(right - wrong, std_errors, comparison_quantile(simulated.size)),
+            "for scales this small the error hardly differs from that of queries of length $√d$: by less than twice "
+            "the tolerance, so that the simulation cannot tell them apart",
         ),
-        source="derived here",
         box="isotropic-error",
-        measured=worst(exact_error),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        comparisons=comparisons,
-        relation="≤",
-        alternative=Alternative("all queries have the root mean square length $√d$", worst(errors_at_one_size)),
     )
-    for sigma, curve in curves.items():
-        norm, lengths = gain * sigma, curve.lengths
-        away = exact_error(norm, DIMENSION, lengths) - errors_at_one_size(norm, DIMENSION, lengths)
-        if tells_apart(sigma**2 * away, curve.std_error, claim.tolerance):
-            return claim
-    return claim.withheld(
-        "for scales this small the error hardly differs from that of queries of length $√d$: by less than twice "
-        "the tolerance, so that the simulation cannot tell them apart"
-    )
-
-
-def _bound_claim(bound: BoundShape, exact: ErrorsByScale) -> Claim | WithheldClaim:
-    """Claim that even the tightest bound of the form is far above the exact errors somewhere."""
-    sigmas, lengths = np.asarray(exact.scales)[:, None], exact.lengths
-    sharp = sigmas**2 * lengths ** -np.asarray(rate_exponent(exact.gain * sigmas))
-    claim = Claim(
-        id="output-concentration-bound",
-        statement=(
-            "No constants bring $c₁σ⁶ ln L / L^{c₂/σ²}$ within three powers of ten of the exact error at all $σ$ "
-            f"and all $L$ from {SHORTEST} to $10^{{{np.log10(LONGEST):.0f}}}$ (measured: the largest logarithm "
-            "to base ten of bound over error, for the pair of constants that minimises it)."
-        ),
-        source="[BB26, Prop. 3.1]",
-        box="bb26-prop-3-1",
-        measured=looseness(bound(sigmas, lengths), exact.errors),
-        expected=3.0,
-        tolerance=0.0,
-        reason="a bound that is a thousand times too large somewhere does not tell the size of the error",
-        relation="≥",
-        alternative=Alternative(
+    sigmas = np.asarray(exact.scales)[:, None]
+    sharp = sigmas**2 * exact.lengths ** -np.asarray(rate_exponent(exact.gain * sigmas))
+    claim.at_least(
+        "bound",
+        "No constants bring $c₁σ⁶ ln L / L^{c₂/σ²}$ within three powers of ten of the exact error at all $σ$ "
+        f"and all $L$ from {SHORTEST} to $10^{{{np.log10(LONGEST):.0f}}}$ (measured: the largest logarithm "
+        "to base ten of bound over error, for the pair of constants that minimises it).",
+        looseness(bound(sigmas, exact.lengths), exact.errors),
+        3,
+        because="a bound that is a thousand times too large somewhere does not tell the size of the error",
+        rejects=(
             "the form is $c₁σ²/L^{β(H)}$, with the variance of the tokens and the exponent of each curve",
             looseness(np.max(exact.errors / sharp) * sharp, exact.errors),
         ),
+        requires=(
+            covers(sigmas, SCALES_FROM),
+            "how far a bound is above all errors depends on the scales; it is known for `scales` from at most "
+            f"{SCALES_FROM[0]:g} to at least {SCALES_FROM[1]:g}",
+        ),
+        source="[BB26, Prop. 3.1]",
+        box="bb26-prop-3-1",
     )
-    if covers(sigmas, SCALES_FROM):
-        return claim
-    return claim.withheld(
-        "how far a bound is above all errors depends on the scales; it is known for `scales` from at most "
-        f"{SCALES_FROM[0]:g} to at least {SCALES_FROM[1]:g}"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -160,7 +132,9 @@ def draw(table: pd.DataFrame) -> Figure:
         for curve, name in ((exact, rf"$\sigma={sigma:g}$"), (bound, bound_name)):
             label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour)
         if sigma == sigmas[-1]:
-            _gap(axes, exact, bound, colour)
+            logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
+            gap = pd.DataFrame({"length": bound["length"], "error": np.exp(logs), "bound": bound["error"]})
+            shade_gap(axes, gap, "the bound is {} times too high", colour, shift=-4)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
@@ -168,15 +142,3 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
     mark_real_prompt(axes)
     return figure
-
-
-def _gap(axes: Axes, exact: pd.DataFrame, bound: pd.DataFrame, colour: tuple) -> None:
-    """Shade the gap between the exact error and its bound, and write by how much the bound is too high."""
-    logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
-    axes.fill_between(bound["length"], np.exp(logs), bound["error"], color=colour, alpha=0.1, linewidth=0)
-    middle = len(bound) // 2
-    ratio = np.log10(bound["error"].iloc[middle]) - logs[middle] / np.log(10)
-    place = bound["length"].iloc[middle], np.exp((np.log(bound["error"].iloc[middle]) + logs[middle]) / 2)
-    background = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 2, "alpha": 0.85}
-    words = {"xytext": (0, -4), "ha": "center", "fontsize": 12, "bbox": background, "zorder": 5}
-    label(axes, *place, f"the bound is $10^{{{ratio:.0f}}}$ times too high", colour, **words)

@@ -32,9 +32,9 @@ from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
 from chapters.concentration.style import coloured
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
-from lib.statistics import comparison_quantile, standard_error, worst_deviation
+from lib.statistics import standard_error, worst_deviation
 
 # Quantiles of ln W over prompts.
 QUANTILES = {"lowest": 0.05, "low": 0.25, "median": 0.5, "high": 0.75, "highest": 0.95}
@@ -42,12 +42,6 @@ QUANTILES = {"lowest": 0.05, "low": 0.25, "median": 0.5, "high": 0.75, "highest"
 
 def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Numbers:
     """Return partition functions, fractions above M and parts of the error, and the claims on fractions and ceiling."""
-    table = _table(partitions, proofs, gain, truncation)
-    return Numbers(table, (_fraction_claim(proofs, gain, truncation), _ceiling_claim(proofs)))
-
-
-def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Table:
-    """Return the table of three panels: partition functions, fractions above M, and parts of the error."""
     dense = np.geomspace(SHORTEST, LONGEST, 37)
     frames = _partition_frames(partitions)
     for sigma, proof in proofs.items():
@@ -61,11 +55,9 @@ def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain:
     columns = {
         "panel": Column("`partition`, `share` or `split`", "name"),
         "series": Column(
-            (
-                "Quantiles 5, 25, 50, 75, 95 % of $ln W$ over prompts, and the median of its largest term; fraction "
-                "of prompts and queries with a weight above $M$, exact or simulated; error, its part with a weight "
-                "above $M$, and the mean of ($max ‖Vz_i‖$ plus the length of the limit)² over that part"
-            ),
+            "Quantiles 5, 25, 50, 75, 95 % of $ln W$ over prompts, and the median of its largest term; fraction "
+            "of prompts and queries with a weight above $M$, exact or simulated; error, its part with a weight "
+            "above $M$, and the mean of ($max ‖Vz_i‖$ plus the length of the limit)² over that part",
             "name",
         ),
         "sigma": Column("Token scale $σ$"),
@@ -74,79 +66,42 @@ def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain:
         "value": Column("$ln W$, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the simulated value: of a quantile, or of a mean", moves_with="value"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(proofs, gain, truncation))
 
 
-def _partition_frames(partitions: Partitions) -> list[pd.DataFrame]:
-    """Return quantiles of ln W against τ, and the median of its largest term where it is a large part of W."""
-    base, frames = {"panel": "partition", "tokens": partitions.length}, []
-    for name, level in QUANTILES.items():
-        value, std_error = partitions.quantile(level)
-        frames.append(
-            pd.DataFrame({**base, "series": name, "x": partitions.taus, "value": value, "std_error": std_error})
-        )
-    taus, logs = partitions.largest_term_alone
-    return [*frames, pd.DataFrame({**base, "series": "alone", "x": taus, "value": logs})]
-
-
-def _simulated(
-    panel: str, series: str, sigma: float, lengths: Sequence[int], samples: Float[np.ndarray, "prompts k"]
-) -> pd.DataFrame:
-    """Return means over prompts, with standard errors."""
-    means = {"x": np.asarray(lengths, float), "value": samples.mean(axis=0), "std_error": standard_error(samples)}
-    return pd.DataFrame({"panel": panel, "series": series, "sigma": sigma, **means})
-
-
-def _fraction_claim(proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Claim:
-    """Claim that simulated and exact fractions above the truncation agree."""
+def _claims(proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Claims:
+    claim = Claims("output-concentration", source="derived here")
     lengths = np.asarray(next(iter(proofs.values())).lengths, float)
-
-    def worst(fraction):
-        return max(worst_deviation(proof.samples.above - fraction(gain * sigma)) for sigma, proof in proofs.items())
-
-    comparisons = len(proofs) * len(lengths)
-    return Claim(
-        id="output-concentration-share",
-        statement=(
-            f"The fraction of prompts and queries with a weight above $M = L^κ$, $κ = {truncation:g}$, is $𝔼[1 - "
-            f"Φ(κ ln L / H‖z‖)^L]$ (measured: the largest deviation of {comparisons} simulated fractions in "
-            "standard errors)."
-        ),
-        source="derived here",
+    right, wrong = [], []
+    for sigma, proof in proofs.items():
+        above, norm = proof.samples.above, gain * sigma
+        right.append(worst_deviation(above - fraction_above(norm, DIMENSION, truncation, lengths)))
+        wrong.append(worst_deviation(above - fraction_above_given(norm * np.sqrt(DIMENSION), truncation, lengths)))
+    claim.agree(
+        "share",
+        f"The fraction of prompts and queries with a weight above $M = L^κ$, $κ = {truncation:g}$, is $𝔼[1 - "
+        "Φ(κ ln L / H‖z‖)^L]$: simulated fractions agree with it",
+        right,
+        rejects=("all queries have the root mean square length $√d$", wrong),
+        comparisons=len(proofs) * len(lengths),
         box="share-above",
-        measured=worst(lambda norm: fraction_above(norm, DIMENSION, truncation, lengths)),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        comparisons=comparisons,
-        relation="≤",
-        alternative=Alternative(
-            "all queries have the root mean square length $√d$",
-            worst(lambda norm: fraction_above_given(norm * np.sqrt(DIMENSION), truncation, lengths)),
-        ),
     )
-
-
-def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
-    """Claim that `‖T[μ̂_L](z)‖ ≤ max_i ‖Vz_i‖` for every prompt and query."""
-    return Claim(
-        id="output-concentration-ceiling",
-        statement=(
-            "No output is longer than the longest value $‖Vz_i‖$ of its prompt (measured: the largest fraction "
-            "of prompts and queries that violate this, over scales and lengths)."
+    claim.at_most(
+        "ceiling",
+        "No output is longer than the longest value $‖Vz_i‖$ of its prompt (measured: the largest fraction "
+        "of prompts and queries that violate this, over scales and lengths).",
+        max(proof.samples.longer.mean(axis=0).max() for proof in proofs.values()),
+        0,
+        because="an output is a convex combination of values; rounding is allowed for in the comparison of lengths",
+        rejects=(
+            "the output is that of the infinite prompt",
+            max(proof.samples.limit_longer.mean(axis=0).max() for proof in proofs.values()),
         ),
         source="[BB26, Prop. 3.1]",
         box="bb26-prop-3-1",
-        measured=max(float(proof.samples.longer.mean(axis=0).max()) for proof in proofs.values()),
-        expected=0.0,
-        tolerance=0.0,
-        reason="an output is a convex combination of values; rounding is allowed for in the comparison of lengths",
-        relation="≤",
-        alternative=Alternative(
-            "the output is that of the infinite prompt",
-            max(float(proof.samples.limit_longer.mean(axis=0).max()) for proof in proofs.values()),
-        ),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -180,20 +135,33 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.plot(alone["x"], alone["value"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linewidth=1)
     axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
-    axes.set(
-        xlim=(0, taus.max()),
-        ylim=(None, 4),
-        xlabel=r"size of the query, $\tau$",
-        ylabel=r"sum of the weights over its mean, $\ln W$",
-    )
+    axes.set(xlim=(0, taus.max()), ylim=(None, 4), xlabel=r"size of the query, $\tau$")
+    axes.set_ylabel(r"sum of the weights over its mean, $\ln W$")
     axes.set_title(f"The sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
-    for x, words, side in (
-        (0.04, "many tokens\nshare the sum", "left"),
-        (0.97, "one token\nhas a large part", "right"),
-    ):
-        axes.text(x, 0.98, words, transform=axes.transAxes, ha=side, va="top", fontweight="bold")
+    look = {"transform": axes.transAxes, "va": "top", "fontweight": "bold"}
+    axes.text(0.04, 0.98, "many tokens\nshare the sum", ha="left", **look)
+    axes.text(0.97, 0.98, "one token\nhas a large part", ha="right", **look)
     label(axes, alone["x"].min(), -4, "the largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")
     middle = Line2D([], [], color="C0", linewidth=2)
     bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
     names = ["median", "central half", "nine tenths", "largest term"]
     axes.legend([middle, *bands, legend_line("--", 1.5)], names, loc="lower left", handlelength=1.3)
+
+
+def _partition_frames(partitions: Partitions) -> list[pd.DataFrame]:
+    """Return quantiles of ln W against τ, and the median of its largest term where it is a large part of W."""
+    base, frames = {"panel": "partition", "tokens": partitions.length}, []
+    for name, level in QUANTILES.items():
+        value, std_error = partitions.quantile(level)
+        points = {"x": partitions.taus, "value": value, "std_error": std_error}
+        frames.append(pd.DataFrame({**base, "series": name, **points}))
+    taus, logs = partitions.largest_term_alone
+    return [*frames, pd.DataFrame({**base, "series": "alone", "x": taus, "value": logs})]
+
+
+def _simulated(
+    panel: str, series: str, sigma: float, lengths: Sequence[int], samples: Float[np.ndarray, "prompts k"]
+) -> pd.DataFrame:
+    """Return means over prompts, with standard errors."""
+    means = {"x": np.asarray(lengths, float), "value": samples.mean(axis=0), "std_error": standard_error(samples)}
+    return pd.DataFrame({"panel": panel, "series": series, "sigma": sigma, **means})
