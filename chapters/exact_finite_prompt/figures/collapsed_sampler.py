@@ -21,7 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt import plain_prompts
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
@@ -36,36 +36,21 @@ class Samplers:
     scores_only: Float[np.ndarray, "prompts e"]
 
 
-def simulate_samplers(ray: QueryRay, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:
-    """Return plain and collapsed outputs for one query, from independent keys."""
-    plain_key, collapsed_key = jr.split(key)
-    (plain,) = np.moveaxis(plain_prompts.simulate_prompts(ray, [tau], length, prompts, key=plain_key), 1, 0)
-    sample = partial(sample_output, ray.params, ray.gaussian, ray.queries(tau), length)
-    collapsed = map_batched(lambda key: sample(key=key), jr.split(collapsed_key, prompts), size=length)
-    # projected onto the line of Lemma 2.1: the output of a sampler that draws only the scores
-    scores_only = ray.params.value @ ray.gaussian.mean + jnp.outer(ray.read(collapsed), ray.line)
-    return Samplers(plain, np.asarray(collapsed), np.asarray(scores_only))
-
-
 def numbers(samplers: Samplers) -> Numbers:
     """Return the quantiles of both samplers, and the claim that tests find no difference."""
-    return Numbers(_table(samplers), (_samplers_claim(samplers),))
-
-
-def _table(samplers: Samplers) -> Table:
-    """Return the table of quantiles of both samplers, for the two coordinates of the output."""
     probabilities = np.linspace(0.01, 0.99, 99)
-    frames = [
-        pd.DataFrame(
-            {
-                "coordinate": coordinate + 1,
-                "chance": probabilities,
-                **_quantiles("plain", samplers.plain[:, coordinate], probabilities),
-                **_quantiles("collapsed", samplers.collapsed[:, coordinate], probabilities),
-            }
-        )
-        for coordinate in range(samplers.plain.shape[1])
-    ]
+    frames = []
+    for coordinate in range(samplers.plain.shape[1]):
+        plain, collapsed = (each[:, coordinate] for each in (samplers.plain, samplers.collapsed))
+        quantiles = {
+            "plain": np.quantile(plain, probabilities),
+            "plain_se": quantile_error(plain, probabilities),
+            "collapsed": np.quantile(collapsed, probabilities),
+            "collapsed_se": quantile_error(collapsed, probabilities),
+        }
+        frames.append(pd.DataFrame({"coordinate": coordinate + 1, "chance": probabilities, **quantiles}))
+    frame = pd.concat(frames, ignore_index=True)
+    frame["difference"] = (frame["collapsed"] - frame["plain"]) / np.hypot(frame["plain_se"], frame["collapsed_se"])
     columns = {
         "coordinate": Column("Coordinate of the output"),
         "chance": Column("Probability of an output below the quantile"),
@@ -77,45 +62,25 @@ def _table(samplers: Samplers) -> Table:
         "collapsed_se": Column("Standard error of this quantile", moves_with="collapsed"),
         "difference": Column("Collapsed minus plain, in standard errors of the difference", moves_with="collapsed"),
     }
-    frame = pd.concat(frames, ignore_index=True)
-    difference = (frame["collapsed"] - frame["plain"]) / np.hypot(frame["plain_se"], frame["collapsed_se"])
-    return Table(frame.assign(difference=difference), columns)
-
-
-def _quantiles(name: str, samples: np.ndarray, probabilities: np.ndarray) -> dict[str, np.ndarray]:
-    """Return quantiles and their standard errors."""
-    return {name: np.quantile(samples, probabilities), f"{name}_se": quantile_error(samples, probabilities)}
-
-
-def _samplers_claim(samplers: Samplers) -> Claim:
-    """Claim that two-sample Kolmogorov-Smirnov tests on projections of the output find no difference."""
-    from scipy.stats import ks_2samp  # the import takes a second, and only this claim needs it
-
     angles = np.linspace(0, np.pi, 5)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)])
-
-    def smallest_p_value(outputs: np.ndarray) -> float:
-        pairs = zip((samplers.plain @ directions).T, (outputs @ directions).T, strict=True)
-        return min(float(ks_2samp(a, b, method="asymp").pvalue) for a, b in pairs)  # pyright: ignore
-
-    return Claim(
-        id="exact-finite-prompt-collapsed",
-        statement=(
-            f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(samplers.plain):,} outputs each find no "
-            "difference between the collapsed sampler and plain prompts (measured: the smallest p-value)."
-        ),
-        source="derived here",
-        box="collapse",
-        measured=smallest_p_value(samplers.collapsed),
-        expected=1e-3 / len(angles),
-        tolerance=0.0,
-        reason=f"{len(angles)} tests together reject a correct sampler with probability at most 0.001",
-        relation="≥",
-        alternative=Alternative(
+    plain, collapsed, scores_only = (
+        each @ directions for each in (samplers.plain, samplers.collapsed, samplers.scores_only)
+    )
+    claim = Claims("exact-finite-prompt", source="derived here", box="collapse")
+    claim.at_least(
+        "collapsed",
+        f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(plain):,} outputs each find no "
+        "difference between the collapsed sampler and plain prompts (measured: the smallest p-value).",
+        _smallest_p_value(plain, collapsed),
+        1e-3 / len(angles),
+        because=f"{len(angles)} tests together reject a correct sampler with probability at most 0.001",
+        rejects=(
             "a sampler that draws the scores and omits the rest of the tokens",
-            smallest_p_value(samplers.scores_only),
+            _smallest_p_value(plain, scores_only),
         ),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -142,3 +107,21 @@ def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0
     """Return the standard errors of quantiles; densities come from the quantiles at `chances` ± `width`."""
     density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
     return np.sqrt(chances * (1 - chances) / len(samples)) / density
+
+
+def _smallest_p_value(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the smallest p-value of two-sample Kolmogorov-Smirnov tests, column by column."""
+    from scipy.stats import ks_2samp  # the import takes a second, and only this function needs it
+
+    return min(float(ks_2samp(a, b, method="asymp").pvalue) for a, b in zip(one.T, other.T, strict=True))  # pyright: ignore
+
+
+def simulate_samplers(ray: QueryRay, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:
+    """Return plain and collapsed outputs for one query, from independent keys."""
+    plain_key, collapsed_key = jr.split(key)
+    (plain,) = np.moveaxis(plain_prompts.simulate_prompts(ray, [tau], length, prompts, key=plain_key), 1, 0)
+    sample = partial(sample_output, ray.params, ray.gaussian, ray.queries(tau), length)
+    collapsed = map_batched(lambda key: sample(key=key), jr.split(collapsed_key, prompts), size=length)
+    # projected onto the line of Lemma 2.1: the output of a sampler that draws only the scores
+    scores_only = ray.params.value @ ray.gaussian.mean + jnp.outer(ray.read(collapsed), ray.line)
+    return Samplers(plain, np.asarray(collapsed), np.asarray(scores_only))

@@ -20,19 +20,13 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.output_errors import ErrorsBySize
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with, markers, sequence
-from lib.statistics import comparison_quantile, standard_error
+from lib.statistics import standard_error
 
 
 def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
     """Return exact, simulated and large-L errors, and the claim that simulated and exact errors agree."""
-    table = _table(errors)
-    return Numbers(table, (_error_claim(table.frame),))
-
-
-def _table(errors: Sequence[ErrorsBySize]) -> Table:
-    """Return the table of errors by query size and length."""
     frame = pd.concat([_frame(by_size) for by_size in errors], ignore_index=True)
     columns = {
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
@@ -43,48 +37,20 @@ def _table(errors: Sequence[ErrorsBySize]) -> Table:
         "simulated": Column("Mean square error of the simulated prompts", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean square error", moves_with="simulated"),
     }
-    return Table(frame.reindex(columns=list(columns)).sort_values(["tau", "log_length"], ignore_index=True), columns)
-
-
-def _frame(errors: ErrorsBySize) -> pd.DataFrame:
-    """Return the rows of one query size: the grid of lengths, then the simulated lengths."""
-    grid = pd.DataFrame({"tau": errors.tau, "log_length": errors.log_lengths, "exact": errors.exact})
-    points = pd.DataFrame(
-        {
-            "tau": errors.tau,
-            "log_length": errors.simulated_log_lengths,
-            "exact": errors.exact_at_simulated,
-            "prompts": [len(squares) for squares in errors.squares],
-            "simulated": [squares.mean() for squares in errors.squares],
-            "std_error": [float(standard_error(squares)) for squares in errors.squares],
-        }
-    )
-    frame = pd.concat([grid, points], ignore_index=True)
-    return frame.assign(delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))
-
-
-def _error_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that simulated errors agree with the exact ones."""
+    frame = frame.reindex(columns=list(columns)).sort_values(["tau", "log_length"], ignore_index=True)
     simulated = frame.dropna(subset=["simulated"])
-
-    def worst(column: str) -> float:
-        return float(np.max(np.abs(simulated["simulated"] - simulated[column]) / simulated["std_error"]))
-
-    return Claim(
-        id="exact-finite-prompt-error",
-        statement=(
-            f"At {len(simulated)} pairs of query size and length, the mean square error of simulated prompts agrees "
-            "with the exact one (measured: the largest deviation in standard errors)."
+    claim = Claims("exact-finite-prompt", source="derived here", box="output-error")
+    claim.agree(
+        "error",
+        f"At {len(simulated)} pairs of query size and length, the mean square error of simulated prompts agrees "
+        "with the exact one",
+        (simulated["simulated"] - simulated["exact"]) / simulated["std_error"],
+        rejects=(
+            "the large-L form holds at every length",
+            (simulated["simulated"] - simulated["delta_method"]) / simulated["std_error"],
         ),
-        source="derived here",
-        box="output-error",
-        measured=worst("exact"),
-        expected=0.0,
-        tolerance=comparison_quantile(len(simulated)),
-        comparisons=len(simulated),
-        reason=f"99.9 % quantile of the largest of {len(simulated)} standard normal deviations",
-        alternative=Alternative("the large-L form holds at every length", worst("delta_method")),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -104,3 +70,20 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, lines, loc="lower left")
     mark_real_prompt(axes)
     return figure
+
+
+def _frame(errors: ErrorsBySize) -> pd.DataFrame:
+    """Return the rows of one query size: the grid of lengths, then the simulated lengths."""
+    grid = pd.DataFrame({"tau": errors.tau, "log_length": errors.log_lengths, "exact": errors.exact})
+    points = pd.DataFrame(
+        {
+            "tau": errors.tau,
+            "log_length": errors.simulated_log_lengths,
+            "exact": errors.exact_at_simulated,
+            "prompts": [len(squares) for squares in errors.squares],
+            "simulated": [squares.mean() for squares in errors.squares],
+            "std_error": [float(standard_error(squares)) for squares in errors.squares],
+        }
+    )
+    frame = pd.concat([grid, points], ignore_index=True)
+    return frame.assign(delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
@@ -31,67 +31,41 @@ DARK = -4
 
 def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
     """Return the plane, and the claims that the weights sum to one and that the quadrature is accurate."""
-    return Numbers(_table(plane), (_weights_claim(sums), _accuracy_claim(accuracy)))
-
-
-def _table(plane: Plane) -> Table:
-    """Return the table of the plane."""
-    frame = pd.DataFrame(
-        {
-            "tau": plane.tau,
-            "log_length": plane.log_length,
-            "participation": plane.participation,
-            "score_error": plane.score_error,
-        }
-    )
     columns = {
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
         "log_length": Column("$ln L$, the natural logarithm of the prompt length"),
         "participation": Column("$P = 𝔼 Σp²$, the inverse of the number of tokens that matter"),
         "score_error": Column("$Q = 𝔼(ĝ - τ)²$, mean square error of the weighted mean score"),
     }
-    return Table(frame, columns)
-
-
-def _weights_claim(sums: WeightSums) -> Claim:
-    """Claim that the weights sum to one at every point of the plane."""
-    return Claim(
-        id="exact-finite-prompt-weights",
-        statement=(
-            f"The weights of a prompt sum to one: at {sums.exact.size:,} points of the plane, participation and the "
-            "separately integrated products of pairs of weights add up to 1 (measured: the largest deviation)."
-        ),
-        source="derived here",
-        box="two-integrals",
-        measured=float(np.max(np.abs(sums.exact - 1))),
-        expected=0.0,
-        tolerance=1e-10,
-        reason="five hundred times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
-        relation="≤",
-        alternative=Alternative(
+    frame = pd.DataFrame({name: getattr(plane, name) for name in columns})
+    claim = Claims("exact-finite-prompt", source="derived here")
+    claim.at_most(
+        "weights",
+        f"The weights of a prompt sum to one: at {sums.exact.size:,} points of the plane, participation and the "
+        "separately integrated products of pairs of weights add up to 1 (measured: the largest deviation).",
+        np.max(np.abs(sums.exact - 1)),
+        0,
+        within=1e-10,
+        because="five hundred times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
+        rejects=(
             "the participation of long prompts, $e^{τ²}/L$, or 1 where that is larger",
-            float(np.max(np.abs(sums.long - 1))),
+            np.max(np.abs(sums.long - 1)),
         ),
+        box="two-integrals",
     )
-
-
-def _accuracy_claim(accuracy: Accuracy) -> Claim:
-    """Claim that the error estimate of the quadrature is rounding over the whole domain."""
-    return Claim(
-        id="exact-finite-prompt-accuracy",
-        statement=(
-            f"At {accuracy.reported.size} random points with $τ ≤ {LARGEST_TAU:g}$ and $ln L ≤ "
-            f"{LARGEST_LOG_LENGTH:g}$, the relative error that the quadrature estimates, from a finer step and "
-            "from a longer range, is at most rounding (measured: the largest estimate)."
-        ),
+    claim.at_most(
+        "accuracy",
+        f"At {accuracy.reported.size} random points with $τ ≤ {LARGEST_TAU:g}$ and $ln L ≤ "
+        f"{LARGEST_LOG_LENGTH:g}$, the relative error that the quadrature estimates, from a finer step and "
+        "from a longer range, is at most rounding (measured: the largest estimate).",
+        np.max(accuracy.reported),
+        0,
+        within=1e-11,
+        because="fifty times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
+        rejects=("a quadrature with half as many nodes", np.max(accuracy.coarse)),
         source="measured here",
-        measured=float(np.max(accuracy.reported)),
-        expected=0.0,
-        tolerance=1e-11,
-        reason="fifty times the rounding of a sum of 10⁵ positive terms, $2·10⁻¹³$",
-        relation="≤",
-        alternative=Alternative("a quadrature with half as many nodes", float(np.max(accuracy.coarse))),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -119,13 +93,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.grid(False)
     panels[0].set_ylabel(r"$\ln L$")
     tau = 0.58 * taus.max()
-    panels[0].annotate(
-        r"$\tau=\sqrt{2\,\ln L}$",
-        (tau, tau**2 / 2),
-        (10, -22),
-        textcoords="offset points",
-        fontsize=11,
-        color="k",
-        path_effects=[withStroke(linewidth=3.5, foreground=lines.to_rgba(-0.25))],
-    )
+    halo = [withStroke(linewidth=3.5, foreground=lines.to_rgba(-0.25))]
+    look = {"textcoords": "offset points", "fontsize": 11, "color": "k", "path_effects": halo}
+    panels[0].annotate(r"$\tau=\sqrt{2\,\ln L}$", (tau, tau**2 / 2), (10, -22), **look)
     return figure

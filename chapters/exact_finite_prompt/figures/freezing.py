@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 
@@ -38,6 +38,52 @@ class Frozen:
     log_length: float
     ratio: float
     participation: float
+
+
+def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
+    """Return participation and its limit, and the claim that they agree beyond freezing at the longest length."""
+    frames = []
+    for log_length, curve in curves.items():
+        limits = {"participation": curve.participation, "limit": frozen_participation(curve.ratio)}
+        frames.append(pd.DataFrame({"log_length": log_length, "ratio": curve.ratio, **limits}))
+    columns = {
+        "log_length": Column("$ln L$"),
+        "ratio": Column("$a = τ/√(2 ln L)$, the size of the query in units of the largest score"),
+        "participation": Column("Exact participation $P = 𝔼 Σp²$"),
+        "limit": Column("$(1 - 1/a)₊$, the limit of $P$ for $L → ∞$ at fixed a"),
+    }
+    log_length, ratio = longest.log_length, longest.ratio
+    claim = Claims("exact-finite-prompt", source="derived here", box="frozen-participation")
+    claim.equal(
+        "freezing",
+        f"Beyond freezing a few tokens carry the weight, however long the prompt: at $ln L = {log_length:g}$ "
+        f"and $τ = {ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: "
+        "participation).",
+        longest.participation,
+        frozen_participation(np.asarray(ratio)),
+        within=np.log(4 * np.pi * log_length) / (2 * log_length),
+        because="twice the fraction by which the typical largest of $L$ normals is below $√(2 ln L)$, to first order",
+        rejects=(
+            "no freezing: participation is $e^{τ²}/L$, its form for long prompts, or 1 where that is larger",
+            np.exp(min((2 * ratio**2 - 1) * log_length, 0.0)),
+        ),
+    )
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one curve per length, and the limit."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    lengths = sorted(table["log_length"].unique().tolist())
+    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        curve = table[table["log_length"] == log_length]
+        axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
+    limit = table.sort_values("ratio")
+    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_{+}$")
+    axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
+    axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
+    axes.legend(loc="upper left")
+    return figure
 
 
 def solve_participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
@@ -62,68 +108,3 @@ def solve_participation_beyond_freezing(log_length: float) -> Frozen:
 def frozen_participation(ratio: np.ndarray) -> np.ndarray:
     """Return `(1 - 1/a)₊`; the weights of the frozen random-energy model are Poisson-Dirichlet with parameter 1/a."""
     return 1 - 1 / np.maximum(ratio, 1.0)
-
-
-def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
-    """Return participation and its limit, and the claim that they agree beyond freezing at the longest length."""
-    return Numbers(_table(curves), (_freezing_claim(longest),))
-
-
-def _table(curves: Mapping[float, Curve]) -> Table:
-    """Return the table of participation and of its limit (1 - 1/a)₊, by length and a = τ/√(2 ln L)."""
-    frames = [
-        pd.DataFrame(
-            {
-                "log_length": log_length,
-                "ratio": curve.ratio,
-                "participation": curve.participation,
-                "limit": frozen_participation(curve.ratio),
-            }
-        )
-        for log_length, curve in curves.items()
-    ]
-    columns = {
-        "log_length": Column("$ln L$"),
-        "ratio": Column("$a = τ/√(2 ln L)$, the size of the query in units of the largest score"),
-        "participation": Column("Exact participation $P = 𝔼 Σp²$"),
-        "limit": Column("$(1 - 1/a)₊$, the limit of $P$ for $L → ∞$ at fixed a"),
-    }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _freezing_claim(longest: Frozen) -> Claim:
-    """Claim that participation beyond freezing is near its limit at the longest length."""
-    log_length, ratio = longest.log_length, longest.ratio
-    return Claim(
-        id="exact-finite-prompt-freezing",
-        statement=(
-            f"Beyond freezing a few tokens carry the weight, however long the prompt: at $ln L = {log_length:g}$ "
-            f"and $τ = {ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: "
-            "participation)."
-        ),
-        source="derived here",
-        box="frozen-participation",
-        measured=longest.participation,
-        expected=float(frozen_participation(np.asarray(ratio))),
-        tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
-        reason="twice the fraction by which the typical largest of $L$ normals is below $√(2 ln L)$, to first order",
-        alternative=Alternative(
-            "no freezing: participation is $e^{τ²}/L$, its form for long prompts, or 1 where that is larger",
-            float(np.exp(min((2 * ratio**2 - 1) * log_length, 0.0))),
-        ),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per length, and the limit."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    lengths = sorted(table["log_length"].unique().tolist())
-    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = table[table["log_length"] == log_length]
-        axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
-    limit = table.sort_values("ratio")
-    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_{+}$")
-    axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
-    axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
-    axes.legend(loc="upper left")
-    return figure

@@ -22,10 +22,9 @@ from matplotlib.figure import Figure
 from scipy.special import log_ndtr
 
 from chapters.exact_finite_prompt.mean_deviations import MeanDeviations
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, legend_line, sequence
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, ink, label, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
-from lib.statistics import comparison_quantile
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,69 @@ class MeanOutputs:
     tie: float
 
 
+def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Numbers:
+    """Return the exact mean outputs, and the claims on simulated mean outputs and on the ceiling."""
+    frames = [
+        pd.DataFrame({"decade": decade, "tau": curve.taus, "mean": curve.mean, "ceiling": curve.ceiling})
+        for decade, curve in curves.items()
+    ]
+    columns = {
+        "decade": Column("$log₁₀ L$"),
+        "tau": Column("Size of the query, $τ$, which is also the output of the infinite prompt"),
+        "mean": Column("Mean output $τ (1 - P)$ along the line of Lemma 2.1, in units of $τ$", absolute=1e-12),
+        "ceiling": Column("Mean of the largest of $L$ standard normals, about $√(2 ln L)$"),
+    }
+    claim = Claims("exact-finite-prompt", source="derived here")
+    claim.agree(
+        "mean",
+        "The mean output of simulated prompts agrees with $Vm + (1 - P)VΓUz$, with $P$ from the quadrature, over "
+        "coordinates, query sizes and lengths",
+        deviations.shrunk,
+        rejects=("no shrinkage: the mean output is the output of the infinite prompt", deviations.unshrunk),
+        box="mean-output",
+    )
+    shortest = curves[min(curves)]
+    # at large τ only near ties matter: E[δ/(1 + e^{τδ})] = π²/12 · f(0)/τ² for the distance δ of the two largest scores
+    deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
+    smallest = 1 - np.exp(-shortest.log_length)  # 1 - P for a query of size 0
+    claim.equal(
+        "ceiling",
+        f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output has reached its ceiling, "
+        f"the mean {shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for "
+        "near ties.",
+        shortest.farthest,
+        shortest.ceiling - deficit,
+        within=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
+        because="the order of the next term of the expansion, in which the density of scores varies at rate "
+        "$√(2 ln L)$",
+        rejects=(
+            "a mean output linear in the query, shrunk at every size by the same factor as at size 0",
+            LARGEST_TAU * smallest,
+        ),
+        box="mean-ceiling",
+    )
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one curve per length with its ceiling as a tick, and the line of the infinite prompt."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    decades = sorted(table["decade"].unique().tolist())
+    end = table["tau"].max()
+    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
+        curve = table[table["decade"] == decade]
+        axes.plot(curve["tau"], curve["mean"], color=colour, linewidth=2)
+        ceiling = curve["ceiling"].max()
+        axes.plot([0.97 * end, end], [ceiling, ceiling], color=colour, linewidth=3, solid_capstyle="butt")
+        label(axes, end, ceiling, f"$L=10^{{{decade}}}$" if decade > 1 else "$L=10$", ink())
+    axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
+    entries = [r"$L=\infty$: Lemma 2.1", "mean of the largest of $L$ normals"]
+    axes.legend([legend_line("--", 1.5), legend_line("-", 3)], entries, loc="upper left")
+    axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
+    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean output, $\tau\,(1-P)$")
+    return figure
+
+
 def solve_mean_outputs(decades: list[int]) -> dict[int, MeanOutputs]:
     """Return `τ (1 - P)` as a function of τ, with its ceiling, for each log₁₀ L."""
     taus = np.append(np.linspace(0.0, 20.0, 61), LARGEST_TAU)
@@ -68,93 +130,3 @@ def largest_score(log_length: float) -> tuple[float, float]:
     largest = np.exp(log_length + log_density + others * log_ndtr(x))
     tied = np.exp(log_length + 2 * log_density + (others - 1) * log_ndtr(x)) * others
     return float(np.sum(x * largest) * spacing), float(np.sum(tied) * spacing)
-
-
-def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Numbers:
-    """Return the exact mean outputs, and the claims on simulated mean outputs and on the ceiling."""
-    return Numbers(_table(curves), (_mean_claim(deviations), _ceiling_claim(curves)))
-
-
-def _table(curves: Mapping[int, MeanOutputs]) -> Table:
-    """Return the table of mean outputs by length and query size."""
-    frames = [
-        pd.DataFrame({"decade": decade, "tau": curve.taus, "mean": curve.mean, "ceiling": curve.ceiling})
-        for decade, curve in curves.items()
-    ]
-    columns = {
-        "decade": Column("$log₁₀ L$"),
-        "tau": Column("Size of the query, $τ$, which is also the output of the infinite prompt"),
-        "mean": Column("Mean output $τ (1 - P)$ along the line of Lemma 2.1, in units of $τ$", absolute=1e-12),
-        "ceiling": Column("Mean of the largest of $L$ standard normals, about $√(2 ln L)$"),
-    }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _mean_claim(deviations: MeanDeviations) -> Claim:
-    """Claim that mean outputs of simulated prompts are shortened by 1 - P."""
-    comparisons = deviations.shrunk.size
-    return Claim(
-        id="exact-finite-prompt-mean",
-        statement=(
-            "The mean output of simulated prompts agrees with $Vm + (1 - P)VΓUz$, with $P$ from the quadrature "
-            f"(measured: the largest of {comparisons} deviations over coordinates, query sizes and "
-            "lengths, in standard errors)."
-        ),
-        source="derived here",
-        box="mean-output",
-        measured=float(np.max(np.abs(deviations.shrunk))),
-        expected=0.0,
-        tolerance=comparison_quantile(comparisons),
-        comparisons=comparisons,
-        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
-        alternative=Alternative(
-            "no shrinkage: the mean output is the output of the infinite prompt",
-            float(np.max(np.abs(deviations.unshrunk))),
-        ),
-    )
-
-
-def _ceiling_claim(curves: Mapping[int, MeanOutputs]) -> Claim:
-    """Claim that the mean output of the shortest prompts at the largest τ is `E max g - (π²/12) f(0)/τ²`."""
-    shortest = curves[min(curves)]
-    # at large τ only near ties matter: E[δ/(1 + e^{τδ})] = π²/12 · f(0)/τ² for the distance δ of the two largest scores
-    deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
-    smallest = 1 - np.exp(-shortest.log_length)  # 1 - P for a query of size 0
-    return Claim(
-        id="exact-finite-prompt-ceiling",
-        statement=(
-            f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output has reached its ceiling, "
-            f"the mean {shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for "
-            "near ties."
-        ),
-        source="derived here",
-        box="mean-ceiling",
-        measured=shortest.farthest,
-        expected=shortest.ceiling - deficit,
-        tolerance=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
-        reason="the order of the next term of the expansion, in which the density of scores varies at rate $√(2 ln L)$",
-        alternative=Alternative(
-            "a mean output linear in the query, shrunk at every size by the same factor as at size 0",
-            LARGEST_TAU * smallest,
-        ),
-    )
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per length with its ceiling as a tick, and the line of the infinite prompt."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    decades = sorted(table["decade"].unique().tolist())
-    end = table["tau"].max()
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        curve = table[table["decade"] == decade]
-        axes.plot(curve["tau"], curve["mean"], color=colour, linewidth=2)
-        ceiling = curve["ceiling"].max()
-        axes.plot([0.97 * end, end], [ceiling, ceiling], color=colour, linewidth=3, solid_capstyle="butt")
-        label = f"$L=10^{{{decade}}}$" if decade > 1 else "$L=10$"
-        axes.annotate(label, (end, ceiling), xytext=(6, 0), textcoords="offset points", va="center", color=ink())
-    axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    entries = [r"$L=\infty$: Lemma 2.1", "mean of the largest of $L$ normals"]
-    axes.legend([legend_line("--", 1.5), legend_line("-", 3)], entries, loc="upper left")
-    axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
-    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean output, $\tau\,(1-P)$")
-    return figure
