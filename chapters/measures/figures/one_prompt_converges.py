@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
@@ -33,11 +33,6 @@ LARGEST_CORRECTION = 0.1
 
 def numbers(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Numbers:
     """Return the outputs with their limit and predicted spread, and the claims on both."""
-    return Numbers(_table(theory, grown, many), (_path_claim(theory, grown), _fluctuation_claim(theory, many)))
-
-
-def _table(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Table:
-    """Return the table of single prompts and of the spread between prompts, with limit and prediction."""
     frames = [
         pd.DataFrame({"kind": "one prompt", "prompt": index, "length": grown.lengths, "output": path})
         for index, path in enumerate(grown.outputs)
@@ -68,66 +63,54 @@ def _table(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) ->
         "standardised": Column("Output minus limit, in predicted standard deviations", moves_with="output"),
         "spread_ratio": Column("Spread divided by the predicted standard deviation", moves_with="spread"),
     }
-    return Table(frame.reindex(columns=list(columns)), columns)
+    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(theory, grown, many))
 
 
-def _path_claim(theory: InfiniteOutput, grown: PrefixOutputs) -> Claim:
-    """Claim that every growing prompt ends near the limit."""
+def _claims(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Claims:
+    claim = Claims("measures", source="[BB26]")
     outputs, spread = grown.at_longest, theory.spread(grown.longest)
-    right, wrong = (float(np.abs(outputs - centre).max()) / spread for centre in (theory.limit, theory.untilted))
-    return Claim(
-        id="measures-one-prompt",
-        statement=(
-            f"The output of each of {len(outputs)} prompts, grown to {grown.longest:,} tokens, is $V∇Λ(Uz)$ up to "
-            "its predicted fluctuation (measured: the largest deviation in predicted standard deviations)."
+    claim.at_most(
+        "one-prompt",
+        f"The output of each of {len(outputs)} prompts, grown to {grown.longest:,} tokens, is $V∇Λ(Uz)$ up to "
+        "its predicted fluctuation (measured: the largest deviation in predicted standard deviations).",
+        np.abs(outputs - theory.limit).max() / spread,
+        0,
+        within=comparison_quantile(len(outputs)),
+        because=f"99.9 % quantile of the largest of {len(outputs)} standard normal deviations",
+        rejects=(
+            "the limit is $V$ times the mean of the distribution without the tilt",
+            np.abs(outputs - theory.untilted).max() / spread,
         ),
-        source="[BB26]",
-        box="prop-one-prompt-converges",
-        measured=right,
-        expected=0.0,
-        tolerance=comparison_quantile(len(outputs)),
-        relation="≤",
         comparisons=len(outputs),
-        reason=f"99.9 % quantile of the largest of {len(outputs)} standard normal deviations",
-        alternative=Alternative("the limit is $V$ times the mean of the distribution without the tilt", wrong),
+        box="prop-one-prompt-converges",
     )
-
-
-def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim | WithheldClaim:
-    """Claim that L · mean squared error, in units of `fluctuation`, is 1 at the largest length.
-
-    The ratio is 1 + c/L + O(1/L²). From 1/L corrections of a tenth on, the next order may be as large, so that the
-    limit is not claimed there. Below, twice the first correction bounds both orders.
-    """
+    # The ratio is 1 + c/L + O(1/L²). From 1/L corrections of a tenth on, the next order may be as large, so that the
+    # limit is not claimed there. Below, twice the first correction bounds both orders.
     ratios = many.longest * (many.at_longest - theory.limit) ** 2 / theory.variance
-    ratio, error = float(ratios.mean()), float(standard_error(ratios))
-    correction = abs(theory.correction) / many.longest
-    claim = Claim(
-        id="measures-fluctuation",
-        statement=(
-            f"Over {len(ratios):,} prompts of {many.longest:,} tokens, $L$ times the mean squared error of the "
-            "output is the predicted fluctuation (measured: the ratio of the two)."
+    std_error, correction = standard_error(ratios), abs(theory.correction) / many.longest
+    claim.equal(
+        "fluctuation",
+        f"Over {len(ratios):,} prompts of {many.longest:,} tokens, $L$ times the mean squared error of the "
+        "output is the predicted fluctuation (measured: the ratio of the two).",
+        ratios.mean(),
+        1,
+        within=comparison_quantile(1) * std_error + 2 * correction,
+        because="99.9 % quantile of a normal deviation, times the standard error, and twice the correction of order "
+        "$1/L$",
+        rejects=(
+            "the variance is the tilted covariance divided by the effective number of tokens",
+            ratios.mean() * theory.variance / theory.counted,
+        ),
+        std_error=std_error,
+        requires=(
+            correction <= LARGEST_CORRECTION,
+            f"prompts of {many.longest:,} tokens are too short for the limit: its correction of order $1/L$ is "
+            f"{correction:.0%}, more than {LARGEST_CORRECTION:.0%}",
         ),
         source="derived here",
         box="prop-fluctuation",
-        measured=ratio,
-        expected=1.0,
-        tolerance=comparison_quantile(1) * error + 2 * correction,
-        std_error=error,
-        reason=(
-            "99.9 % quantile of a normal deviation, times the standard error, and twice the correction of order $1/L$"
-        ),
-        alternative=Alternative(
-            "the variance is the tilted covariance divided by the effective number of tokens",
-            ratio * theory.variance / theory.counted,
-        ),
     )
-    if correction <= LARGEST_CORRECTION:
-        return claim
-    return claim.withheld(
-        f"prompts of {many.longest:,} tokens are too short for the limit: its correction of order $1/L$ is "
-        f"{correction:.0%}, more than {LARGEST_CORRECTION:.0%}"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -21,7 +21,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.prompt_changes import DOUBLED, POSITIONED, REPEATED, SHUFFLED, Moves
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink
 
 # Where exact agreement is drawn, on an axis that has no zero.
@@ -32,11 +32,6 @@ GOLDEN = (5**0.5 - 1) / 2
 
 def numbers(moves: Moves) -> Numbers:
     """Return the size of every move, and the claims on shuffled, doubled and repeated tokens."""
-    return Numbers(_table(moves), _claims(moves))
-
-
-def _table(moves: Moves) -> Table:
-    """Return the table of moves, one row per changed prompt."""
     frames = [
         pd.DataFrame({"change": name, "instance": np.arange(len(distances)), "distance": _lengths(distances)})
         for name, distances in moves.by_change.items()
@@ -49,53 +44,36 @@ def _table(moves: Moves) -> Table:
             absolute=ROUNDING,
         ),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _claims(moves: Moves) -> list[Claim]:
-    """Return the claims: shuffling and doubling move nothing; a repeated token moves the output by the formula."""
-    unmoved = max(float(_lengths(moves.by_change[name]).max()) for name in (SHUFFLED, DOUBLED))
-    right, wrong = (
-        float(_lengths(moves.by_change[REPEATED] - theory).max()) for theory in (moves.predicted, moves.averaged)
+    claim = Claims("measures", source="[BB26]")
+    unmoved = np.concatenate([moves.by_change[name] for name in (SHUFFLED, DOUBLED)])
+    claim.at_most(
+        "order",
+        "Shuffling the tokens of a prompt, or writing each of them twice, moves the output of attention only "
+        "by rounding errors (measured: the largest move relative to the output).",
+        _lengths(unmoved).max(),
+        0,
+        within=ROUNDING,
+        because=ROUNDING_REASON,
+        rejects=("each token carries its position", _lengths(moves.by_change[POSITIONED]).max()),
+        box="def-attention-on-measures",
     )
-    return [
-        Claim(
-            id="measures-order",
-            statement=(
-                "Shuffling the tokens of a prompt, or writing each of them twice, moves the output of attention only "
-                "by rounding errors (measured: the largest move relative to the output)."
-            ),
-            source="[BB26]",
-            box="def-attention-on-measures",
-            measured=unmoved,
-            expected=0.0,
-            tolerance=ROUNDING,
-            reason=ROUNDING_REASON,
-            relation="≤",
-            alternative=Alternative(
-                "each token carries its position", float(_lengths(moves.by_change[POSITIONED]).max())
-            ),
+    repeated = moves.by_change[REPEATED]
+    claim.at_most(
+        "one-more",
+        "Repeating a token of softmax weight $p$ moves the output $T$ by $p/(1 + p) · (Vz - T)$ "
+        "(measured: the largest deviation relative to the output).",
+        _lengths(repeated - moves.predicted).max(),
+        0,
+        within=ROUNDING,
+        because=ROUNDING_REASON,
+        rejects=(
+            "every token has the same weight, as in a plain mean",
+            _lengths(repeated - moves.averaged).max(),
         ),
-        Claim(
-            id="measures-one-more",
-            statement=(
-                "Repeating a token of softmax weight $p$ moves the output $T$ by $p/(1 + p) · (Vz - T)$ "
-                "(measured: the largest deviation relative to the output)."
-            ),
-            source="derived here",
-            box="one-token-more",
-            measured=right,
-            expected=0.0,
-            tolerance=ROUNDING,
-            reason=ROUNDING_REASON,
-            relation="≤",
-            alternative=Alternative("every token has the same weight, as in a plain mean", wrong),
-        ),
-    ]
-
-
-def _lengths(vectors: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
-    return np.linalg.norm(vectors, axis=1)
+        source="derived here",
+        box="one-token-more",
+    )
+    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -120,11 +98,10 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("move of the output, relative to its size")
-    axes.legend(
-        handles=[_dot("C0", "same measure"), _dot("C1", "another measure")], loc="center", bbox_to_anchor=(0.45, 0.75)
-    )
+    dots = [Line2D([], [], color=colour, marker="o", linestyle="", markersize=7) for colour in ("C0", "C1")]
+    axes.legend(dots, ["same measure", "another measure"], loc="center", bbox_to_anchor=(0.45, 0.75))
     return figure
 
 
-def _dot(colour: str, label: str) -> Line2D:
-    return Line2D([], [], color=colour, marker="o", linestyle="", markersize=7, label=label)
+def _lengths(vectors: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
+    return np.linalg.norm(vectors, axis=1)

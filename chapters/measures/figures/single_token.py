@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import (
     COLUMN,
     error_bars,
@@ -37,25 +37,6 @@ from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
     """Return simulated and exact errors with the form of the bound, and the claims on short prompts."""
-    return Numbers(_table(simulated, exact), (_single_token_claim(simulated), _short_prompts_claim(simulated, exact)))
-
-
-def _form_of_the_bound(
-    lengths: Int[np.ndarray, " k"], errors: Float[np.ndarray, " k"], at: Float[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    """Return `c₁ ln L / L^{c₂}` at the lengths `at`: c₂ the fitted slope, c₁ the smallest that bounds all errors."""
-    logs = np.log(np.asarray(lengths, float))
-    centred = logs - logs.mean()
-    slope = -(np.log(errors) @ centred) / (centred @ centred)
-
-    def form(length):
-        return np.log(length) * np.exp(-slope * np.log(length))
-
-    return np.max(errors / form(lengths)) * form(at)
-
-
-def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Table:
-    """Return the table of simulated and exact mean squared errors and of the form of the bound, from L = 1 on."""
     taus, lengths = simulated.taus, simulated.lengths
     frames, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
     for tau, squares, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
@@ -69,77 +50,60 @@ def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) ->
     columns = {
         "tau": Column("Size of the query, $τ$: the standard deviation of a score"),
         "kind": Column(
-            (
-                "`prompts`: simulated; `exact`: by quadrature; `bound`: $c₁ ln L / L^{c₂}$, $c₂$ the slope fitted to "
-                "the exact values at $L ≥ 2$, $c₁$ the smallest constant that bounds them"
-            ),
+            "`prompts`: simulated; `exact`: by quadrature; `bound`: $c₁ ln L / L^{c₂}$, $c₂$ the slope fitted to "
+            "the exact values at $L ≥ 2$, $c₁$ the smallest constant that bounds them",
             "name",
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "error": Column("Mean squared error of the output around its limit", std_error="std_error"),
         "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), _claims(simulated, exact))
 
 
-def _single_token_claim(simulated: ShortPrompts) -> Claim:
-    """Claim that the error of one token is 1 + τ², at the query size with the largest deviation."""
-    taus = simulated.taus
-    ratios = simulated.single_tokens / (1 + np.asarray(taus) ** 2)
+def _claims(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claims:
+    claim = Claims("measures", source="[BB26, Prop. 3.1]")
+    squares = np.asarray(simulated.taus) ** 2
+    ratios = simulated.single_tokens / (1 + squares)
     means, std_errors = ratios.mean(axis=0), standard_error(ratios)
-    worst = int(np.argmax(np.abs(means - 1) / std_errors))
-    return Claim(
-        id="measures-single-token",
-        statement=(
-            "A prompt of one standard normal token has a mean squared error of $1 + τ²$ (measured: the ratio of "
-            f"the two, at the one of {len(taus)} query sizes with the largest deviation). At $L = 1$ the bound "
-            "$c₁σ⁶ ln L / L^{c₂/σ²}$ is 0."
-        ),
-        source="[BB26, Prop. 3.1]",
+    worst = np.argmax(np.abs(means - 1) / std_errors)
+    claim.equal(
+        "single-token",
+        "A prompt of one standard normal token has a mean squared error of $1 + τ²$ (measured: the ratio of "
+        f"the two, at the one of {len(squares)} query sizes with the largest deviation). At $L = 1$ the bound "
+        "$c₁σ⁶ ln L / L^{c₂/σ²}$ is 0.",
+        means[worst],
+        1,
+        within=comparison_quantile(len(squares)) * std_errors[worst],
+        because=f"99.9 % quantile of the largest of {len(squares)} normal deviations, times the standard error",
+        rejects=("the bound also holds for one token, where $ln L$ is 0", np.log(1.0)),
+        std_error=std_errors[worst],
         box="bb26-prop-3-1",
-        measured=means[worst],
-        expected=1.0,
-        tolerance=comparison_quantile(len(taus)) * std_errors[worst],
-        std_error=float(std_errors[worst]),
-        reason=f"99.9 % quantile of the largest of {len(taus)} normal deviations, times the standard error",
-        alternative=Alternative("the bound also holds for one token, where $ln L$ is 0", float(np.log(1.0))),
     )
-
-
-def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claim | WithheldClaim:
-    """Claim that simulated errors and quadrature agree at all L ≥ 2, where they differ from those of long prompts."""
-    taus, lengths, errors = simulated.taus, simulated.lengths, simulated.squares
-    squares = np.asarray(taus) ** 2
-    asymptotic = (1 + squares) * np.exp(squares) / np.asarray(lengths)[:, None]
-    right, wrong = (
-        (np.abs(errors.mean(axis=0) - theory) / standard_error(errors))[simulated.longer].ravel()
-        for theory in (exact, asymptotic)
+    # all L ≥ 2, where errors can differ from those of long prompts
+    long = (1 + squares) * np.exp(squares) / np.asarray(simulated.lengths)[:, None]
+    means, std_errors, right, wrong = (
+        values[simulated.longer]
+        for values in (simulated.squares.mean(axis=0), standard_error(simulated.squares), exact, long)
     )
-    tolerance = comparison_quantile(len(right))
-    decides = tells_apart((exact - asymptotic)[simulated.longer], standard_error(errors)[simulated.longer], tolerance)
-    claim = Claim(
-        id="measures-short-prompts",
-        statement=(
-            f"At {len(right)} pairs of a query size and a length $L ≥ 2$, the simulated mean squared error "
-            "agrees with the exact one (measured: the largest deviation in standard errors)."
+    tolerance = comparison_quantile(right.size)
+    claim.agree(
+        "short-prompts",
+        f"At {right.size} pairs of a query size and a length $L ≥ 2$, the simulated mean squared error "
+        "agrees with the exact one",
+        (means - right) / std_errors,
+        rejects=("short prompts have the error of long ones, $(1 + τ²)e^{τ²}/L$", (means - wrong) / std_errors),
+        requires=(
+            tells_apart(right - wrong, std_errors, tolerance),
+            f"at these lengths and at $τ ≤ {max(simulated.taus):g}$ the exact error and that of long prompts, $(1 + "
+            f"τ²)e^{{τ²}}/L$, differ by less than {2 * tolerance:.2g} standard errors of {len(simulated.squares)} "
+            "prompts, so that the simulation cannot tell them apart",
         ),
         source="derived here",
         box="short-prompt-error",
-        measured=float(max(right)),
-        expected=0.0,
-        tolerance=tolerance,
-        relation="≤",
-        comparisons=len(right),
-        reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
-        alternative=Alternative("short prompts have the error of long ones, $(1 + τ²)e^{τ²}/L$", float(max(wrong))),
     )
-    if decides:
-        return claim
-    return claim.withheld(
-        f"at these lengths and at $τ ≤ {max(taus):g}$ the exact error and that of long prompts, $(1 + "
-        f"τ²)e^{{τ²}}/L$, differ by less than {2 * tolerance:.2g} standard errors of {len(errors)} prompts, so "
-        "that the simulation cannot tell them apart"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -155,11 +119,25 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], rf"$\tau={tau:g}$", colour, xytext=(10, 0))
-        label(axes, bound["length"].iloc[-1], bound["error"].iloc[-1], "its bound", colour, xytext=(10, -5))
+        for curve, name, down in ((exact, rf"$\tau={tau:g}$", 0), (bound, "its bound", -5)):
+            label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour, xytext=(10, down))
         axes.plot(1, 1 + tau**2, "o", color=ink(), markersize=12, fillstyle="none", markeredgewidth=1.6, zorder=6)
     ring = Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle="")
     lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
     legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))
     return figure
+
+
+def _form_of_the_bound(
+    lengths: Int[np.ndarray, " k"], errors: Float[np.ndarray, " k"], at: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return `c₁ ln L / L^{c₂}` at the lengths `at`: c₂ the fitted slope, c₁ the smallest that bounds all errors."""
+    logs = np.log(np.asarray(lengths, float))
+    centred = logs - logs.mean()
+    slope = -(np.log(errors) @ centred) / (centred @ centred)
+
+    def form(length):
+        return np.log(length) * np.exp(-slope * np.log(length))
+
+    return np.max(errors / form(lengths)) * form(at)

@@ -29,28 +29,18 @@ from matplotlib.patheffects import withStroke
 
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
-from lib.statistics import comparison_quantile
 
 
 def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], averages: Mapping[str, Average]) -> Numbers:
     """Return densities, tokens and means, and the claims on the tilted distribution and its mean."""
-    return Numbers(_table(tilted, shown), (_law_claim(tilted), _mean_claim(tilted, averages)))
-
-
-def _table(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted]) -> Table:
-    """Return the table of densities on a grid, weighted tokens, means and tilt, for each distribution."""
     frames = []
     for name, theory in tilted.items():
         densities = {"density": np.exp(theory.log_density), "tilted": np.exp(theory.log_tilted)}
         prompt = shown[name]
-        single = {
-            "mean": theory.mean,
-            "tilted mean": theory.tilted_mean,
-            "prompt's output": prompt.output,
-            "tilt": theory.tilt,
-        }
+        single = {"mean": theory.mean, "tilted mean": theory.tilted_mean}
+        single |= {"prompt's output": prompt.output, "tilt": theory.tilt}
         frames += [
             _points("density", name, theory.points).assign(**densities),
             _points("token", name, prompt.tokens).assign(weight=prompt.weights),
@@ -58,10 +48,8 @@ def _table(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted]) -> Table
         ]
     columns = {
         "kind": Column(
-            (
-                "Kind of the point $(x, y)$: a grid point, a token, the mean, the tilted mean or the weighted mean "
-                "of the prompt; for `tilt`, $(x, y)$ is $ξ$ itself"
-            ),
+            "Kind of the point $(x, y)$: a grid point, a token, the mean, the tilted mean or the weighted mean "
+            "of the prompt; for `tilt`, $(x, y)$ is $ξ$ itself",
             "name",
         ),
         "law": Column("Distribution of the tokens", "name"),
@@ -71,55 +59,35 @@ def _table(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted]) -> Table
         "tilted": Column("Density of the tilted distribution, at grid points", absolute=ROUNDING),
         "weight": Column("Softmax weight of a token, times the number of tokens; 1 is the weight under equal scores"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
-
-
-def _points(kind: str, law: str, points: Float[np.ndarray, "n d"]) -> pd.DataFrame:
-    return pd.DataFrame({"kind": kind, "law": law, "x": points[:, 0], "y": points[:, 1]})
-
-
-def _law_claim(tilted: Mapping[str, Tilted]) -> Claim:
-    """Claim that definition and closed form of the tilted density agree on the grid of the figure."""
-    right = max(float(np.abs(theory.log_tilted - theory.log_closed_form).max()) for theory in tilted.values())
-    wrong = max(float(np.abs(theory.log_tilted - theory.log_unmoved_weights).max()) for theory in tilted.values())
-    return Claim(
-        id="measures-tilted-law",
-        statement=(
-            "The tilted Gaussian is $N(m + Γξ, Γ)$, and the tilted mixture is the mixture of the tilted "
-            "components with weights proportional to $π_k e^{Λ_k(ξ)}$ (measured: the largest error of a "
-            "log-density on the grid of the figure)."
+    claim = Claims("measures", source="derived here")
+    claim.at_most(
+        "tilted-law",
+        "The tilted Gaussian is $N(m + Γξ, Γ)$, and the tilted mixture is the mixture of the tilted "
+        "components with weights proportional to $π_k e^{Λ_k(ξ)}$ (measured: the largest error of a "
+        "log-density on the grid of the figure).",
+        max(np.abs(theory.log_tilted - theory.log_closed_form).max() for theory in tilted.values()),
+        0,
+        within=ROUNDING,
+        because=ROUNDING_REASON,
+        rejects=(
+            "the components of the mixture keep their weights",
+            max(np.abs(theory.log_tilted - theory.log_unmoved_weights).max() for theory in tilted.values()),
         ),
-        source="derived here",
         box="tilted-gaussians",
-        measured=right,
-        expected=0.0,
-        tolerance=ROUNDING,
-        reason=ROUNDING_REASON,
-        relation="≤",
-        alternative=Alternative("the components of the mixture keep their weights", wrong),
     )
-
-
-def _mean_claim(tilted: Mapping[str, Tilted], averages: Mapping[str, Average]) -> Claim:
-    """Claim that the weighted mean of many tokens is ∇Λ(ξ)."""
-    right = np.concatenate([averages[name].deviations(theory.tilted_mean) for name, theory in tilted.items()])
-    wrong = np.concatenate([averages[name].deviations(theory.mean) for name, theory in tilted.items()])
-    return Claim(
-        id="measures-tilted-mean",
-        statement=(
-            f"The mean of {averages['mixture'].tokens:,} tokens weighted by $e^{{⟨ξ,z⟩}}$ is $∇Λ(ξ)$, for the Gaussian "
-            "and for the mixture (measured: the largest deviation of a coordinate in standard errors)."
+    claim.agree(
+        "tilted-mean",
+        f"The mean of {averages['mixture'].tokens:,} tokens weighted by $e^{{⟨ξ,z⟩}}$ is $∇Λ(ξ)$, for the Gaussian "
+        "and for the mixture: the coordinates agree",
+        [averages[name].deviations(theory.tilted_mean) for name, theory in tilted.items()],
+        rejects=(
+            "the weighted mean is the mean before the tilt",
+            [averages[name].deviations(theory.mean) for name, theory in tilted.items()],
         ),
-        source="derived here",
         box="tilted-moments",
-        measured=right.max(),
-        expected=0.0,
-        tolerance=comparison_quantile(len(right)),
-        relation="≤",
-        comparisons=len(right),
-        reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
-        alternative=Alternative("the weighted mean is the mean before the tilt", float(wrong.max())),
     )
+    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -136,19 +104,11 @@ def draw(table: pd.DataFrame) -> Figure:
             rows[rows["kind"] == kind][["x", "y"]].to_numpy()[0]
             for kind in ("mean", "tilted mean", "prompt's output", "tilt")
         )
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": ink(),
-            "linewidth": 1.8,
-            "mutation_scale": 14,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        panel.annotate("", mean + tilt, mean, arrowprops=arrow, zorder=6)
+        arrow = {"arrowstyle": "-|>", "color": ink(), "linewidth": 1.8, "mutation_scale": 14}
+        panel.annotate("", mean + tilt, mean, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=6)
         halo = [withStroke(linewidth=3, foreground=panel.get_facecolor())]
-        panel.annotate(
-            r"$\xi$", mean + tilt, xytext=(5, -3), textcoords="offset points", va="top", zorder=7, path_effects=halo
-        )
+        look = {"textcoords": "offset points", "va": "top", "zorder": 7, "path_effects": halo}
+        panel.annotate(r"$\xi$", mean + tilt, xytext=(5, -3), **look)
         marks = {"markeredgecolor": ink(), "markerfacecolor": panel.get_facecolor(), "linestyle": "", "zorder": 6}
         panel.plot(*mean, marker="s", markersize=8, markeredgewidth=1.6, **marks)
         panel.plot(*tilted, marker="*", markersize=17, markeredgewidth=1.4, **marks)
@@ -180,3 +140,7 @@ def _densities(axes: Axes, table: pd.DataFrame) -> None:
     for low, high in zip(levels, [*levels[1:], 1.01], strict=True):
         axes.contourf(x, y, density, [low * peak, high * peak], colors=["C0"], alpha=0.16 + 0.6 * low)
     axes.contour(x, y, tilted, levels * tilted.max(), colors=["C2"], linewidths=1.6)
+
+
+def _points(kind: str, law: str, points: Float[np.ndarray, "n d"]) -> pd.DataFrame:
+    return pd.DataFrame({"kind": kind, "law": law, "x": points[:, 0], "y": points[:, 1]})
