@@ -70,7 +70,7 @@ def _claims(curves: Mapping[str, TiltCurve]) -> Claims:
         "mixture": "a sum of two affine experts, gated by a softmax, for a mixture of two Gaussians",
     }
     chosen = {name: np.abs(curves[name].tilts) <= INSIDE * curves[name].pole for name in formulas}
-    compared = sum(tilts.sum() for tilts in chosen.values())
+    compared = sum(int(tilts.sum()) for tilts in chosen.values())
     for name, formula in formulas.items():
         curve, tilts = curves[name], chosen[name]
         outputs = curve.outputs[:, tilts]
