@@ -20,7 +20,8 @@ from lib.single_location import Several, best_risk, linear, sigmoid, softmax
 
 LENGTH, LARGEST_SNR = 100, 30
 RELEVANT = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
-HEADS = {"softmax": softmax, "linear": linear, "sigmoid": sigmoid}
+NAMES = ("softmax", "linear", "sigmoid")
+HEADS = dict(zip(NAMES, (softmax, linear, sigmoid), strict=True))
 # The setting of the static picture.
 SHOWN = {"relevant": 2, "snr": 15.0}
 
@@ -61,7 +62,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
     by_snr = table[table["relevant"] == SHOWN["relevant"]]
     by_number = table[table["snr"] == SHOWN["snr"]]
-    for index, name in enumerate(HEADS):
+    for index, name in enumerate(NAMES):
         panels[0].plot(by_snr["snr"], by_snr[name], color=f"C{index}", linewidth=2.2)
         panels[1].plot(by_number["relevant"], by_number[name], color=f"C{index}", linewidth=2.2, marker="o")
         label(panels[0], LARGEST_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 17))
