@@ -71,6 +71,12 @@ def test_there_are_three_findings_that_name_their_figures(name):
     assert all("{numref}`fig-" in bullet for bullet in bullets)
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_exercises_are_marked_with_their_difficulty(name):
+    exercises = prose(name).split("## Try it\n")[1]
+    assert re.findall(r"^\*\*\d\. (\w+)[,.]", exercises, re.MULTILINE) == ["Easy", "Medium", "Hard"]
+
+
 def unfolded(name):
     """Return the published figures of a notebook with data that its page does not fold, in order."""
     folder = PROJECT.published / name

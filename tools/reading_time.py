@@ -15,7 +15,7 @@ def main() -> None:
     project = Project(Path(__file__).resolve().parents[1])
     names = sys.argv[1:] or project.notebooks()
     times = {name: of_page(project, name) for name in names}
-    rows = [(name, time.words, time.captions, time.figures, time.minutes) for name, time in times.items()]
+    rows = [(name, time.words, time.captions, time.figures, round(time.minutes)) for name, time in times.items()]
     sums = tuple(sum(row[column] for row in rows) for column in range(1, 5))
     print(f"{'page':30} {'words':>7} {'captions':>9} {'figures':>8} {'minutes':>8}")
     for name, *numbers in [*rows, ("all", *sums)]:

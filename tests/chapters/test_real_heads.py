@@ -29,6 +29,8 @@ from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
 from lib.finite_prompt import participation, score_statistics
 from lib.pairs import _pair_statistics
 
@@ -471,3 +473,31 @@ def test_examples_are_those_of_least_middle_and_widest_spread():
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
+
+
+def recipe():
+    """Return the code of the page that measures a head of any model from its queries and keys."""
+    cells = Notebook.named(Project(ROOT), NAME).cells
+    section = next(cell["source"] for cell in cells if "## Measure a head of your own model" in cell["source"])
+    return re.search(r"```python\n(.*?)\n```", section, re.DOTALL)[1]
+
+
+def test_recipe_agrees_with_theory_on_gaussian_tokens(capsys):
+    """The queries see one prompt in 32 dimensions, so that their mean participation fluctuates by several per cent."""
+    rng = np.random.default_rng(0)
+    exec(recipe(), {"queries": rng.standard_normal((400, 32)), "keys": rng.standard_normal((500, 32))})
+    spread, measured, gaussian = map(float, capsys.readouterr().out.split())
+    assert spread * np.sqrt(2 * np.log(500)) == pytest.approx(1, rel=0.1)
+    assert measured == pytest.approx(gaussian, rel=0.25)
+
+
+@needs_weights
+def test_recipe_measures_a_head_as_the_chapter_does(trained, capsys):
+    tokens = trained.prompts(128, 1)
+    statistics = head_measurements.measure(trained, tokens)
+    inputs = head_measurements.head_inputs(trained, 128, 1)
+    queries, keys = (np.asarray(part, np.float64)[0, 0, 0] for part in (inputs.queries, inputs.keys))
+    exec(recipe(), {"queries": queries * np.sqrt(queries.shape[1]), "keys": keys})
+    printed = [float(number) for number in capsys.readouterr().out.split()]
+    chapter = [statistics.ratio, statistics.mean("participation"), statistics.mean("gaussian")]
+    assert printed == pytest.approx([float(table[0, 0]) for table in chapter], rel=1e-3)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from companion.figures import store
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import TECHNICAL_TAG, Notebook
 from companion.project.paths import Project
+from companion.project.theorem_blocks import prose
 
 # Words per minute in prose and in mathematics, which are the statement boxes and the displayed formulas.
 PROSE, MATHEMATICS = 180, 90
@@ -38,19 +40,17 @@ class ReadingTime:
         return self.prose + self.mathematics + self.captions
 
     @property
-    def minutes(self) -> int:
-        """The minutes for all words, formulas and figures."""
+    def minutes(self) -> float:
+        """The minutes for all words, formulas and figures, not rounded."""
         mathematics = self.mathematics + FORMULA * self.formulas
-        exact = (self.prose + self.captions) / PROSE + mathematics / MATHEMATICS + self.figures
-        return max(1, round(exact))
+        return (self.prose + self.captions) / PROSE + mathematics / MATHEMATICS + self.figures
 
 
 def of_page(project: Project, name: str) -> ReadingTime:
     """Return the reading time of a page of the book: a notebook with its published figures, or a Markdown page."""
     if name not in project.notebooks():
-        return of_text((project.book / f"{name}.md").read_text(encoding="utf-8"))
-    cells = Notebook.named(project, name).cells
-    read = of_text("\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown"))
+        return of_text(prose(project.book / f"{name}.md"))
+    read = of_text(prose(project.notebook(name)))
     shown = unfolded_figures(project, name)
     captions = [store.read_record(project.published / name, figure).caption for figure in shown]
     return ReadingTime(
@@ -62,6 +62,19 @@ def of_page(project: Project, name: str) -> ReadingTime:
     )
 
 
+def of_section(project: Project, name: str, title: str) -> ReadingTime:
+    """Return the reading time of the text of a second-level section of a page, without the figures of its code cells.
+
+    Raises:
+      UserError: if the page has no such section.
+    """
+    path = project.notebook(name) if name in project.notebooks() else project.book / f"{name}.md"
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", prose(path), re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise UserError(f"The page {name!r} has no section {title!r}.")
+    return of_text(found[1])
+
+
 def unfolded_figures(project: Project, name: str) -> list[str]:
     """Return the figures of a notebook that its page does not fold, schematics included, in order."""
     cells = [cell for cell in Notebook.named(project, name).cells if cell["cell_type"] == "code"]
@@ -71,7 +84,7 @@ def unfolded_figures(project: Project, name: str) -> list[str]:
 
 def of_text(text: str) -> ReadingTime:
     """Return the reading time of MyST Markdown without its folds and its code."""
-    prose: list[str] = []
+    plain: list[str] = []
     mathematics: list[str] = []
     pictures = 0
     for kinds, line, is_opening in _lines(text):
@@ -79,8 +92,8 @@ def of_text(text: str) -> ReadingTime:
             continue
         pictures += is_opening and kinds[-1] in PICTURES
         in_box = any(kind.startswith("prf:") for kind in kinds)
-        (mathematics if in_box else prose).append(line)
-    outside, inside = "\n".join(prose), "\n".join(mathematics)
+        (mathematics if in_box else plain).append(line)
+    outside, inside = "\n".join(plain), "\n".join(mathematics)
     formulas = len(DISPLAYED.findall(outside)) + len(DISPLAYED.findall(inside))
     return ReadingTime(_words(outside), _words(inside), 0, formulas, pictures)
 

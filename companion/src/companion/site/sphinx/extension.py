@@ -47,7 +47,7 @@ from companion.site.sphinx.notebook_table import NotebooksDirective
 from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
 from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
-from companion.site.sphinx.reading_role import MinutesRole
+from companion.site.sphinx.reading_times import MinutesRole, RouteDirective
 from companion.site.sphinx.references import list_cited, register
 from companion.site.sphinx.search_index import add_search, write_index
 from companion.site.sphinx.statement_index import (
@@ -79,6 +79,7 @@ DIRECTIVES = {
     "companion-map": MapDirective,
     "companion-notebooks": NotebooksDirective,
     "companion-picture": PictureDirective,
+    "companion-route": RouteDirective,
     "companion-statements": StatementsDirective,
     "companion-used": UsedDirective,
 }

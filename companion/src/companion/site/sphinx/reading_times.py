@@ -1,0 +1,65 @@
+"""How long chapters take to read, computed in each build: the role `{companion-minutes}` and `{companion-route}`."""
+
+from docutils import nodes
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from companion.figures import store
+from companion.io.errors import UserError, did_you_mean
+from companion.project.paths import Project, visible
+from companion.site import reading_time
+
+
+class MinutesRole(SphinxRole):
+    """`` {companion-minutes}`measures` ``: the minutes that a page takes."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the number, or an error for a page that does not exist."""
+        try:
+            return [nodes.Text(f"{_rounded(_minutes(self.env, self.config.companion_project, self.text, []))}")], []
+        except UserError as mistake:
+            return [], [self.inliner.reporter.error(str(mistake))]
+
+
+class RouteDirective(SphinxDirective):
+    """`{companion-route}`: a numbered list of pages with their minutes, and the minutes of all.
+
+    A line of the content names a page, `measures`, or sections of it, `measures: The question, Findings`.
+    """
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the list, or an error for a page or a section that does not exist."""
+        items: list[str] = []
+        total = 0.0
+        for line in filter(str.strip, self.content):
+            name, _, listed = line.partition(":")
+            sections = [section.strip() for section in listed.split(",") if section.strip()]
+            try:
+                minutes = _minutes(self.env, self.config.companion_project, name.strip(), sections)
+            except UserError as mistake:
+                raise self.error(str(mistake)) from mistake
+            only = "".join(f", *{section}*" for section in sections)
+            items.append(f"1. {{doc}}`{name.strip()}`{only} ({_rounded(minutes)} min)")
+            total += minutes
+        text = "\n".join([*items, "", f"Together {_rounded(total)} minutes."])
+        return self.parse_text_to_nodes(text)
+
+
+def _minutes(env: BuildEnvironment, project: Project, name: str, sections: list[str]) -> float:
+    """Return the minutes of a page, or of some of its sections, and note the files on which they depend."""
+    notebooks = project.notebooks()
+    pages = [*notebooks, *(path.stem for path in visible(project.book, "*.md"))]
+    if name not in pages:
+        raise UserError(f"There is no page {name!r}. {did_you_mean(name, pages)}")
+    env.note_dependency(str(project.notebook(name) if name in notebooks else project.book / f"{name}.md"))
+    for figure in reading_time.unfolded_figures(project, name) if name in notebooks else ():
+        env.note_dependency(str(project.published / name / f"{figure}{store.RECORD}"))
+    if sections:
+        return sum(reading_time.of_section(project, name, section).minutes for section in sections)
+    return reading_time.of_page(project, name).minutes
+
+
+def _rounded(minutes: float) -> int:
+    return max(1, round(minutes))
