@@ -49,10 +49,10 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
         nodes.raw("", PDF, format="html"),
         ("cite", "cite", [citation(project, name, title.astext(), "Chapter", f"{app.env.docname}.html")]),
     ]
-    head: list[nodes.Node] = [line("About this chapter", filter(None, parts), ["companion-head"])]
-    head += _main_figure(app, doctree, name)
     place = title.parent.index(title) + 1
-    title.parent[place:place] = head
+    title.parent.insert(place, line("About this chapter", filter(None, parts), ["companion-head"]))
+    place += 2 if NEEDS in getattr(title.parent[place + 1], "attributes", {}).get("classes", []) else 1
+    title.parent[place:place] = _main_figure(app, doctree, name)
     _show_findings(app, doctree, name)
 
 

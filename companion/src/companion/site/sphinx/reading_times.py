@@ -40,7 +40,7 @@ class RouteDirective(SphinxDirective):
                 minutes = _minutes(self.env, self.config.companion_project, name.strip(), sections)
             except UserError as mistake:
                 raise self.error(str(mistake)) from mistake
-            only = "".join(f", *{section}*" for section in sections)
+            only = ": " + ", ".join(f"*{section}*" for section in sections) if sections else ""
             items.append(f"1. {{doc}}`{name.strip()}`{only} ({_rounded(minutes)} min)")
             total += minutes
         text = "\n".join([*items, "", f"Together {_rounded(total)} minutes."])
