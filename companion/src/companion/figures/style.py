@@ -3,7 +3,7 @@
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ import seaborn as sns
 from cycler import cycler
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
@@ -159,6 +160,13 @@ def few_decades(axes: Axes) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=10))
         axis.set_minor_locator(NullLocator())
+
+
+def ticks_at(axis: Axis, values: Iterable[float]) -> None:
+    """Put the ticks of one axis at these values and nowhere else, labelled as plain numbers."""
+    values = list(values)
+    axis.set_ticks(values, labels=[f"{value:g}" for value in values])
+    axis.set_minor_locator(NullLocator())
 
 
 def error_bars(axes: Axes, x: Any, y: Any, std_error: Any, *, linestyle: str = "", **look: Any) -> None:
