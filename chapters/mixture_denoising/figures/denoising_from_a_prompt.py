@@ -16,8 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.finite_prompts import SIZES, exponent
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.claims import comparison_quantile
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink
 
 # The exponent of one Gaussian component at H = 1 (chapter `sharp_rates`), and the middle between it and 1.
@@ -28,66 +27,51 @@ HALFWAY = (1 + GOLDEN) / 2
 def numbers(errors: dict[str, pd.DataFrame]) -> Numbers:
     """Return the mean square errors with standard errors, one row per head and length, and the claims."""
     limit = errors["limit"][0]
-    rows = [
+    groups = [
         {
             "size": size,
-            "length": length,
-            "error": values.mean(),
-            "std_error": values.sem(),
-            "limit": limit.mean() / length if name == "quarter" else np.nan,
+            "length": errors[name].columns,
+            "error": errors[name].mean(),
+            "std_error": errors[name].sem(),
+            "limit": limit.mean() / errors[name].columns if name == "quarter" else np.nan,
         }
         for name, size in SIZES.items()
-        for length, values in errors[name].items()
     ]
     columns = {
         "size": Column("Size $H$ of the tilt, relative to that of the exact denoiser"),
         "length": Column("Prompt length $L$", "tokens"),
-        "error": Column("Mean square distance to the output of the infinite prompt", std_error="std_error"),
-        "std_error": Column("Standard error of the mean square distance", std_error="std_error"),
+        "error": Estimate("Mean square distance to the output of the infinite prompt", std_error="std_error"),
         "limit": Column("Exact limit for large $L$, mean over the same tasks", moves_with="error"),
     }
-    return Numbers(Table(pd.DataFrame(rows), columns), (_slow_claim(errors), _limit_claim(errors)))
-
-
-def _slow_claim(errors: dict[str, pd.DataFrame]) -> Claim:
+    claim = Claims("mixture-denoising")
     (slow, std_error), (quarter, _) = exponent(errors["denoiser"]), exponent(errors["quarter"])
-    return Claim.at_least(
-        "mixture-denoising-exponent",
-        (
-            "The square error of the exact denoiser on a finite prompt falls more slowly than $1/L$ (exponent over "
-            "all lengths)."
-        ),
+    claim.at_least(
+        "exponent",
+        "The square error of the exact denoiser on a finite prompt falls more slowly than $1/L$ (exponent over all "
+        "lengths).",
         slow,
         -HALFWAY,
         because="halfway between 1 and the exponent of one Gaussian component at $H = 1$, the inverse golden ratio",
         source="measured here",
         std_error=std_error,
-        alternative=Alternative("it falls like $1/L$, as at a quarter of the scores", quarter),
+        rejects=("it falls like $1/L$, as at a quarter of the scores", quarter),
     )
-
-
-def _limit_claim(errors: dict[str, pd.DataFrame]) -> Claim:
     longest = max(errors["quarter"].columns)
     scaled = longest * errors["quarter"][longest]
-    ratio = scaled / errors["limit"][0]
-    std_error = float(ratio.sem())
-    return Claim.equal(
-        "mixture-denoising-limit",
-        (
-            f"At a quarter of the scores, $L$ times the square error at $L = {longest:,}$ is the limit from the "
-            "log-moment-generating function (mean over tasks of their ratio)."
-        ),
-        float(ratio.mean()),
+    ratio = scaled / limit
+    claim.equal(
+        "limit",
+        f"At a quarter of the scores, $L$ times the square error at $L = {longest:,}$ is the limit from the "
+        "log-moment-generating function (mean over tasks of their ratio).",
+        ratio.mean(),
         1.0,
-        within=comparison_quantile(1) * std_error,
         because="99.9 % quantile of one standard normal deviation; the correction of order $1/L$ is far smaller",
         source="derived here",
         box="prop-fluctuation",
-        std_error=std_error,
-        alternative=Alternative(
-            "the limit is the variance without a tilt", float((scaled / errors["untilted"][0]).mean())
-        ),
+        std_error=ratio.sem(),
+        rejects=("the limit is the variance without a tilt", (scaled / errors["untilted"][0]).mean()),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -104,13 +88,8 @@ def draw(table: pd.DataFrame) -> Figure:
         last = rows.iloc[-1]
         guide = 1.6 * last["error"] * (rows["length"] / last["length"]) ** -slope
         axes.plot(rows["length"], guide, color=ink(), linestyle="--", linewidth=1)
-        axes.annotate(
-            "$1/L$" if slope == 1.0 else "$L^{-0.618}$",
-            (rows["length"].iloc[0], guide.iloc[0]),
-            xytext=(4, 6),
-            textcoords="offset points",
-            color=ink(),
-        )
+        power = "$1/L$" if slope == 1.0 else "$L^{-0.618}$"
+        axes.annotate(power, (rows["length"].iloc[0], guide.iloc[0]), xytext=(4, 6), textcoords="offset points")
     limit = table[table["limit"].notna()].sort_values("length")
     axes.plot(limit["length"], limit["limit"], color="C0", linewidth=1.2)
     axes.margins(y=0.12)

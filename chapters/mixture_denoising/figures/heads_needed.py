@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
 from chapters.mixture_denoising.style import TOKEN_STD
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
 # The square of a relative rounding error of 1e-11, far above that of a sum of a few terms.
@@ -32,10 +32,6 @@ FLOOR = 1e-4
 
 def numbers(levels: list[NoiseLevel], intercepts: dict[str, float]) -> Numbers:
     """Return the excess of each class of denoisers at each noise level, and the claims."""
-    names = ("two_heads", "one_head", "affine", "linear")
-    frame = pd.DataFrame(levels)
-    for name in names:
-        frame[name] /= frame["bayes_risk"]
     columns = {
         "noise_std": Column("Standard deviation $ξ$ of the noise in each coordinate"),
         "bayes_risk": Column("Bayes risk, the least mean square error of denoising"),
@@ -45,57 +41,41 @@ def numbers(levels: list[NoiseLevel], intercepts: dict[str, float]) -> Numbers:
         "affine": Column("Excess of linear attention with an intercept, relative"),
         "linear": Column("Excess of linear attention, relative"),
     }
-    equal = frame[np.isclose(frame["noise_std"], TOKEN_STD)]
-    others = frame.drop(equal.index)
-    return Numbers(
-        Table(frame[list(columns)], columns),
-        (
-            _two_heads_claim(frame),
-            _one_head_claim(equal, others),
-            _intercept_claim(intercepts["published"], intercepts["opposite"]),
-        ),
-    )
-
-
-def _two_heads_claim(frame: pd.DataFrame) -> Claim:
-    return Claim.at_most(
-        "mixture-denoising-two-heads",
+    frame = pd.DataFrame(levels)
+    for name in ("two_heads", "one_head", "affine", "linear"):
+        frame[name] /= frame["bayes_risk"]
+    equal = np.isclose(frame["noise_std"], TOKEN_STD)
+    claim = Claims("mixture-denoising", source="[GBB26, Thm 4.1]", box="gbb26-thm-4-1")
+    claim.at_most(
+        "two-heads",
         f"On an infinite prompt two softmax heads have the Bayes risk of denoising at {len(frame)} noise levels "
         "(largest excess, relative).",
-        float(frame["two_heads"].max()),
+        frame["two_heads"].max(),
         ROUNDING,
         because="the square of a relative rounding error of 10⁻¹¹",
-        source="[GBB26, Thm 4.1]",
-        box="gbb26-thm-4-1",
-        alternative=Alternative("one softmax head is enough", float(frame["one_head"].max())),
+        rejects=("one softmax head is enough", frame["one_head"].max()),
     )
-
-
-def _one_head_claim(equal: pd.DataFrame, others: pd.DataFrame) -> Claim:
-    return Claim.at_least(
-        "mixture-denoising-one-head",
+    claim.at_least(
+        "one-head",
         "The best single head found has more than the Bayes risk at each noise level at which noise and tokens have "
         "different variances (least excess, relative).",
-        float(others["one_head"].min()),
+        frame.loc[~equal, "one_head"].min(),
         ROUNDING,
         because="the square of a relative rounding error of 10⁻¹¹",
-        source="[GBB26, Thm 4.1]",
-        box="gbb26-thm-4-1",
-        alternative=Alternative("one head is enough, as it is at equal variances", float(equal["one_head"].max())),
+        rejects=("one head is enough, as it is at equal variances", frame.loc[equal, "one_head"].max()),
     )
-
-
-def _intercept_claim(intercept: float, opposite: float) -> Claim:
-    return Claim.at_least(
-        "mixture-denoising-intercept",
+    claim.at_least(
+        "intercept",
         f"At the published setting, noise of standard deviation {PUBLISHED_NOISE_STD:g}, an intercept removes nine "
         "tenths of the excess of linear attention over the Bayes risk (the part it removes).",
-        intercept,
+        intercepts["published"],
         NINE_TENTHS,
         because="nine tenths, as stated",
         source="measured here",
-        alternative=Alternative("the means are opposite, where an intercept changes nothing", opposite),
+        box=None,
+        rejects=("the means are opposite, where an intercept changes nothing", intercepts["opposite"]),
     )
+    return Numbers(Table(frame[list(columns)], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -110,20 +90,9 @@ def draw(table: pd.DataFrame) -> Figure:
         shown = table[table[name] > FLOOR]
         axes.plot(shown["noise_std"], shown[name], linestyle=line, color=colour, marker=marker, label=text)
     axes.axvline(TOKEN_STD, color=ink(), linestyle="--", linewidth=1)
-    axes.annotate(
-        "one head is exact",
-        (TOKEN_STD, FLOOR),
-        xytext=(6, 8),
-        textcoords="offset points",
-        color=ink(),
-    )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        ylim=(FLOOR, None),
-        xlabel=r"standard deviation of the noise, $\xi$ (tokens: 1)",
-        ylabel="excess / Bayes risk",
-    )
+    axes.annotate("one head is exact", (TOKEN_STD, FLOOR), xytext=(6, 8), textcoords="offset points", color=ink())
+    axes.set(xscale="log", yscale="log", ylim=(FLOOR, None), ylabel="excess / Bayes risk")
+    axes.set_xlabel(r"standard deviation of the noise, $\xi$ (tokens: 1)")
     ticks = sorted(set(table["noise_std"]))
     axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
     axes.minorticks_off()

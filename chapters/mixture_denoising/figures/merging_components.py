@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.iterated_denoiser import SLOW, STARTS
 from chapters.mixture_denoising.style import SHOWN_STEPS, STEPS
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, markers, sequence
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
@@ -31,7 +31,6 @@ NEXT_TERM = float(np.log(WINDOW[0]) / WINDOW[0])
 
 def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, float]) -> Numbers:
     """Return the positions of iterates and the distances to the root, and the claims."""
-    frame = pd.concat([ends, convergence], ignore_index=True)
     columns = {
         "separation": Column("Half the distance of the means in standard deviations of the noise, $λ$"),
         "start": Column("Number of the random start"),
@@ -40,69 +39,41 @@ def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, flo
         "root": Column("Largest root of $u = tanh(λ² u)$"),
         "distance": Column("Distance of $|u|$ from the root, the mean of a component", absolute=1e-9),
     }
-    return Numbers(
-        Table(frame.reindex(columns=list(columns)), columns),
-        (_ends_claim(ends), _rate_claim(convergence), _variance_claim(slopes)),
-    )
-
-
-def _ends_claim(ends: pd.DataFrame) -> Claim:
+    claim = Claims("mixture-denoising", source="derived here", box="merging-rates")
     last = ends[(ends["steps"] == STEPS) & ~ends["separation"].between(*SLOW)]
-    return Claim.at_most(
-        "mixture-denoising-threshold",
-        (
-            f"From {STARTS} random starts at each of {last['separation'].nunique()} distances $λ$, the iterated "
-            f"denoiser ends at $c ± u δ$ with the largest root of $u = tanh(λ² u)$ (largest deviation after {STEPS:,} "
-            "steps)."
-        ),
-        float((last["position"] - last["root"]).abs().max()),
+    claim.at_most(
+        "threshold",
+        f"From {STARTS} random starts at each of {last['separation'].nunique()} distances $λ$, the iterated "
+        f"denoiser ends at $c ± u δ$ with the largest root of $u = tanh(λ² u)$ (largest deviation after {STEPS:,} "
+        "steps).",
+        (last["position"] - last["root"]).abs().max(),
         CONVERGED,
         because="the iterates have converged up to rounding",
         source="[GBB26, Prop. 4.3]",
         box="gbb26-prop-4-3",
-        alternative=Alternative("the iterates end at the means of the components", float((1 - last["root"]).max())),
+        rejects=("the iterates end at the means of the components", (1 - last["root"]).max()),
     )
-
-
-def _rate_claim(convergence: pd.DataFrame) -> Claim:
-    return Claim.equal(
-        "mixture-denoising-critical",
-        (
-            "At $λ = 1$ the distance to the midpoint falls like the power -1/2 of the number of steps (exponent "
-            f"between {WINDOW[0]} and {WINDOW[1]:,} steps)."
-        ),
+    claim.equal(
+        "critical",
+        "At $λ = 1$ the distance to the midpoint falls like the power -1/2 of the number of steps (exponent "
+        f"between {WINDOW[0]} and {WINDOW[1]:,} steps).",
         _exponent(convergence, 1.0),
         -0.5,
         within=NEXT_TERM,
         because=f"the next term of the expansion is of relative order $ln(n)/n$, here at $n = {WINDOW[0]}$",
-        source="derived here",
-        box="merging-rates",
-        alternative=Alternative("the convergence is exponential, as at $λ = 0.998$", _exponent(convergence, 0.998)),
+        rejects=("the convergence is exponential, as at $λ = 0.998$", _exponent(convergence, 0.998)),
     )
-
-
-def _exponent(convergence: pd.DataFrame, separation: float) -> float:
-    chosen = convergence[convergence["separation"] == separation]
-    window = chosen[chosen["steps"].between(*WINDOW)]
-    first, last = window.iloc[0], window.iloc[-1]
-    return float(np.log(last["distance"] / first["distance"]) / np.log(last["steps"] / first["steps"]))
-
-
-def _variance_claim(slopes: dict[str, float]) -> Claim:
-    return Claim.equal(
-        "mixture-denoising-variance",
-        (
-            "If tokens vary within a component, the components merge at the distance $2√(γ² + ξ²)$ of their means "
-            "(slope of the denoiser at the midpoint there)."
-        ),
+    claim.equal(
+        "variance",
+        "If tokens vary within a component, the components merge at the distance $2√(γ² + ξ²)$ of their means "
+        "(slope of the denoiser at the midpoint there).",
         slopes["both"],
         1.0,
         within=1e-12,
         because="rounding of a derivative in double precision",
-        source="derived here",
-        box="merging-rates",
-        alternative=Alternative("they merge at $2ξ$", slopes["noise only"]),
+        rejects=("they merge at $2ξ$", slopes["noise only"]),
     )
+    return Numbers(Table.of([ends, convergence], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -112,20 +83,12 @@ def draw(table: pd.DataFrame) -> Figure:
     counts = (*SHOWN_STEPS, STEPS)
     for steps, colour, marker in zip(counts, sequence(len(counts)), markers(len(counts)), strict=True):
         chosen = ends[ends["steps"] == steps]
-        left.plot(
-            chosen["separation"],
-            chosen["position"],
-            marker,
-            color=colour,
-            markersize=4,
-            alpha=0.8,
-            label=f"$n={steps}$",
-        )
+        look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
+        left.plot(chosen["separation"], chosen["position"], marker, **look)
     roots = ends.drop_duplicates("separation").sort_values("separation")
     left.plot(roots["separation"], roots["root"], color=ink(), linewidth=1.5, zorder=0)
-    left.set(
-        xlabel=r"half the distance of the means, $\lambda$", ylabel="$|u|$", ylim=(-0.05, 1.15), title="where it ends"
-    )
+    left.set(xlabel=r"half the distance of the means, $\lambda$", ylabel="$|u|$", ylim=(-0.05, 1.15))
+    left.set_title("where it ends")
     left.legend(loc="lower right")
     shown = sorted(convergence["separation"].unique().tolist())
     for separation, colour in zip(shown, sequence(len(shown)), strict=True):
@@ -136,3 +99,10 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="distance to the end", title="how fast")
     right.legend(loc="lower left", bbox_to_anchor=(0.45, 0.0))
     return figure
+
+
+def _exponent(convergence: pd.DataFrame, separation: float) -> float:
+    chosen = convergence[convergence["separation"] == separation]
+    window = chosen[chosen["steps"].between(*WINDOW)]
+    first, last = window.iloc[0], window.iloc[-1]
+    return float(np.log(last["distance"] / first["distance"]) / np.log(last["steps"] / first["steps"]))

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from chapters.mixture_denoising.best_denoisers import NoiseLevel
 from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, legend_line
 
 # A tenth of the best single head's excess is well below it.
@@ -39,30 +39,26 @@ def numbers(training: pd.DataFrame, levels: list[NoiseLevel]) -> Numbers:
         "one_head": Column("Least excess of a single head that was found"),
         "affine": Column("Excess of linear attention with an intercept"),
     }
-    return Numbers(Table(frame[list(columns)], columns), (_two_heads_claim(training, published),))
-
-
-def _two_heads_claim(training: pd.DataFrame, published: NoiseLevel) -> Claim | WithheldClaim:
-    last = training[training["steps"] == training["steps"].max()]
-    best = last.groupby("heads")["excess"].min() / published.one_head
-    claim = Claim.at_most(
-        "mixture-denoising-training",
-        f"After training, the best of {last['run'].nunique()} runs of two heads has less than a tenth of the least "
-        "excess of a single head (ratio).",
-        float(best[2]),
+    steps, runs = training["steps"].max(), training["run"].nunique()
+    best = training[training["steps"] == steps].groupby("heads")["excess"].min() / published.one_head
+    too_short = f"two heads rest near the affine map for up to {ENOUGH_STEPS:,} steps, and this training has {steps:,}"
+    none_arrived = (1 - ARRIVED) ** runs
+    too_few = f"with {runs} runs the probability is {none_arrived:.1%} that none has arrived by then"
+    claim = Claims("mixture-denoising", source="[GBB26, Figure 2]")
+    claim.at_most(
+        "training",
+        f"After training, the best of {runs} runs of two heads has less than a tenth of the least excess of a single "
+        "head (ratio).",
+        best[2],
         TENTH,
         because="a tenth, as stated",
-        source="[GBB26, Figure 2]",
-        alternative=Alternative("two heads end where one head ends", float(best[1])),
+        requires=(
+            steps >= ENOUGH_STEPS and none_arrived <= NONE_ARRIVED,
+            too_short if steps < ENOUGH_STEPS else too_few,
+        ),
+        rejects=("two heads end where one head ends", best[1]),
     )
-    steps, runs = int(training["steps"].max()), int(last["run"].nunique())
-    if steps < ENOUGH_STEPS:
-        return claim.withheld(
-            f"two heads rest near the affine map for up to {ENOUGH_STEPS:,} steps, and this training has {steps:,}"
-        )
-    if (missed := (1 - ARRIVED) ** runs) > NONE_ARRIVED:
-        return claim.withheld(f"with {runs} runs the probability is {missed:.1%} that none has arrived by then")
-    return claim
+    return Numbers(Table(frame[list(columns)], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.mixture_discrimination.flows import InvariantFlow
 from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades, ink, label, legend_line
 
 # Distances between which exponential rates are fitted: above the error of the flow, and so small that faster
@@ -47,161 +47,93 @@ def numbers(near: tuple[pd.DataFrame, pd.DataFrame], invariant: InvariantFlow) -
         "distance": Column("Distance to the minimisers", absolute=1e-7),
         "predicted": Column("Predicted distance, where drawn", absolute=1e-7),
     }
-    shown = paths.drop(columns="balance").assign(predicted=np.nan)
-    drawn = (shown["family"] == CONSTANT) & (shown["start"] == 0) & (shown["time"] >= 1e5)
-    shown.loc[drawn, "predicted"] = 1 / np.sqrt(first * shown.loc[drawn, "time"])
+    drawn = (paths["family"] == CONSTANT) & (paths["start"] == 0) & (paths["time"] >= 1e5)
+    near_paths = paths.drop(columns="balance").assign(predicted=(1 / np.sqrt(first * paths["time"])).where(drawn))
     path = invariant.path
     middle = path.iloc[len(path) // 2]
     line = middle["distance"] * np.exp(-invariant.rate * (path["time"] - middle["time"]))
     theorem = path[["time", "distance"]].assign(family="invariant", predicted=line)
-    return Numbers(
-        Table.of([shown, theorem], columns),
-        (
-            _exponential_claim(paths, predictions),
-            _algebraic_claim(paths),
-            _normal_form_claim(paths, predictions),
-            _plateau_claim(paths),
-            _invariant_claim(invariant),
-            _balance_claim(paths, invariant),
-        ),
-    )
+    return Numbers(Table.of([near_paths, theorem], columns), _claims(paths, predictions, invariant))
 
 
-def _runs(paths: pd.DataFrame, family: str, size: float):
-    """Yield the start's number and its path."""
-    chosen = paths[(paths["family"] == family) & (paths["size"] == size)]
-    for start, path in chosen.groupby("start"):
-        yield start, path.sort_values("time")
+def _claims(paths: pd.DataFrame, predictions: pd.DataFrame, invariant: InvariantFlow) -> Claims:
+    large, published = (paths[paths["size"] == size] for size in (LARGE_SIZE, PUBLISHED_SIZE))
+    rates = large.groupby(["family", "start"])[["time", "distance"]].apply(_rate)
+    runs = predictions[predictions["size"] == LARGE_SIZE].set_index(["family", "start"])
+    off_rate = (rates / runs["rate"] - 1).abs()
+    slow = large[large["family"] == CONSTANT].groupby("start")[["time", "distance"]].apply(_last_decade)
+    predicted = runs.loc[CONSTANT]
+    rests = published[published["family"] == CONSTANT]
+    ends = published[published["time"] >= PLATEAU_FROM].groupby("family")["distance"]
+    decrease = 1 - ends.last() / ends.first()
+    changes = large[(large["family"] == CONSTANT) & (large["start"] == 0)]["balance"]
 
-
-def _rate(path: pd.DataFrame) -> float:
-    window = path[path["distance"].between(*RATE_WINDOW)]
-    if window.empty:  # the path ends above
-        window = path[path["time"] >= ALGEBRAIC_FROM]
-    return -float(np.polyfit(window["time"], np.log(window["distance"]), 1)[0])
-
-
-def _exponential_claim(paths: pd.DataFrame, predictions: pd.DataFrame) -> Claim:
-    rates = predictions.set_index(["family", "size", "start"])["rate"]
-    deviations, slow = [], []
-    for start, path in _runs(paths, GATELESS, LARGE_SIZE):
-        predicted = rates[(GATELESS, LARGE_SIZE, start)]
-        deviations.append(abs(_rate(path) / predicted - 1))
-    for start, path in _runs(paths, CONSTANT, LARGE_SIZE):
-        predicted = rates[(CONSTANT, LARGE_SIZE, start)]
-        slow.append(abs(_rate(path) / predicted - 1))
-    return Claim.at_most(
-        "mixture-discrimination-exponential",
-        (
-            "Near minimisers with $r = 0$ the distance falls exponentially; the rate is the least positive "
-            "eigenvalue of the Hessian at the end (largest relative difference)."
-        ),
-        max(deviations),
+    claim = Claims("mixture-discrimination", source="derived here", box="flat-quartic")
+    claim.at_most(
+        "exponential",
+        "Near minimisers with $r = 0$ the distance falls exponentially; the rate is the least positive "
+        "eigenvalue of the Hessian at the end (largest relative difference).",
+        off_rate[GATELESS].max(),
         NONLINEAR,
         because="nonlinear terms are of the relative order of the distance, below 10⁻³, with a constant of at most 20",
         source="[GBB26, Thm 3.5]",
         box="gbb26-thm-3-5",
-        alternative=Alternative("the same holds near minimisers with $s = 0$", min(slow)),
+        rejects=("the same holds near minimisers with $s = 0$", off_rate[CONSTANT].min()),
     )
-
-
-def _algebraic_exponent(path: pd.DataFrame) -> float:
-    window = path[path["time"] >= ALGEBRAIC_FROM * 0.99]
-    first, last = window.iloc[0], window.iloc[-1]
-    return float(np.log(last["distance"] / first["distance"]) / np.log(last["time"] / first["time"]))
-
-
-def _algebraic_claim(paths: pd.DataFrame) -> Claim:
-    exponents = [_algebraic_exponent(path) for _, path in _runs(paths, CONSTANT, LARGE_SIZE)]
-    ((_, plateau),) = _runs(paths, CONSTANT, PUBLISHED_SIZE)
-    return Claim.equal(
-        "mixture-discrimination-algebraic",
-        (
-            "With classes of unequal weight, the distance to minimisers with $s = 0$ falls like the power -1/2 of time "
-            "(mean exponent in the last decade)."
-        ),
-        float(np.mean(exponents)),
+    claim.equal(
+        "algebraic",
+        "With classes of unequal weight, the distance to minimisers with $s = 0$ falls like the power -1/2 of time "
+        "(mean exponent in the last decade).",
+        slow["exponent"].mean(),
         -0.5,
         within=0.5 * INITIAL_PART,
         because="1/distance² is affine in time, and at most a tenth of it is its initial value",
-        source="derived here",
-        box="flat-quartic",
-        alternative=Alternative("the distance is constant, as from the published start", _algebraic_exponent(plateau)),
+        rejects=("the distance is constant, as from the published start", _last_decade(rests)["exponent"]),
     )
-
-
-def _normal_form_claim(paths: pd.DataFrame, predictions: pd.DataFrame) -> Claim:
-    table = predictions.set_index(["family", "size", "start"])
-    ratios, free = [], []
-    for start, path in _runs(paths, CONSTANT, LARGE_SIZE):
-        last = path[path["time"] >= ALGEBRAIC_FROM * 0.99].iloc[[0, -1]]
-        measured = np.diff(last["distance"] ** -2.0)[0] / np.diff(last["time"])[0]
-        row = table.loc[(CONSTANT, LARGE_SIZE, start)]
-        ratios.append(abs(measured / row["growth"] - 1))
-        free.append(abs(measured / row["free_growth"] - 1))
-    return Claim.at_most(
-        "mixture-discrimination-normal-form",
+    claim.at_most(
+        "normal-form",
         "There 1/distance² grows at the rate that the quartic normal form predicts (largest relative difference in "
         "the last decade).",
-        max(ratios),
+        (slow["growth"] / predicted["growth"] - 1).abs().max(),
         NONLINEAR,
         because="corrections are of the relative order of the distance, about 10⁻³, with a constant of at most 20",
-        source="derived here",
-        box="flat-quartic",
-        alternative=Alternative("all directions are slow, not only flat ones", min(free)),
-    )
-
-
-def _plateau_claim(paths: pd.DataFrame) -> Claim:
-    def change(family: str) -> float:
-        ((_, path),) = _runs(paths, family, PUBLISHED_SIZE)
-        late = path.loc[path["time"] >= PLATEAU_FROM, "distance"]
-        return float(1 - late.iloc[-1] / late.iloc[0])
-
-    return Claim.at_most(
-        "mixture-discrimination-plateau",
-        (
-            "From the published distance 10⁻⁶ to a minimiser with $s = 0$, the distance is constant from time 10³ to "
-            "10⁹ (relative decrease)."
+        rejects=(
+            "all directions are slow, not only flat ones",
+            (slow["growth"] / predicted["free_growth"] - 1).abs().min(),
         ),
-        change(CONSTANT),
+    )
+    claim.at_most(
+        "plateau",
+        "From the published distance 10⁻⁶ to a minimiser with $s = 0$, the distance is constant from time 10³ to "
+        "10⁹ (relative decrease).",
+        decrease[CONSTANT],
         ONE_PER_CENT,
         because="one per cent, as stated; the normal form predicts a millionth",
-        source="derived here",
-        box="flat-quartic",
-        alternative=Alternative("it falls, as near a minimiser with $r = 0$", change(GATELESS)),
+        rejects=("it falls, as near a minimiser with $r = 0$", decrease[GATELESS]),
     )
-
-
-def _invariant_claim(invariant: InvariantFlow) -> Claim:
-    return Claim.equal(
-        "mixture-discrimination-invariant-rate",
-        (
-            "From a start as in Theorem 3.6, the distance of $w$ to $w*$ falls with the rate $λ_{min}(G Hess L)$ at "
-            "the end."
-        ),
+    claim.equal(
+        "invariant-rate",
+        "From a start as in Theorem 3.6, the distance of $w$ to $w*$ falls with the rate $λ_{min}(G Hess L)$ at "
+        "the end.",
         _rate(invariant.path),
         invariant.rate,
         within=NONLINEAR * invariant.rate,
         because="nonlinear terms are of the relative order of the distance, below 10⁻³, with a constant of at most 20",
         source="[GBB26, Thm 3.6]",
         box="invariant-rate",
-        alternative=Alternative("the rate is that of the bound of $G$ at the start", invariant.bound),
+        rejects=("the rate is that of the bound of $G$ at the start", invariant.bound),
     )
-
-
-def _balance_claim(paths: pd.DataFrame, invariant: InvariantFlow) -> Claim:
-    ((_, path), *_) = _runs(paths, CONSTANT, LARGE_SIZE)
-    return Claim.at_most(
-        "mixture-discrimination-balance",
+    claim.at_most(
+        "balance",
         "From this start the difference of the square norms of $U₁₁$ and $v₂₁$ is conserved (largest change).",
-        float(invariant.path["balance"].abs().max()),
+        invariant.path["balance"].abs().max(),
         SOLVER,
         because="the relative tolerance 10⁻⁹ of a step, over about a hundred steps",
         source="[GBB26, Thm 3.6]",
         box="gbb26-thm-3-6",
-        alternative=Alternative("it is conserved from other starts, too", float(path["balance"].abs().max())),
+        rejects=("it is conserved from other starts, too", changes.abs().max()),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -226,3 +158,19 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^{\star}\|$", title="start of Theorem 3.6")
     right.legend([legend_line("--", 1.2)], ["predicted rate"], loc="upper right")
     return figure
+
+
+def _rate(path: pd.DataFrame) -> float:
+    """Return the exponential rate at which the distance falls."""
+    window = path[path["distance"].between(*RATE_WINDOW)]
+    if window.empty:  # the path ends above
+        window = path[path["time"] >= ALGEBRAIC_FROM]
+    return -float(np.polyfit(window["time"], np.log(window["distance"]), 1)[0])
+
+
+def _last_decade(path: pd.DataFrame) -> pd.Series:
+    """Return the exponent of the distance in the time, and the growth of 1/distance², between the last two decades."""
+    first, last = (path[path["time"] >= ALGEBRAIC_FROM * 0.99].iloc[place] for place in (0, -1))
+    exponent = np.log(last["distance"] / first["distance"]) / np.log(last["time"] / first["time"])
+    growth = (last["distance"] ** -2.0 - first["distance"] ** -2.0) / (last["time"] - first["time"])
+    return pd.Series({"exponent": exponent, "growth": growth})

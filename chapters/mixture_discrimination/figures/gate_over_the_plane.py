@@ -22,7 +22,7 @@ from matplotlib.patches import Circle
 
 from chapters.mixture_discrimination.gates import FACTORS, QUERIES
 from chapters.mixture_discrimination.style import PUBLISHED_MEANS
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE
 
 # Rounding of a sum of a few terms, and of a sigmoid.
@@ -40,42 +40,29 @@ def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
         "weight": Column("Weight of the class with mean (1, 0)"),
         "posterior": Column("Posterior probability of this class given the query"),
     }
-    return Numbers(Table(gates[list(columns)], columns), (_posterior_claim(gates), _prompts_claim(prompts)))
-
-
-def _posterior_claim(gates: pd.DataFrame) -> Claim:
+    claim = Claims("mixture-discrimination")
     differences = (gates["weight"] - gates["posterior"]).abs().groupby(gates["factor"]).max()
-    return Claim.at_most(
-        "mixture-discrimination-gate",
-        (
-            "If the scores are ⟨token, $Γ⁻¹$ query⟩, the weight of a class on the infinite prompt is its posterior "
-            "probability, for means of one norm (largest difference over queries in the plane)."
-        ),
-        float(differences[1.0]),
+    claim.at_most(
+        "gate",
+        "If the scores are ⟨token, $Γ⁻¹$ query⟩, the weight of a class on the infinite prompt is its posterior "
+        "probability, for means of one norm (largest difference over queries in the plane).",
+        differences[1.0],
         ROUNDING,
         because="rounding in double precision",
         source="[GBB26, Prop. 2.1]",
         box="gbb26-prop-2-1",
-        alternative=Alternative("half the scores give the same weight", float(differences[min(FACTORS)])),
+        rejects=("half the scores give the same weight", differences[min(FACTORS)]),
     )
-
-
-def _prompts_claim(prompts: pd.DataFrame) -> Claim:
-    def deviation(name: str) -> float:
-        return float(((prompts["scaled"] - prompts[name]).abs() / prompts["std_error"]).max())
-
-    return Claim.consistent(
-        "mixture-discrimination-finite-prompts",
-        (
-            "On finite prompts, $L$ times the mean square error of the output agrees with its limit for long "
-            f"prompts, at {len(QUERIES)} queries and half the scores."
-        ),
-        deviation("limit"),
-        comparisons=len(prompts),
+    claim.agree(
+        "finite-prompts",
+        "On finite prompts, $L$ times the mean square error of the output agrees with its limit for long prompts, at "
+        f"{len(QUERIES)} queries and half the scores",
+        (prompts["scaled"] - prompts["limit"]) / prompts["std_error"],
         source="derived here",
         box="prop-fluctuation",
-        alternative=Alternative("all tokens have the same weight", deviation("untilted")),
+        rejects=("all tokens have the same weight", (prompts["scaled"] - prompts["untilted"]) / prompts["std_error"]),
     )
+    return Numbers(Table(gates[list(columns)], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -84,16 +71,8 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, len(factors), figsize=(WIDE, 3.0), sharex=True, sharey=True)
     for axes, factor in zip(panels, factors, strict=True):
         grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
-        image = axes.pcolormesh(
-            grid.columns,
-            grid.index,
-            grid.to_numpy(),
-            cmap=COLOURS,
-            vmin=0,
-            vmax=1,
-            shading="nearest",
-            rasterized=True,
-        )
+        look = {"cmap": COLOURS, "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
+        image = axes.pcolormesh(grid.columns, grid.index, grid.to_numpy(), **look)
         levels = np.arange(1, 10) / 10
         widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)
         axes.contour(grid.columns, grid.index, grid.to_numpy(), levels=levels, colors="white", linewidths=widths)

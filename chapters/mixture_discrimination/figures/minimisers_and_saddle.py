@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
 from chapters.wording import listing
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
 # Sums of a few hundred terms of size one, squared differences included.
@@ -42,14 +42,11 @@ def numbers(
     sequence: dict[str, float],
 ) -> Numbers:
     """Return the excess at each gate and the eigenvalues at critical points, and the claims."""
-    spectra = pd.DataFrame(
-        [
-            {"point": point.name, "number": number, "eigenvalue": value}
-            for point in points
-            if point.name in NAMES
-            for number, value in enumerate(point.eigenvalues)
-        ]
-    )
+    by_name = {point.name: point for point in points}
+    spectra = [
+        {"point": name, "number": np.arange(len(by_name[name].eigenvalues)), "eigenvalue": by_name[name].eigenvalues}
+        for name in NAMES
+    ]
     columns = {
         "height": Column("Height $r$ of the gate"),
         "gate_slope": Column("Slope of the gate along $w*$"),
@@ -58,121 +55,92 @@ def numbers(
         "number": Column("Number of the eigenvalue"),
         "eigenvalue": Column("Eigenvalue of the Hessian of the risk", absolute=1e-9),
     }
-    by_name = {point.name: point for point in points}
-    return Numbers(
-        Table.of([cross, spectra], columns),
-        (
-            _cross_claim(cross),
-            _flat_claim(flat),
-            _saddle_claim(by_name["saddle"], by_name["no critical point"]),
-            _direction_claim(by_name["saddle"], by_name["without gate"], by_name["constant gate"]),
-            _second_variation_claim(second),
-            _sequence_claim(sequence),
-        ),
-    )
+    claims = _claims(cross, by_name, flat, second, sequence)
+    return Numbers(Table.of([cross, *spectra], columns), claims)
 
 
-def _cross_claim(cross: pd.DataFrame) -> Claim:
+def _claims(
+    cross: pd.DataFrame,
+    points: dict[str, CriticalPoint],
+    flat: pd.DataFrame,
+    second: dict[str, float],
+    sequence: dict[str, float],
+) -> Claims:
+    claim = Claims("mixture-discrimination", source="derived here")
     on_axes = (cross["height"] == 0) | (cross["gate_slope"] == 0)
-    return Claim.at_least(
-        "mixture-discrimination-cross",
-        (
-            "A gate with $r ≠ 0$ and $s ≠ 0$ has more than the Bayes risk, whatever the affine part (least excess in "
-            "nats over a square of $r$ and $s$)."
-        ),
-        float(cross.loc[~on_axes, "excess"].min()),
+    claim.at_least(
+        "cross",
+        "A gate with $r ≠ 0$ and $s ≠ 0$ has more than the Bayes risk, whatever the affine part (least excess in "
+        "nats over a square of $r$ and $s$).",
+        cross.loc[~on_axes, "excess"].min(),
         ROUNDING,
         because="rounding of sums in double precision",
         source="[GBB26, Thm 3.1]",
         box="gbb26-thm-3-1",
-        alternative=Alternative("an affine part makes up for every gate", float(cross.loc[on_axes, "excess"].max())),
+        rejects=("an affine part makes up for every gate", cross.loc[on_axes, "excess"].max()),
     )
-
-
-def _flat_claim(flat: pd.DataFrame) -> Claim:
-    extra = np.where(flat["family"] == "constant gate", flat["dimension"], 0)
-    as_predicted = flat["flat"] - flat["tangent"] == extra
-    return Claim.equal(
-        "mixture-discrimination-flat-directions",
-        (
-            "Flat directions of the risk at random minimisers are the directions along the set of minimisers if $r = "
-            "0$, and $d$ more if $s = 0$, in dimensions "
-        )
-        + listing(str(d) for d in sorted(set(flat["dimension"])))
-        + ".",
-        float(as_predicted.mean()),
+    extra = flat["flat"] - flat["tangent"]
+    as_predicted = extra == np.where(flat["family"] == "constant gate", flat["dimension"], 0)
+    dimensions = listing(str(dimension) for dimension in sorted(set(flat["dimension"])))
+    claim.equal(
+        "flat-directions",
+        "Flat directions of the risk at random minimisers are the directions along the set of minimisers if $r = 0$, "
+        f"and $d$ more if $s = 0$, in dimensions {dimensions}.",
+        as_predicted.mean(),
         1.0,
         within=0.0,
         because="counts",
         source="[GBB26, Lemma B.13]",
-        alternative=Alternative(
-            "all flat directions are along the set of minimisers", float((flat["flat"] == flat["tangent"]).mean())
-        ),
-        successes=int(as_predicted.sum()),
-        trials=len(flat),
+        count=(as_predicted.sum(), len(flat)),
+        rejects=("all flat directions are along the set of minimisers", (extra == 0).mean()),
     )
-
-
-def _saddle_claim(saddle: CriticalPoint, changed: CriticalPoint) -> Claim:
-    return Claim.at_most(
-        "mixture-discrimination-saddle",
-        (
-            "A head with $v₂₁ = 0$, the best gate of this kind and a suitable $U₁₁$ is a critical point of the risk "
-            "(norm of the gradient)."
-        ),
+    saddle = points["saddle"]
+    claim.at_most(
+        "saddle",
+        "A head with $v₂₁ = 0$, the best gate of this kind and a suitable $U₁₁$ is a critical point of the risk "
+        "(norm of the gradient).",
         saddle.gradient,
         SEARCH,
         because="the search ends where changes of the risk are rounding errors, at gradients of about 10⁻⁸",
-        source="derived here",
         box="explicit-saddle",
-        alternative=Alternative("$U₁₁ = 0$ would do as well", changed.gradient),
+        rejects=("$U₁₁ = 0$ would do as well", points["no critical point"].gradient),
     )
-
-
-def _direction_claim(saddle: CriticalPoint, *minimisers: CriticalPoint) -> Claim:
-    return Claim.at_most(
-        "mixture-discrimination-saddle-direction",
+    claim.at_most(
+        "saddle-direction",
         "At this critical point the risk has a direction of descent (least eigenvalue of the Hessian).",
-        float(saddle.eigenvalues[0]),
+        saddle.eigenvalues[0],
         -ROUNDING,
         because="rounding of the eigenvalues in double precision",
         source="[GBB26, Thm 3.3]",
         box="gbb26-thm-3-3",
-        alternative=Alternative("it is a minimum, as at the minimisers", max(p.eigenvalues[0] for p in minimisers)),
-    )
-
-
-def _second_variation_claim(second: dict[str, float]) -> Claim:
-    return Claim.at_most(
-        "mixture-discrimination-second-variation",
-        (
-            "The second derivative of the score along a direction has the cross term $2 δr σ'(s₀ + ⟨s, x⟩) ⟨δs, x⟩$ "
-            "(largest relative difference from automatic differentiation)."
+        rejects=(
+            "it is a minimum, as at the minimisers",
+            max(points[name].eigenvalues[0] for name in ("without gate", "constant gate")),
         ),
+    )
+    claim.at_most(
+        "second-variation",
+        "The second derivative of the score along a direction has the cross term $2 δr σ'(s₀ + ⟨s, x⟩) ⟨δs, x⟩$ "
+        "(largest relative difference from automatic differentiation).",
         second["two"],
         ROUNDING,
         because="rounding in double precision",
-        source="derived here",
         box="score-second-derivative",
-        alternative=Alternative("the cross term has the factor 1, as printed in Lemma B.8", second["one"]),
+        rejects=("the cross term has the factor 1, as printed in Lemma B.8", second["one"]),
     )
-
-
-def _sequence_claim(sequence: dict[str, float]) -> Claim:
-    return Claim.equal(
-        "mixture-discrimination-diverging",
-        (
-            "Along heads with $r = R$, $s = w*/R$ and matching $w$ and $b$, the excess risk falls like $R⁻²$ for "
-            "unequal weights (exponent between $R = 100$ and 1,000)."
-        ),
+    claim.equal(
+        "diverging",
+        "Along heads with $r = R$, $s = w*/R$ and matching $w$ and $b$, the excess risk falls like $R⁻²$ for "
+        "unequal weights (exponent between $R = 100$ and 1,000).",
         sequence["unequal"],
         -2.0,
         within=SEQUENCE,
         because="corrections are of relative order $1/R$, with a constant of at most ten, over one decade",
         source="[GBB26, Prop. 3.4]",
         box="gbb26-prop-3-4",
-        alternative=Alternative("it falls like $R⁻⁴$, as for equal weights", sequence["equal"]),
+        rejects=("it falls like $R⁻⁴$, as for equal weights", sequence["equal"]),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -181,15 +149,8 @@ def draw(table: pd.DataFrame) -> Figure:
     cross, spectra = table[table["excess"].notna()], table[table["eigenvalue"].notna()]
     grid = cross.pivot_table(index="gate_slope", columns="height", values="excess")
     values = np.maximum(grid.to_numpy(), EXCESS_FLOOR)
-    image = left.pcolormesh(
-        grid.columns,
-        grid.index,
-        values,
-        cmap="cividis",
-        norm=LogNorm(EXCESS_FLOOR, values.max()),
-        shading="nearest",
-        rasterized=True,
-    )
+    look = {"cmap": "cividis", "norm": LogNorm(EXCESS_FLOOR, values.max()), "shading": "nearest", "rasterized": True}
+    image = left.pcolormesh(grid.columns, grid.index, values, **look)
     left.grid(visible=False)
     left.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^{\star}\rangle/\|w^{\star}\|$")
     left.set_title("least excess risk")

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION
 from chapters.mixture_discrimination.style import STARTS
 from chapters.mixture_discrimination.training import EARLY_STEPS
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, few_decades
 
 # "Much earlier" means less than a tenth of the excess.
@@ -32,42 +32,32 @@ def numbers(training: pd.DataFrame, overlaps: np.ndarray) -> Numbers:
         "kind": Column("Entries that are random at the start", "name"),
         "run": Column("Number of the run"),
         "steps": Column("Number of steps of SGD", "steps"),
-        "excess": Column("Excess logistic risk over the Bayes risk", "nat", std_error="std_error"),
-        "std_error": Column("Standard error of the excess", "nat", moves_with="excess"),
+        "excess": Estimate("Excess logistic risk over the Bayes risk", "nat", std_error="std_error"),
     }
-    return Numbers(Table(training[list(columns)], columns), (_start_claim(training), _overlap_claim(overlaps)))
-
-
-def _start_claim(training: pd.DataFrame) -> Claim:
+    claim = Claims("mixture-discrimination")
     early = training[training["steps"] == EARLY_STEPS].groupby("kind")["excess"]
     largest, smallest = early.max(), early.min()
     every, value = STARTS
-    return Claim.at_most(
-        "mixture-discrimination-starts",
+    claim.at_most(
+        "starts",
         f"After {EARLY_STEPS:,} steps, each run from a start with a random value only has less than a tenth of the "
         "excess of each run from random entries (largest over smallest).",
-        float(largest[value] / smallest[every]),
+        largest[value] / smallest[every],
         TENTH,
         because="a tenth, as stated",
         source="[GBB26, Figures 4 and 5]",
-        alternative=Alternative("all starts are alike, as those from random entries", largest[every] / smallest[every]),
+        rejects=("all starts are alike, as those from random entries", largest[every] / smallest[every]),
     )
-
-
-def _overlap_claim(overlaps: np.ndarray) -> Claim:
     std_error = overlaps.std(ddof=1) / np.sqrt(len(overlaps))
-    expected = 1 / OPPOSITE_DIMENSION
-    return Claim.consistent(
-        "mixture-discrimination-overlap",
-        (
-            "At starts with a random value only, the mean square overlap of the value with the class mean is $1/d$, "
-            f"over {len(overlaps):,} starts: the hypothesis of Theorem 3.6, overlap zero, does not hold."
-        ),
-        float(abs(overlaps.mean() - expected) / std_error),
-        comparisons=1,
+    claim.agree(
+        "overlap",
+        "At starts with a random value only, the mean square overlap of the value with the class mean is $1/d$, over "
+        f"{len(overlaps):,} starts: the hypothesis of Theorem 3.6, overlap zero, does not hold",
+        (overlaps.mean() - 1 / OPPOSITE_DIMENSION) / std_error,
         source="[GBB26, Prop. B.35]",
-        alternative=Alternative("the overlap is zero, as Theorem 3.6 assumes", float(expected / std_error)),
+        rejects=("the overlap is zero, as Theorem 3.6 assumes", 1 / OPPOSITE_DIMENSION / std_error),
     )
+    return Numbers(Table(training[[*columns, "std_error"]], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -18,8 +18,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import RescaledErrors
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence, ticks_at
 from lib.icl import price_of_one_head
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
@@ -50,39 +50,28 @@ def numbers(errors: RescaledErrors) -> Numbers:
         "best": Column("The best $c²$ at this length", absolute=SEARCH_ERROR),
         "least": Column("The ratio at the best $c²$"),
     }
-    return Numbers(Table.of(groups, columns), (_factor_claim(errors), _price_claim(errors)))
-
-
-def _factor_claim(errors: RescaledErrors) -> Claim:
-    """Claim that the best factor of the longest prompts is that of the valley."""
-    return Claim.equal(
-        "preconditioned-training-best-factor",
-        f"In {errors.dimension} dimensions and at $ln L = {errors.log_lengths[-1]:g}$, the best factor $c²$ is that of "
-        "the limit of long prompts (measured: the best $c²$).",
+    claim = Claims("preconditioned-training", source="derived here", box="rescaled-heads")
+    setting = f"In {errors.dimension} dimensions and at $ln L = {errors.log_lengths[-1]:g}$"
+    claim.equal(
+        "best-factor",
+        f"{setting}, the best factor $c²$ is that of the limit of long prompts (measured: the best $c²$).",
         errors.best[-1],
         errors.best_of_limit,
         within=SEARCH_ERROR,
         because="a search knows a minimum to the root of the accuracy 10⁻¹¹ of the error, with a reserve of three",
-        source="derived here",
-        box="rescaled-heads",
-        alternative=Alternative("the best factor is $1/d$, as in high dimension", 1 / errors.dimension),
+        rejects=("the best factor is $1/d$, as in high dimension", 1 / errors.dimension),
     )
-
-
-def _price_claim(errors: RescaledErrors) -> Claim:
-    """Claim that the best rescaled head costs the price of one head against linear attention."""
-    return Claim.equal(
-        "preconditioned-training-price",
-        f"In {errors.dimension} dimensions and at $ln L = {errors.log_lengths[-1]:g}$, the best rescaled head has the "
-        "error of linear attention times the price of one head (measured: the ratio).",
+    claim.equal(
+        "price",
+        f"{setting}, the best rescaled head has the error of linear attention times the price of one head (measured: "
+        "the ratio).",
         errors.least[-1],
         price_of_one_head(errors.dimension),
         within=1e-9,
         because="the relative accuracy of $P$ and $Q$, with a reserve for the length",
-        source="derived here",
-        box="rescaled-heads",
-        alternative=Alternative("rescaling makes the head as good as linear attention", 1.0),
+        rejects=("rescaling makes the head as good as linear attention", 1.0),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -94,26 +83,18 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["factor"], rows["ratio"], color=colour, linewidth=2)
         axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
         low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]
-        where = {"xytext": (8, 0)} if low["factor"] == rows["factor"].max() else {"xytext": (5, -6)}
-        label(axes, low["factor"], low["ratio"], f"{log_length:g}", colour, **where)
+        shift = (8, 0) if low["factor"] == rows["factor"].max() else (5, -6)
+        label(axes, low["factor"], low["ratio"], f"{log_length:g}", colour, xytext=shift)
     limit = table.drop_duplicates("factor")
     axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axvline(0.5, color=ink(), linestyle=":", linewidth=1)
     axes.axvline(1.0, color=ink(), linestyle="-", linewidth=1)
     label(axes, 1.0, 2.5, "balanced\noptimum", ink(), xytext=(8, 0))
     label(axes, 0.5, 2.5, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"squared factor of the scores, $c^2$",
-        ylabel="error over that of linear attention",
-    )
-    axes.set(ylim=(2, HIGHEST), xlim=(table["factor"].min(), 1.0))
-    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1]
-    axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    ticks = [2, 3, 5, 10, 20, 50]
-    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    axes.set(xscale="log", yscale="log", ylim=(2, HIGHEST), xlim=(table["factor"].min(), 1.0))
+    axes.set(xlabel=r"squared factor of the scores, $c^2$", ylabel="error over that of linear attention")
+    ticks_at(axes.xaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    ticks_at(axes.yaxis, [2, 3, 5, 10, 20, 50])
     lines = {"limit of long prompts": legend_line("--", 1.5)}
     legend_with(axes, lines, loc="upper left", title=r"labels: $\ln L$", alignment="left")
     return figure

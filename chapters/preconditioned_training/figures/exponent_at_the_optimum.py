@@ -18,13 +18,14 @@ Three solid curves stay near 0.6, dip slightly, and approach a horizontal line a
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence, ticks_at
 from lib.finite_prompt import rate_exponent
 
 
@@ -50,39 +51,28 @@ def numbers(optima: Sequence[Optimum]) -> Numbers:
         "rescaled": Column("The same for the rescaled head"),
         "exponent": Column("$β(1)$, the limit of the slope at the balanced optimum [heuristic]"),
     }
-    return Numbers(Table.of(groups, columns), (_balanced_claim(optima, golden), _rescaled_claim(optima)))
-
-
-def _balanced_claim(optima: Sequence[Optimum], golden: float) -> Claim:
-    """Claim that the slope at the balanced optimum is β(1) at every condition number."""
-    slopes = [float(each.balanced_slope[each.log_lengths == READ_AT][0]) for each in optima]
-
-    def worst(exponent: float) -> float:
-        return max(abs(slope - exponent) for slope in slopes)
-
-    return Claim.equal(
-        "preconditioned-training-golden",
+    claim = Claims("preconditioned-training")
+    slopes = np.array([each.balanced_slope[each.log_lengths == READ_AT][0] for each in optima])
+    claim.equal(
+        "golden",
         f"At {len(optima)} condition numbers and $ln L = {READ_AT:g}$ the error of the balanced optimum falls like $L$ "
         "to the power minus the inverse golden ratio (measured: the largest distance of the local slope).",
-        worst(golden),
+        np.abs(slopes - golden).max(),
         0.0,
         within=2 * max(each.multiplicity for each in optima) / (2 * READ_AT),
         because="twice the next term of the heuristic, $m/(2 ln L)$ for an $m$-fold largest singular value",
         source="heuristic",
         box="average-exponent",
         comparisons=len(optima),
-        alternative=Alternative("the exponent is 1, as at every fixed query", worst(1.0)),
+        rejects=("the exponent is 1, as at every fixed query", np.abs(slopes - 1).max()),
     )
-
-
-def _rescaled_claim(optima: Sequence[Optimum]) -> Claim:
-    """Claim that L times the error of the rescaled head has the limit of the formula."""
-    scaled = [float(each.rescaled_scaled[each.log_lengths == READ_AT][0]) for each in optima]
-    return Claim.equal(
-        "preconditioned-training-rescaled",
+    scaled = np.array([each.rescaled_scaled[each.log_lengths == READ_AT][0] for each in optima])
+    unshifted = np.array([each.unshifted for each in optima])
+    claim.equal(
+        "rescaled",
         f"At {len(optima)} condition numbers, with $c² = {optima[0].factor:g}$, $L$ times the error tends to the mean "
         f"of the fluctuation (measured: the largest relative difference at $ln L = {READ_AT:g}$).",
-        max(abs(value - 1) for value in scaled),
+        np.abs(scaled - 1).max(),
         0.0,
         within=1e-9,
         because="the relative accuracy of $P$ and $Q$; large queries add only $L$ to the power $-(√(1 + 4/H²) - 3)/2$, "
@@ -90,11 +80,9 @@ def _rescaled_claim(optima: Sequence[Optimum]) -> Claim:
         source="derived here",
         box="rescaled-heads",
         comparisons=len(optima),
-        alternative=Alternative(
-            "tokens of large weight have the mean of the infinite prompt",
-            max(abs(value - each.unshifted) for value, each in zip(scaled, optima, strict=True)),
-        ),
+        rejects=("tokens of large weight have the mean of the infinite prompt", np.abs(scaled - unshifted).max()),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -104,18 +92,15 @@ def draw(table: pd.DataFrame) -> Figure:
     first, last = table["log_length"].min(), table["log_length"].max()
     for condition, colour in zip(conditions, sequence(len(conditions)), strict=True):
         rows = table[table["condition"] == condition]
-        name = f"condition number {condition:g}"
-        axes.plot(rows["log_length"], rows["balanced"], "o-", color=colour, markersize=4.5, linewidth=2, label=name)
-        axes.plot(rows["log_length"], rows["rescaled"], "o--", color=colour, markersize=4.5, linewidth=2)
+        look = {"color": colour, "markersize": 4.5, "linewidth": 2}
+        axes.plot(rows["log_length"], rows["balanced"], "o-", label=f"condition number {condition:g}", **look)
+        axes.plot(rows["log_length"], rows["rescaled"], "o--", **look)
     for level, text in ((table["exponent"].iloc[0], r"$\beta(1)=0.618$"), (1.0, "1, a theorem")):
         axes.plot([first, last], [level, level], color=ink(), linestyle=":", linewidth=1.2)
         label(axes, last, level, text, ink(), xytext=(8, 0))
-    legend_with(
-        axes, {"balanced optimum": legend_line("-"), "rescaled": legend_line("--")}, loc="center right", ncols=2
-    )
+    lines = {"balanced optimum": legend_line("-"), "rescaled": legend_line("--")}
+    legend_with(axes, lines, loc="center right", ncols=2)
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0.5, 1.05))
-    ticks = [5, 10, 20, 50, 100, 200, 330]
-    axes.set_xticks(ticks, labels=map(str, ticks))
-    axes.minorticks_off()
+    ticks_at(axes.xaxis, [5, 10, 20, 50, 100, 200, 330])
     mark_real_prompt(axes, log_length=True)
     return figure

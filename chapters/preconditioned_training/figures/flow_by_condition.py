@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from chapters.preconditioned_training.matrix_regression import STEP_TOLERANCE, Learning
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_point, legend_with, sequence
 
 # The error of a step times the number of steps that a flow needs, less than a thousand.
@@ -38,7 +38,7 @@ def numbers(learning: Sequence[Learning]) -> Numbers:
     for each in learning:
         grid = np.geomspace(0.5, 1.5 * each.times[-1], GRID)
         common = {"flow": each.flow, "condition": each.condition}
-        groups.append(common | {"time": grid, "error": each.closed_form(grid), "integrated": np.nan})
+        groups.append(common | {"time": grid, "error": each.closed_form(grid)})
         times = each.times[1:]
         groups.append(common | {"time": times, "error": each.closed_form(times), "integrated": each.integrated[1:]})
     columns = {
@@ -50,56 +50,46 @@ def numbers(learning: Sequence[Learning]) -> Numbers:
             "The same error of the integrated flow; empty between the points", absolute=INTEGRATION_ERROR
         ),
     }
-    claims = _closed_form_claim(learning), _power_claim(learning, PLAIN), _power_claim(learning, PRECONDITIONED)
-    return Numbers(Table.of(groups, columns), claims)
+    return Numbers(Table.of(groups, columns), _claims(learning))
 
 
-def _closed_form_claim(learning: Sequence[Learning]) -> Claim:
-    """Claim that all integrated flows follow their closed forms."""
-
-    def worst(times) -> float:
-        return max(float(np.abs(each.integrated - each.closed_form(times(each))).max()) for each in learning)
-
-    return Claim.at_most(
-        "preconditioned-training-closed-forms",
+def _claims(learning: Sequence[Learning]) -> Claims:
+    claim = Claims("preconditioned-training", source="derived here", box="balanced-flows")
+    differences = [np.abs(each.integrated - each.closed_form(each.times)).max() for each in learning]
+    at_half_rate = [np.abs(each.integrated - each.closed_form(each.times / 2)).max() for each in learning]
+    claim.at_most(
+        "closed-forms",
         f"{len(learning)} flows of full matrices, with condition numbers up to "
         f"{max(each.condition for each in learning):,g}, follow their closed forms (measured: the largest difference "
         "of the error of the learnt matrix).",
-        worst(lambda each: each.times),
+        max(differences),
         INTEGRATION_ERROR,
         because="the relative error of a step of the integration times a thousand, more than the number of steps",
-        source="derived here",
-        box="balanced-flows",
         comparisons=sum(each.times.size for each in learning),
-        alternative=Alternative(
+        rejects=(
             "the flows learn each axis at half the rate, without the growth of the second factor",
-            worst(lambda each: each.times / 2),
+            max(at_half_rate),
         ),
     )
-
-
-def _power_claim(learning: Sequence[Learning], flow: str) -> Claim:
-    """Claim that the time to halve the error grows with the stated power of the condition number."""
-    times = {each.condition: each.halving_time() for each in learning if each.flow == flow}
-    small, large = min(times), max(times)
-    power = float(np.log(times[large] / times[small]) / np.log(large / small))
-    expected, other, theory = {
-        PLAIN: (2.0, 1.0, "the time grows like the condition number, as for least squares with one matrix"),
-        PRECONDITIONED: (0.5, 0.0, "the preconditioner removes the condition number"),
-    }[flow]
-    return Claim.equal(
-        f"preconditioned-training-{flow}-power",
-        f"The time after which the {flow} flow has halved its error, in units of one over the fastest rate, grows with "
-        f"the power {expected:g} of the condition number (measured: the power between {small:,g} and {large:,g}).",
-        power,
-        expected,
-        within=1e-4,
-        because="an error of 10⁻⁶ of the integrated curve at its half moves the logarithm of a time by less than 10⁻⁵, "
-        "with a reserve of ten",
-        source="derived here",
-        box="balanced-flows",
-        alternative=Alternative(theory, other),
-    )
+    for flow, expected, theory, other in (
+        (PLAIN, 2.0, "the time grows like the condition number, as for least squares with one matrix", 1.0),
+        (PRECONDITIONED, 0.5, "the preconditioner removes the condition number", 0.0),
+    ):
+        times = {each.condition: each.halving_time() for each in learning if each.flow == flow}
+        small, large = min(times), max(times)
+        claim.equal(
+            f"{flow}-power",
+            f"The time after which the {flow} flow has halved its error, in units of one over the fastest rate, grows "
+            f"with the power {expected:g} of the condition number (measured: the power between {small:,g} and "
+            f"{large:,g}).",
+            np.log(times[large] / times[small]) / np.log(large / small),
+            expected,
+            within=1e-4,
+            because="an error of 10⁻⁶ of the integrated curve at its half moves the logarithm of a time by less than "
+            "10⁻⁵, with a reserve of ten",
+            rejects=(theory, other),
+        )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -118,12 +108,7 @@ def draw(table: pd.DataFrame) -> Figure:
         if flow == PRECONDITIONED or (flow == PLAIN and condition > 1):
             half = np.interp(-0.5, -curve["error"], curve["time"])
             label(axes, half, 0.5, f"{condition:g}", colour, xytext=(7, 4))
-    lines = {
-        "plain": legend_line(STYLES[PLAIN]),
-        "preconditioned": legend_line(STYLES[PRECONDITIONED]),
-        "blocks": legend_line(STYLES[BLOCKS]),
-        "integrated": legend_point(),
-    }
+    lines = {flow: legend_line(line) for flow, line in STYLES.items()} | {"integrated": legend_point()}
     legend_with(axes, lines, loc="center", bbox_to_anchor=(0.695, 0.5), title="labels:\ncondition number")
     axes.set(ylim=(-0.03, 1.05), xlim=(0.5, 2 * table["time"].max()))
     return figure

@@ -20,33 +20,30 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.rates import Rates
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, few_decades, label
 
 # Eigenvalues are known to 10⁻¹⁵ of the largest, hence the smallest of a ratio of 10⁶ to 10⁻⁹ of itself; with a reserve.
 ROUNDING = 1e-6
-COLOURS = {
-    "head, plain": "C0",
-    "head, preconditioned": "C2",
-    "blocks, plain": "C0",
-    "blocks, Σ⁻¹∇Σ⁻¹": "C3",
-    "blocks, Σ⁻²∇Σ⁻¹": "C2",
+# Colour and label of each flow.
+LOOKS = {
+    "head, plain": ("C0", "head, plain"),
+    "head, preconditioned": ("C2", "head,\npreconditioned"),
+    "blocks, plain": ("C0", "blocks, plain"),
+    "blocks, Σ⁻¹∇Σ⁻¹": ("C3", r"blocks, $\Sigma^{-1}\nabla\Sigma^{-1}$"),
+    "blocks, Σ⁻²∇Σ⁻¹": ("C2", r"blocks, $\Sigma^{-2}\nabla\Sigma^{-1}$"),
 }
-NAMES = {
-    "head, plain": "head, plain",
-    "head, preconditioned": "head,\npreconditioned",
-    "blocks, plain": "blocks, plain",
-    "blocks, Σ⁻¹∇Σ⁻¹": r"blocks, $\Sigma^{-1}\nabla\Sigma^{-1}$",
-    "blocks, Σ⁻²∇Σ⁻¹": r"blocks, $\Sigma^{-2}\nabla\Sigma^{-1}$",
-}
-EXPECTED = {"head, plain": 2.0, "head, preconditioned": 0.5}
+# The expected ratios are powers of the condition number, with these exponents and factors.
+POWERS = {"head, plain": (2.0, 1.0), "head, preconditioned": (0.5, 1.0), "blocks, Σ⁻²∇Σ⁻¹": (0.0, 2.0)}
 
 
 def numbers(rates: Rates) -> Numbers:
     """Return the ratios by flow and condition number, with the claims on heads and on blocks."""
+    conditions, ratios = rates.conditions, rates.ratios
+    expected = {flow: factor * conditions**power for flow, (power, factor) in POWERS.items()}
     groups = [
-        {"flow": flow, "condition": rates.conditions, "ratio": ratios, "expected": _expected(flow, rates.conditions)}
-        for flow, ratios in rates.ratios.items()
+        {"flow": flow, "condition": conditions, "ratio": ratio, "expected": expected.get(flow, np.nan)}
+        for flow, ratio in ratios.items()
     ]
     columns = {
         "flow": Column("Parameters and preconditioner"),
@@ -54,56 +51,35 @@ def numbers(rates: Rates) -> Numbers:
         "ratio": Column("Fastest over slowest rate at the balanced optimum"),
         "expected": Column("The same by the formula; empty where it is known up to a factor of two only"),
     }
-    return Numbers(Table.of(groups, columns), (_head_claim(rates), _block_claim(rates)))
-
-
-def _expected(flow: str, conditions: np.ndarray) -> np.ndarray | float:
-    if flow in EXPECTED:
-        return conditions ** EXPECTED[flow]
-    return 2.0 if flow == "blocks, Σ⁻²∇Σ⁻¹" else np.nan
-
-
-def _head_claim(rates: Rates) -> Claim:
-    """Claim that the ratio of a head is the square of the condition number, and its root if preconditioned."""
-    ratios = np.stack([rates.ratios[flow] / _expected(flow, rates.conditions) for flow in HEAD_POWERS])
-    return Claim.equal(
-        "preconditioned-training-head-rates",
-        f"At {len(rates.conditions)} condition numbers up to {rates.conditions[-1]:,g}, the fastest over the slowest "
-        "rate of a head is the square of the condition number for the plain flow and its square root for the "
-        "preconditioned one (measured: the largest relative difference).",
-        float(np.abs(ratios - 1).max()),
+    claim = Claims("preconditioned-training", source="derived here")
+    of_heads = np.array([ratios[flow] / expected[flow] for flow in HEAD_POWERS])
+    claim.equal(
+        "head-rates",
+        f"At {len(conditions)} condition numbers up to {conditions[-1]:,g}, the fastest over the slowest rate of a "
+        "head is the square of the condition number for the plain flow and its square root for the preconditioned one "
+        "(measured: the largest relative difference).",
+        np.abs(of_heads - 1).max(),
         0.0,
         within=ROUNDING,
         because="eigenvalues are known to 10⁻¹⁵ of the largest, the slowest rate so to 10⁻⁹ of itself, with a reserve",
-        source="derived here",
         box="balanced-flows",
-        comparisons=ratios.size,
-        alternative=Alternative(
-            "the preconditioner makes all rates of a head equal", float(1 - rates.conditions[-1] ** -0.5)
-        ),
+        comparisons=of_heads.size,
+        rejects=("the preconditioner makes all rates of a head equal", 1 - conditions[-1] ** -0.5),
     )
-
-
-def _block_claim(rates: Rates) -> Claim:
-    """Claim that the last preconditioner of blocks leaves the ratio two at every condition number."""
-
-    def worst(flow: str) -> float:
-        return float(np.abs(rates.ratios[flow] - 2).max())
-
-    *_, weaker, strongest = BLOCK_POWERS
-    return Claim.equal(
-        "preconditioned-training-block-rates",
-        f"With the gradient $Σ⁻²∇Σ⁻¹$ the fastest over the slowest rate of blocks is two at {len(rates.conditions)} "
-        f"condition numbers up to {rates.conditions[-1]:,g} (measured: the largest difference).",
-        worst(strongest),
+    *_, weaker, strongest = (np.abs(ratios[flow] - 2).max() for flow in BLOCK_POWERS)
+    claim.equal(
+        "block-rates",
+        f"With the gradient $Σ⁻²∇Σ⁻¹$ the fastest over the slowest rate of blocks is two at {len(conditions)} "
+        f"condition numbers up to {conditions[-1]:,g} (measured: the largest difference).",
+        strongest,
         0.0,
         within=ROUNDING,
         because="eigenvalues are known to 10⁻¹⁵ of the largest, with a reserve for their derivatives",
-        source="derived here",
         box="preconditioned-blocks",
-        comparisons=len(rates.conditions),
-        alternative=Alternative("one inverse covariance on each side is enough", worst(weaker)),
+        comparisons=len(conditions),
+        rejects=("one inverse covariance on each side is enough", weaker),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -111,12 +87,11 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", yscale="log", xlabel=r"condition number of $\Sigma$", ylabel="fastest over slowest rate")
     for flow, rows in table.groupby("flow", sort=False):
-        colour, style = COLOURS[flow], "-" if flow in HEAD_POWERS else "--"
-        expected = rows["expected"].where(rows["expected"].notna(), rows["ratio"])
-        axes.plot(rows["condition"], expected, color=colour, linestyle=style, linewidth=2)
+        (colour, name), style = LOOKS[flow], "-" if flow in HEAD_POWERS else "--"
+        axes.plot(rows["condition"], rows["expected"].fillna(rows["ratio"]), color=colour, linestyle=style, linewidth=2)
         axes.plot(rows["condition"], rows["ratio"], "o", color=colour, markersize=4)
         end = rows.iloc[-1]
-        label(axes, end["condition"], end["ratio"], NAMES[flow], colour, xytext=(10, 0))
+        label(axes, end["condition"], end["ratio"], name, colour, xytext=(10, 0))
     few_decades(axes)
     axes.set_ylim(0.6, 2 * table["ratio"].max())
     return figure

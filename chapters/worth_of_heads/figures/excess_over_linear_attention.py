@@ -20,8 +20,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.worth_of_heads.long_prompts import Approach, RandomHeads
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import COLUMN, few_decades, label, sequence
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, few_decades, label, sequence, ticks_at
 
 # Relative rounding of the closed form at values up to 1e4: their squares times the machine precision, with a reserve.
 ROUNDING = 1e-6
@@ -37,50 +37,40 @@ def numbers(approaches: Sequence[Approach], drawn: RandomHeads) -> Numbers:
         "largest_value": Column("Largest value $|μ|$ of the heads"),
         "excess": Column("Limit of $L$ times the error above the noise, over that of linear attention, minus 1"),
     }
+    claim = Claims("worth-of-heads", source="derived here")
     [claimed] = [each for each in approaches if each.heads == CLAIMED]
-    return Numbers(Table.of(groups, columns), (_slope_claim(claimed), _bound_claim(drawn)))
-
-
-def _slope_claim(approach: Approach) -> Claim:
-    """Claim that the excess of three heads falls with the power -2H of the values."""
-    slope, before = approach.slope(), approach.slope(before=1)
-    return Claim.equal(
-        "worth-of-heads-slope",
-        f"The excess of {approach.heads} heads over linear attention falls with a power of their largest value "
-        "(measured: the logarithmic slope at the largest values).",
+    slope, before = claimed.slope(), claimed.slope(before=1)
+    claim.equal(
+        "slope",
+        f"The excess of {CLAIMED} heads over linear attention falls with a power of their largest value (measured: the "
+        "logarithmic slope at the largest values).",
         slope,
-        -2.0 * approach.heads,
+        -2.0 * CLAIMED,
         within=abs(slope - before) / (2**0.5 - 1),
         because="the deviation falls at least in proportion to the keys, so that the last change of the slope, when "
         "the keys shrank by $√2$, is at least $√2 - 1$ times what remains",
-        source="derived here",
         box="powers-of-the-approach",
-        alternative=Alternative("heads beyond a pair do not change the power", -4.0),
+        rejects=("heads beyond a pair do not change the power", -4.0),
     )
-
-
-def _bound_claim(drawn: RandomHeads) -> Claim | WithheldClaim:
-    """Claim that no random set of heads is below linear attention."""
     independent = drawn.independent.min()
-    claim = Claim.at_least(
-        "worth-of-heads-bound",
+    claim.at_least(
+        "bound",
         f"Of {drawn.ratios.size} random sets of two to four heads with their best values, none is below the limit of "
         "linear attention (measured: the smallest ratio).",
         drawn.ratios.min(),
         1.0,
         within=ROUNDING,
         because="the theorem, up to the rounding of the closed form where large values of both signs cancel",
-        source="derived here",
         box="no-number-of-bounded-heads",
         comparisons=drawn.ratios.size,
-        alternative=Alternative("the noises of different heads are independent", independent),
+        rejects=("the noises of different heads are independent", independent),
+        requires=(
+            independent < 1 - 2 * ROUNDING,
+            "with independent noises none of these sets of heads would be below linear attention either: more "
+            "`random_heads` decide",
+        ),
     )
-    if independent < 1 - 2 * ROUNDING:
-        return claim
-    return claim.withheld(
-        "with independent noises none of these sets of heads would be below linear attention either: more "
-        "`random_heads` decide"
-    )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -95,6 +85,5 @@ def draw(table: pd.DataFrame) -> Figure:
         end = rows.iloc[-1]
         label(axes, end["largest_value"], end["excess"], f"$H={heads}$", colour, xytext=(8, 0))
     few_decades(axes)
-    values = [2, 5, 10, 20]
-    axes.set_xticks(values, labels=[str(value) for value in values])
+    ticks_at(axes.xaxis, [2, 5, 10, 20])
     return figure

@@ -18,12 +18,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.worth_of_heads.allocation import Flow, Training
 from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
-from companion import Alternative, Claim, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with
+from companion import Claims, Column, Estimate, Numbers, Table
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with, ticks_at
 from lib.statistics import comparison_quantile, standard_error
 
 # Relative tolerance of the time of the emergence.
@@ -40,16 +39,14 @@ def numbers(flow: Flow, unbalanced: Flow, allocated: float, training: Training) 
       training: the losses of stochastic gradient descent.
     """
     windows, times = training.windows(), training.window_times()
-    frame = pd.DataFrame(
-        {
-            "time": times,
-            "loss": windows.mean(axis=1),
-            "loss_std_error": standard_error(windows, axis=1),
-            "flow": np.interp(times, flow.times, flow.error),
-            "unbalanced": np.interp(times, unbalanced.times, unbalanced.error),
-            "allocated": allocated,
-        }
-    )
+    group = {
+        "time": times,
+        "loss": windows.mean(axis=1),
+        "loss_std_error": standard_error(windows, axis=1),
+        "flow": np.interp(times, flow.times, flow.error),
+        "unbalanced": np.interp(times, unbalanced.times, unbalanced.error),
+        "allocated": allocated,
+    }
     columns = {
         "time": Column("Training time: steps times their size"),
         "loss": Estimate("Mean loss in a window of steps"),
@@ -57,41 +54,30 @@ def numbers(flow: Flow, unbalanced: Flow, allocated: float, training: Training) 
         "unbalanced": Column("Error along the gradient flow from a start with unequal factors", absolute=1e-4),
         "allocated": Column("Exact least error of one head for each task"),
     }
-    return Numbers(Table(frame, columns), (_time_claim(flow, training), _end_claim(allocated, training)))
-
-
-def _time_claim(flow: Flow, training: Training) -> Claim:
-    """Claim that the loss falls when the flow says."""
+    claim = Claims("worth-of-heads", source="measured here")
     level = (flow.error[0] + flow.error[-1]) / 2
-    time = float(flow.times[np.argmax(flow.error < level)])
-    return Claim.equal(
-        "worth-of-heads-emergence",
+    time = flow.times[np.argmax(flow.error < level)]
+    claim.equal(
+        "emergence",
         "The loss of the training falls to the middle of its start and the level of allocated heads at the time of the "
         "flow (measured: the ratio of the two times).",
         training.time_below(level) / time,
         1.0,
         within=TIME,
         because="a quarter: the flow has neither the noise of the steps nor the second order in $1/L$",
-        source="measured here",
-        alternative=Alternative(
-            "the loss keeps the speed of its start", (level - flow.error[0]) / flow.initial_speed / time
-        ),
+        rejects=("the loss keeps the speed of its start", (level - flow.error[0]) / flow.initial_speed / time),
     )
-
-
-def _end_claim(allocated: float, training: Training) -> Claim:
-    """Claim that the training ends below the least error of one head for each task."""
     end, error = training.last()
-    return Claim.at_most(
-        "worth-of-heads-end",
+    claim.at_most(
+        "end",
         "The training ends below the least error of one head for each task (measured: mean loss of the last steps).",
         end,
         allocated - comparison_quantile(1) * error,
         because="the exact least error of one head for each task, less the 99.9 % quantile of the noise of the mean",
-        source="measured here",
         std_error=error,
-        alternative=Alternative("the training stays at one head for each task", allocated),
+        rejects=("the training stays at one head for each task", allocated),
     )
+    return Numbers(Table.of([group], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -109,9 +95,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, fall, start, "warm-up", ink(), xytext=(10, 0))
     label(axes, fall, (start * rest) ** 0.5, "emergence", ink(), xytext=(10, 0))
     label(axes, 2 * fall, rest, "convergence", ink(), xytext=(0, 16), ha="center")
-    values = [0.1, 0.2, 0.5, 1.0, 2.0]
-    axes.set_yticks(values, labels=[f"{value:g}" for value in values])
-    axes.yaxis.set_minor_locator(NullLocator())
+    ticks_at(axes.yaxis, [0.1, 0.2, 0.5, 1.0, 2.0])
     lines = {"training": legend_point(), "flow": legend_line("-"), "flow, unequal factors": legend_line("--", 1.5)}
     legend_with(axes, lines, loc="upper right")
     return figure

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 
 from chapters.worth_of_heads.disjoint_tasks import Staircase
 from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SOFTMAX
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import COLUMN, label
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, label, ticks_at
 
 # The searches stop where keys are small and not zero, and where a gradient is small.
 SEARCH = 1e-3
@@ -30,16 +30,6 @@ SEARCH = 1e-3
 
 def numbers(staircase: Staircase) -> Numbers:
     """Return the errors by number of heads, and the claim that the searches found what the formula says."""
-    frame = pd.DataFrame(
-        {
-            "heads": staircase.heads,
-            "found": staircase.found,
-            "reached": staircase.reached,
-            "bound": staircase.bound,
-            "allocated": staircase.allocated,
-            "tasks": staircase.tasks,
-        }
-    )
     columns = {
         "heads": Column("Number of heads, $H$"),
         "found": Column("Least error times $L$ that the searches found", absolute=1e-4),
@@ -48,25 +38,22 @@ def numbers(staircase: Staircase) -> Numbers:
         "allocated": Column("Error times $L$ of one softmax head for each task"),
         "tasks": Column("Number of tasks, I"),
     }
-    return Numbers(Table(frame, columns), (_staircase_claim(frame),))
-
-
-def _staircase_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the least error found is that of the formula, at every number of heads."""
-    return Claim.at_most(
-        "worth-of-heads-staircase",
+    frame = pd.DataFrame({name: getattr(staircase, name) for name in columns})
+    claim = Claims("worth-of-heads", source="measured here", box="staircase")
+    claim.at_most(
+        "staircase",
         f"For 1 to {len(frame)} heads, the least error found by searches is the one that the formula says heads reach "
         "(measured: the largest relative difference).",
         np.max(np.abs(frame["found"] / frame["reached"] - 1)),
         SEARCH,
         because="the searches end where the gradient is small, at keys that are small and not zero",
-        source="measured here",
-        box="staircase",
         comparisons=len(frame),
-        alternative=Alternative(
-            "$H$ softmax heads reach the error of $H$ linear heads", np.max(np.abs(frame["found"] / frame["bound"] - 1))
+        rejects=(
+            "$H$ softmax heads reach the error of $H$ linear heads",
+            np.max(np.abs(frame["found"] / frame["bound"] - 1)),
         ),
     )
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -75,22 +62,14 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(yscale="log", xlabel="number of heads $H$", ylabel="total error times $L$, long prompts")
     look = {"where": "mid", "linewidth": 2}
     axes.step(table["heads"], table["reached"], color=SOFTMAX, label="softmax heads reach this (proved)", **look)
-    axes.step(
-        table["heads"],
-        table["bound"],
-        color=LINEAR,
-        linestyle="--",
-        label="lower bound: $H$ linear heads (proved)",
-        **look,
-    )
+    bound = {"color": LINEAR, "linestyle": "--", "label": "lower bound: $H$ linear heads (proved)"}
+    axes.step(table["heads"], table["bound"], **bound, **look)
     axes.plot(table["heads"], table["found"], "o", color=SOFTMAX, label="least error found (numerical)")
     tasks, allocated = table["tasks"].iloc[0], table["allocated"].iloc[0]
     axes.plot(tasks, allocated, marker="X", markersize=9, linestyle="", color=ALLOCATED)
     label(axes, tasks, allocated, "one head per task", ALLOCATED, xytext=(0, 12), ha="center")
-    values = [30, 50, 100, 200, 500]
-    axes.set_yticks(values, labels=[str(value) for value in values])
-    axes.minorticks_off()
-    axes.set_xticks(table["heads"], labels=[f"{heads:.0f}" for heads in table["heads"]])
+    ticks_at(axes.xaxis, table["heads"])
+    ticks_at(axes.yaxis, [30, 50, 100, 200, 500])
     axes.set_ylim(0.75 * table["bound"].min(), 1.3 * table["reached"].max())
     axes.legend(loc="upper right")
     return figure
