@@ -5,6 +5,7 @@ import pytest
 
 from chapters.trained_at_other_lengths import regression, retrieval
 from chapters.trained_at_other_lengths.figures import retrieval_elsewhere
+from companion import Claims
 from lib import single_location as sl
 from lib.icl import Blocks, LinearRegression
 
@@ -77,7 +78,9 @@ def test_risks_are_compared_only_where_errors_are_not_too_rare():
     def claim(*exact):
         trials = [retrieval.Trial(retrieval.LINEAR, 10, 100, 0.5, 0.01, 0.5, 0.9, 1000)]
         trials += [retrieval.Trial(retrieval.SOFTMAX, 10, 100, 0.0, 0.0, risk, 0.9, 1000) for risk in exact]
-        return retrieval_elsewhere._drawn_claim(trials)
+        claims = Claims("temperature", source="simulated here")
+        retrieval_elsewhere._claim_simulated(claims, trials)
+        return next(iter(claims))
 
     assert claim(0.09).holds
     assert claim(0.09).comparisons == 1

@@ -20,29 +20,21 @@ from matplotlib.figure import Figure
 from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.relevant_token import RelevantWeights
 from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, UNIFORM
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, label, ticks_at
 
 
 def numbers(weights: Sequence[RelevantWeights], height: float) -> Numbers:
     """Return weights by distribution of the other scores and scaling, and the claims on a factor ln L."""
-    table = _table(weights, height)
-    return Numbers(table, (_bounded_claim(table.frame), _normal_claim(table.frame)))
-
-
-def _table(weights: Sequence[RelevantWeights], height: float) -> Table:
-    """Return the table by distribution of the other scores, scaling and length."""
-    frames = [
-        pd.DataFrame(
-            {
-                "law": curve.law,
-                "scaling": curve.scaling,
-                "log_length": curve.log_lengths,
-                "weight": curve.weight,
-                # the largest of L normal scores is about √(2 ln L) standard deviations
-                "outgrown": 0.5 * height**2,
-            }
-        )
+    groups = [
+        {
+            "law": curve.law,
+            "scaling": curve.scaling,
+            "log_length": curve.log_lengths,
+            "weight": curve.weight,
+            # the largest of L normal scores is about √(2 ln L) standard deviations
+            "outgrown": 0.5 * height**2,
+        }
         for curve in weights
     ]
     columns = {
@@ -52,51 +44,30 @@ def _table(weights: Sequence[RelevantWeights], height: float) -> Table:
         "weight": Column("Mean softmax weight of the relevant token", absolute=1e-9),
         "outgrown": Column("$ln L$ at which $√(2 ln L)$ standard deviations are the score of the relevant token"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _last(frame: pd.DataFrame, law: str, scaling: str) -> tuple[float, float]:
-    """Return the longest length, as ln L, and the weight of the relevant token there."""
-    row = frame[(frame["law"] == law) & (frame["scaling"] == scaling)].iloc[-1]
-    return float(row["log_length"]), float(row["weight"])
-
-
-def _bounded_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that a token above bounded scores gets all the weight if scores grow like ln L."""
-    log_length, weight = _last(frame, UNIFORM, LOGARITHM)
-    return Claim.at_least(
-        "temperature-needle-bounded",
-        (
-            "With scores times $ln L$ a relevant token far enough above bounded other scores gets nearly all the "
-            f"weight (measured: its mean weight at $ln L = {log_length:g}$)."
-        ),
-        weight,
+    claim = Claims("temperature", source="derived here")
+    last = {(curve.law, curve.scaling): curve.weight[-1] for curve in weights}
+    longest = weights[0].log_lengths[-1]
+    claim.at_least(
+        "needle-bounded",
+        "With scores times $ln L$ a relevant token far enough above bounded other scores gets nearly all the weight "
+        f"(measured: its mean weight at $ln L = {longest:g}$).",
+        last[UNIFORM, LOGARITHM],
         0.99,
         because="the limit is 1; with $√(ln L)$ it is 0",
-        source="derived here",
         box="bounded-needle",
-        alternative=Alternative("scores times $√(ln L)$", _last(frame, UNIFORM, ROOT)[1]),
+        rejects=("scores times $√(ln L)$", last[UNIFORM, ROOT]),
     )
-
-
-def _normal_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that a token of fixed score loses its weight among normal scores, even if scores grow like ln L."""
-    log_length, weight = _last(frame, NORMAL, LOGARITHM)
-    return Claim.at_most(
-        "temperature-needle-normal",
-        (
-            "Among normal scores a token of fixed score loses nearly all its weight on long prompts, even with scores "
-            f"times $ln L$ (measured: its mean weight at $ln L = {log_length:g}$)."
-        ),
-        weight,
+    claim.at_most(
+        "needle-normal",
+        "Among normal scores a token of fixed score loses nearly all its weight on long prompts, even with scores "
+        f"times $ln L$ (measured: its mean weight at $ln L = {longest:g}$).",
+        last[NORMAL, LOGARITHM],
         0.01,
         because="the limit is 0; above bounded scores it is 1",
-        source="derived here",
         box="normal-needle",
-        alternative=Alternative(
-            "bounded other scores of the same standard deviation", _last(frame, UNIFORM, LOGARITHM)[1]
-        ),
+        rejects=("bounded other scores of the same standard deviation", last[UNIFORM, LOGARITHM]),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -114,8 +85,7 @@ def draw(table: pd.DataFrame) -> Figure:
             label(panel, outgrown, 0.9, "another score\nis as large", ink(), xytext=(8, 0))
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         mark_real_prompt(panel, log_length=True)
-        panel.set_xticks([3, 10, 30, 100], labels=["3", "10", "30", "100"])
-        panel.minorticks_off()
+        ticks_at(panel.xaxis, [3, 10, 30, 100])
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
     return figure

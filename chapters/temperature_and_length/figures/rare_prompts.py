@@ -18,45 +18,39 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.temperature_and_length.rare_contributions import RARE, Averages, Contributions
-from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
-from chapters.temperature_and_length.style import ROOT
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.temperature_and_length.scalings import Curve, Curves, mean_exponent, typical_exponent
+from chapters.temperature_and_length.style import MEAN, ROOT, TYPICAL
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
-EXPONENT, SHARE = "exponent", "share"
-COLOURS = {"mean": "C0", "typical": "C1"}
-NAMES = {"mean": "mean", "typical": "typical prompt"}
-PLACES = {"mean": {"xytext": (-26, -14), "ha": "right"}, "typical": {"xytext": (12, 12)}}
+SHARE = "share"
 
 
 def numbers(
     averages: Sequence[Averages], carried: Sequence[Contributions], small: Contributions, normal: Curves
 ) -> Numbers:
     """Return exponents against c, contributions to the mean, and the claims on rare prompts and on both exponents."""
-    claims = (_carried_claim(carried, small), *(_slope_claim(average, normal) for average in COLOURS))
-    return Numbers(_table(averages, carried), claims)
-
-
-def _table(averages: Sequence[Averages], carried: Sequence[Contributions]) -> Table:
-    """Return exponents by length and c, then contributions by length and fraction of the prompts."""
     exponents = [
-        pd.DataFrame(
-            {
-                "panel": EXPONENT,
-                "curve": average,
-                "log_length": curves.log_length,
-                "x": curves.ratios,
-                "y": -np.log(getattr(curves, average)) / curves.log_length,
-                "limit": limit(curves.ratios),
-            }
-        )
+        {
+            "panel": "exponent",
+            "curve": average,
+            "log_length": curves.log_length,
+            "x": curves.ratios,
+            "y": -np.log(getattr(curves, average)) / curves.log_length,
+            "limit": limit(curves.ratios),
+        }
         for curves in averages
-        for average, limit in (("mean", mean_exponent), ("typical", typical_exponent))
+        for average, limit in ((MEAN, mean_exponent), (TYPICAL, typical_exponent))
     ]
     shares = [
-        pd.DataFrame(
-            {"panel": SHARE, "curve": "mean", "log_length": curve.log_length, "x": curve.chance, "y": curve.share}
-        ).assign(limit=curve.chance)
+        {
+            "panel": SHARE,
+            "curve": MEAN,
+            "log_length": curve.log_length,
+            "x": curve.chance,
+            "y": curve.share,
+            "limit": curve.chance,
+        }
         for curve in carried
     ]
     columns = {
@@ -73,55 +67,47 @@ def _table(averages: Sequence[Averages], carried: Sequence[Contributions]) -> Ta
         ),
         "limit": Column("Limit of the exponent [heuristic], or a part equal to the fraction"),
     }
-    return Table(pd.concat([*exponents, *shares], ignore_index=True), columns)
+    return Numbers(Table.of([*exponents, *shares], columns), _claims(carried, small, normal[ROOT]))
 
 
-def _carried_claim(carried: Sequence[Contributions], small: Contributions) -> Claim:
-    """Claim that rare prompts carry nearly all of the mean."""
+def _claims(carried: Sequence[Contributions], small: Contributions, root: Curve) -> Claims:
+    claim = Claims("temperature", source="heuristic", box="rare-prompts")
     longest = max(carried, key=lambda curve: curve.log_length)
-    return Claim.at_most(
-        "temperature-rare",
-        (
-            f"At $c = {longest.ratio:g}$ and $ln L = {longest.log_length:g}$, the {100 * RARE:g} % of the prompts with "
-            "the largest scores carry nearly all of the mean participation (measured: the part of the mean in all "
-            "other prompts)."
-        ),
+    claim.at_most(
+        "rare",
+        f"At $c = {longest.ratio:g}$ and $ln L = {longest.log_length:g}$, the {100 * RARE:g} % of the prompts with "
+        "the largest scores carry nearly all of the mean participation (measured: the part of the mean in all other "
+        "prompts).",
         longest.of_other_prompts,
         0.01,
         because="the limit for long prompts is 0; without rare prompts nearly all of the mean would be in the others",
         source="derived here",
-        box="rare-prompts",
-        alternative=Alternative(
-            f"scores of size $c = {small.ratio:g}$, where mean and typical participation agree", small.of_other_prompts
+        rejects=(
+            f"scores of size $c = {small.ratio:g}$, where mean and typical participation agree",
+            small.of_other_prompts,
         ),
     )
-
-
-def _slope_claim(average: str, normal: Curves) -> Claim:
-    """Claim the exponent with which the mean or the typical participation falls at fixed c."""
-    curve = normal[ROOT]
-    ratio, log_lengths = float(curve.ratios[-1]), curve.log_lengths[-2:]
-    step = float(np.diff(log_lengths)[0])
-    slopes = {name: float(-np.diff(np.log(getattr(curve, name)[-2:]))[0]) / step for name in COLOURS}
-    formula, exponent = {
-        "mean": ("$(1 - c²)²/4c²$", float(mean_exponent(ratio))),
-        "typical": ("$2(1 - c)²$", float(typical_exponent(ratio))),
-    }[average]
-    other = next(name for name in COLOURS if name != average)
-    return Claim.equal(
-        f"temperature-{average}-exponent",
-        (
+    ratio, (first, last) = root.ratios[-1], root.log_lengths[-2:]
+    slopes = {
+        average: np.log(values[-2] / values[-1]) / (last - first)
+        for average, values in ((MEAN, root.mean), (TYPICAL, root.typical))
+    }
+    for average, formula, exponent, other in (
+        (MEAN, "$(1 - c²)²/4c²$", mean_exponent(ratio), TYPICAL),
+        (TYPICAL, "$2(1 - c)²$", typical_exponent(ratio), MEAN),
+    ):
+        claim.equal(
+            f"{average}-exponent",
             f"At $c = {ratio:.2g}$ the {average} participation falls like the power {formula} of $1/L$ (measured: the "
-            f"slope between $ln L = {log_lengths[0]:.4g}$ and ${log_lengths[1]:.4g}$)."
-        ),
-        float(slopes[average]),
-        exponent,
-        within=float(1 / log_lengths[0]),
-        because="the next factor is a power of $ln L$ of order at most 1, which changes the slope by at most $1/ln L$",
-        source="heuristic",
-        box="rare-prompts",
-        alternative=Alternative(f"the slope of the {other} participation", float(slopes[other])),
-    )
+            f"slope between $ln L = {first:.4g}$ and ${last:.4g}$).",
+            slopes[average],
+            exponent,
+            within=1 / first,
+            because="the next factor is a power of $ln L$ of order at most 1, which changes the slope by at most "
+            "$1/ln L$",
+            rejects=(f"the slope of the {other} participation", slopes[other]),
+        )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

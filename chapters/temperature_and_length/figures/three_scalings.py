@@ -22,56 +22,62 @@ from matplotlib.figure import Figure
 from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_correction, mean_exponent, typical_exponent
 from chapters.temperature_and_length.simulated_prompts import Comparison
-from chapters.temperature_and_length.style import COLOURS, FIXED, LABELS, LOGARITHM, MEAN, NORMAL, ROOT, UNIFORM
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from chapters.temperature_and_length.style import (
+    COLOURS,
+    FIXED,
+    LABELS,
+    LOGARITHM,
+    MEAN,
+    NORMAL,
+    ROOT,
+    TYPICAL,
+    UNIFORM,
+)
+from companion import Claims, Column, Estimate, Numbers, Table
+from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.statistics import student_quantile
 
 # Where each curve of normal scores is labelled, as ln L, and how the label is placed.
-LABELLED = {FIXED: 30.0, ROOT: 110.0, LOGARITHM: 40.0}
-PLACES = {
-    FIXED: {"xytext": (6, -14)},
-    ROOT: {"xytext": (0, 32), "ha": "center"},
-    LOGARITHM: {"xytext": (14, 10)},
+LABELLED = {
+    FIXED: (30.0, {"xytext": (6, -14)}),
+    ROOT: (110.0, {"xytext": (0, 32), "ha": "center"}),
+    LOGARITHM: (40.0, {"xytext": (14, 10)}),
 }
 
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
     """Return curves of both distributions, simulated prompts of normal scores, and the claims on the three scalings."""
-    claims = (
-        _simulated_claim(simulated),
-        _root_claim(normal),
-        _frozen_claim(normal, uniform),
-        _bounded_claim(normal, uniform),
-    )
-    return Numbers(_table(normal, uniform, simulated), claims)
-
-
-def _table(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Table:
-    """Return the table by distribution, scaling and length, with simulated participation at some lengths."""
-    exact = [
-        pd.DataFrame({"law": law, "scaling": name, "log_length": curve.log_lengths, "tau": curve.taus}).assign(
-            mean=curve.mean, typical=curve.typical
-        )
-        for law, curves in ((NORMAL, normal), (UNIFORM, uniform))
-        for name, curve in curves.items()
+    curves = [
+        {
+            "law": law,
+            "scaling": scaling,
+            "log_length": curve.log_lengths,
+            "tau": curve.taus,
+            "mean": curve.mean,
+            "typical": curve.typical,
+            **_limits(law, scaling, curve.taus, curve.log_lengths),
+        }
+        for law, of_law in ((NORMAL, normal), (UNIFORM, uniform))
+        for scaling, curve in of_law.items()
     ]
-    points: dict[tuple, dict] = {}
-    for case in simulated:
-        key = (NORMAL, case.scaling, case.log_length, case.tau)
-        average = case.average
-        values = {average: case.exact, f"simulated_{average}": case.simulated, f"{average}_se": case.std_error}
-        points.setdefault(key, {"prompts": case.prompts}).update(values)
-    at_points = pd.DataFrame(
-        [dict(zip(("law", "scaling", "log_length", "tau"), k, strict=True)) | v for k, v in points.items()]
-    )
-    frame = pd.concat([*exact, at_points], ignore_index=True)
-    ratio = frame["tau"] / np.sqrt(2 * frame["log_length"])
-    # the limits at c → 0, at this c, and at c → ∞
-    at = np.where(frame["scaling"] == FIXED, 0.0, np.where(frame["scaling"] == LOGARITHM, np.inf, ratio))
-    limits = {"mean_limit": mean_exponent(at), "typical_limit": typical_exponent(at)}
-    bounded = frame["law"] == UNIFORM
-    frame = frame.assign(**{name: np.where(bounded, 1.0, limit) for name, limit in limits.items()})
+    means, typicals = ([case for case in simulated if case.average == average] for average in (MEAN, TYPICAL))
+    points = [
+        {
+            "law": NORMAL,
+            "scaling": mean.scaling,
+            "log_length": mean.log_length,
+            "tau": mean.tau,
+            "mean": mean.exact,
+            "typical": typical.exact,
+            **_limits(NORMAL, mean.scaling, mean.tau, mean.log_length),
+            "prompts": mean.prompts,
+            "simulated_mean": mean.simulated,
+            "mean_se": mean.std_error,
+            "simulated_typical": typical.simulated,
+            "typical_se": typical.std_error,
+        }
+        for mean, typical in zip(means, typicals, strict=True)
+    ]
     columns = {
         "law": Column("Distribution of the scores of a prompt", "name"),
         "scaling": Column("Factor on the scores, up to a constant", "name"),
@@ -82,121 +88,87 @@ def _table(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> 
         "mean_limit": Column("Limit of $ln(1/𝔼 Σp²)/ln L$ [heuristic for normal scores]"),
         "typical_limit": Column("Limit of $𝔼 ln(1/Σp²)/ln L$ [heuristic for normal scores]"),
         "prompts": Column("Number of simulated prompts, where there are any", "prompts"),
-        "simulated_mean": Column(
+        "simulated_mean": Estimate(
             "$𝔼 Σp²$ of simulated prompts, with one token averaged exactly given the others", std_error="mean_se"
         ),
-        "mean_se": Column("Standard error of the simulated mean", moves_with="simulated_mean"),
-        "simulated_typical": Column("$exp 𝔼 ln Σp²$ of simulated prompts", std_error="typical_se"),
-        "typical_se": Column("Standard error of the simulated typical participation", moves_with="simulated_typical"),
+        "simulated_typical": Estimate("$exp 𝔼 ln Σp²$ of simulated prompts", std_error="typical_se"),
     }
-    order = ["law", "scaling", "log_length"]
-    return Table(frame.reindex(columns=list(columns)).sort_values(order, ignore_index=True, kind="stable"), columns)
+    table = Table.of([*curves, *points], columns)
+    ordered = table.frame.sort_values(["law", "scaling", "log_length"], ignore_index=True, kind="stable")
+    return Numbers(Table(ordered, table.columns), _claims(normal, uniform, pd.DataFrame(simulated)))
 
 
-def _simulated_claim(simulated: Sequence[Comparison]) -> Claim:
-    """Claim that simulated prompts have the exact mean and typical participation."""
-
-    def worst(expected) -> float:
-        return max(abs(case.simulated - expected(case)) / case.std_error for case in simulated)
-
-    fewest = min(case.prompts for case in simulated)
-    return Claim.equal(
-        "temperature-simulated",
-        (
-            "Mean and typical participation of simulated prompts of normal scores agree with the exact values, under "
-            f"three scalings and at lengths up to {max(round(np.exp(case.log_length)) for case in simulated):,} "
-            f"(measured: the largest of {len(simulated)} deviations, in standard errors)."
-        ),
-        worst(lambda case: case.exact),
-        0.0,
+def _claims(normal: Curves, uniform: Curves, simulated: pd.DataFrame) -> Claims:
+    claim = Claims("temperature", source="derived here")
+    fewest = int(simulated["prompts"].min())
+    limit = np.exp(np.minimum(simulated["tau"] ** 2 - simulated["log_length"], 0.0))
+    claim.agree(
+        "simulated",
+        "Mean and typical participation of simulated prompts of normal scores agree with the exact values, under "
+        f"three scalings and at lengths up to {round(np.exp(simulated['log_length'].max())):,}",
+        (simulated["simulated"] - simulated["exact"]) / simulated["std_error"],
         within=student_quantile(len(simulated), fewest),
-        because=(
-            f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's $t$ distribution, for "
-            f"standard errors from at least {fewest:,} prompts"
-        ),
-        source="derived here",
+        because=f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's $t$ distribution, for "
+        f"standard errors from at least {fewest:,} prompts",
         box="typical-participation",
-        comparisons=len(simulated),
-        alternative=Alternative(
+        rejects=(
             "the limit for long prompts, $e^{τ²}/L$ or 1 if that is larger than 1",
-            worst(lambda case: np.exp(min(case.tau**2 - case.log_length, 0.0))),
+            (simulated["simulated"] - limit) / simulated["std_error"],
         ),
     )
-
-
-def _root_claim(normal: Curves) -> Claim:
-    """Claim that with √(ln L) the power of L approaches its limit with a factor 1/√(ln L)."""
-    curve = normal[ROOT]
-    log_lengths = curve.log_lengths[-2:]
-    remainder = np.log(curve.mean[-2:]) + mean_exponent(curve.ratios[-2:]) * log_lengths
+    root, ratio = normal[ROOT], normal[ROOT].ratios[-1]
+    log_lengths = root.log_lengths[-2:]
+    remainder = np.log(root.mean[-2:]) + mean_exponent(root.ratios[-2:]) * log_lengths
     step = np.diff(np.log(log_lengths))[0]
     # what the next term, -κ/ln L in ln P, adds to the exponent
-    next_term = -mean_correction(float(curve.ratios[-1])) * np.diff(1 / log_lengths)[0] / step
-    return Claim.equal(
-        "temperature-root-logarithm",
-        (
-            f"For normal scores times $√(ln L)$, at $c = {curve.ratios[-1]:.2g}$, the mean participation is its "
-            "limiting power of the length times $(ln L)^{-1/2}$ (measured: the exponent of $ln L$, from the exact "
-            f"values at $ln L = {log_lengths[0]:.4g}$ and ${log_lengths[1]:.4g}$)."
-        ),
-        float(np.diff(remainder)[0] / step),
+    next_term = -mean_correction(ratio) * np.diff(1 / log_lengths)[0] / step
+    claim.equal(
+        "root-logarithm",
+        f"For normal scores times $√(ln L)$, at $c = {ratio:.2g}$, the mean participation is its limiting power of the "
+        "length times $(ln L)^{-1/2}$ (measured: the exponent of $ln L$, from the exact values at "
+        f"$ln L = {log_lengths[0]:.4g}$ and ${log_lengths[1]:.4g}$).",
+        np.diff(remainder)[0] / step,
         -0.5,
-        within=2 * float(next_term),
+        within=2 * next_term,
         because="twice what the next term of the expansion, of relative order $1/ln L$, adds to the exponent",
         source="heuristic",
         box="three-scalings",
-        alternative=Alternative("a constant times a power of the length", 0.0),
+        rejects=("a constant times a power of the length", 0.0),
     )
-
-
-def _frozen_claim(normal: Curves, uniform: Curves) -> Claim:
-    """Claim that normal scores times ln L eventually freeze."""
-    end = normal[LOGARITHM]
-    log_length, ratio = float(end.log_lengths[-1]), float(end.ratios[-1])
-    other = np.interp(log_length, uniform[LOGARITHM].log_lengths, np.log(uniform[LOGARITHM].mean))
-    return Claim.equal(
-        "temperature-frozen",
-        (
-            f"Normal scores times $ln L$ freeze: at $ln L = {log_length:.4g}$, where $c = {ratio:.3g}$, the mean "
-            "participation is close to its limit $1 - 1/c$."
-        ),
-        float(end.mean[-1]),
-        float(frozen(ratio)),
-        within=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
+    frozen_scores, bounded = normal[LOGARITHM], uniform[LOGARITHM]
+    longest, ratio = frozen_scores.log_lengths[-1], frozen_scores.ratios[-1]
+    claim.equal(
+        "frozen",
+        f"Normal scores times $ln L$ freeze: at $ln L = {longest:.4g}$, where $c = {ratio:.3g}$, the mean "
+        "participation is close to its limit $1 - 1/c$.",
+        frozen_scores.mean[-1],
+        frozen(ratio),
+        within=np.log(4 * np.pi * longest) / (2 * longest),
         because="twice the relative distance of the largest of $L$ standard normals from $√(2 ln L)$",
-        source="derived here",
         box="frozen-participation",
-        alternative=Alternative("uniform scores of the same standard deviation and scaling", float(np.exp(other))),
-    )
-
-
-def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
-    """Claim that uniform scores times ln L do not freeze."""
-    log_length = float(normal[LOGARITHM].log_lengths[-1])
-    curve = uniform[LOGARITHM]
-    beyond = curve.log_lengths >= log_length
-    half = np.sqrt(3.0) * curve.taus[beyond]
-    limit = half / np.tanh(half) * np.exp(-curve.log_lengths[beyond])
-    end = normal[LOGARITHM]
-    last = np.sqrt(3.0) * float(end.taus[-1])
-    return Claim.at_most(
-        "temperature-bounded",
-        (
-            "Uniform scores on $[-a, a]$ with $a$ proportional to $ln L$ do not freeze: from "
-            f"$ln L = {curve.log_lengths[beyond][0]:.4g}$ on, their mean participation is "
-            r"$a \operatorname{coth}(a)/L$ (measured: the largest relative deviation)."
+        rejects=(
+            "uniform scores of the same standard deviation and scaling",
+            np.exp(np.interp(longest, bounded.log_lengths, np.log(bounded.mean))),
         ),
-        float(np.max(np.abs(curve.mean[beyond] / limit - 1))),
+    )
+    beyond = bounded.log_lengths >= longest
+    of_limit = bounded.mean[beyond] / _bounded_limit(bounded.taus[beyond], bounded.log_lengths[beyond])
+    claim.at_most(
+        "bounded",
+        "Uniform scores on $[-a, a]$ with $a$ proportional to $ln L$ do not freeze: from "
+        f"$ln L = {bounded.log_lengths[beyond][0]:.4g}$ on, their mean participation is "
+        r"$a \operatorname{coth}(a)/L$ (measured: the largest relative deviation).",
+        np.max(np.abs(of_limit - 1)),
         0.0,
         within=1e-9,
         because="corrections are of relative order $a/L$, which is negligible here; the rest is quadrature error",
-        source="derived here",
         box="bounded-scores",
-        alternative=Alternative(
+        rejects=(
             "normal scores of the same standard deviation, at the longest prompt of the tested domain",
-            float(abs(end.mean[-1] * np.exp(log_length) / (last / np.tanh(last)) - 1)),
+            abs(frozen_scores.mean[-1] / _bounded_limit(frozen_scores.taus[-1], longest) - 1),
         ),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -209,13 +181,27 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(curve["log_length"], curve["share"], color=colour, linewidth=2.4)
             if law == NORMAL:
                 panel.axhline(curve["mean_limit"].iloc[-1], xmin=0.95, color=colour, linestyle="--", linewidth=2)
-                row = curve.iloc[(curve["log_length"] - LABELLED[scaling]).abs().argmin()]
-                label(panel, row["log_length"], row["share"], LABELS[scaling], colour, **PLACES[scaling])
+                labelled, place = LABELLED[scaling]
+                row = curve.iloc[(curve["log_length"] - labelled).abs().argmin()]
+                label(panel, row["log_length"], row["share"], LABELS[scaling], colour, **place)
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
-        panel.set_xticks([3, 10, 30, 100, 300], labels=["3", "10", "30", "100", "300"])
-        panel.minorticks_off()
+        ticks_at(panel.xaxis, [3, 10, 30, 100, 300])
     panels[0].set_ylabel("number of tokens that share,\nas a power of the length")
     for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
     mark_real_prompt(panels[1], log_length=True)
     return figure
+
+
+def _limits(law: str, scaling: str, taus, log_lengths) -> dict:
+    """Return the limits of both exponents: for normal scores at c = 0, at c = τ/√(2 ln L), and at c = ∞."""
+    if law == UNIFORM:
+        return {"mean_limit": 1.0, "typical_limit": 1.0}
+    ratio = {FIXED: 0.0, ROOT: taus / np.sqrt(2 * log_lengths), LOGARITHM: np.inf}[scaling]
+    return {"mean_limit": mean_exponent(ratio), "typical_limit": typical_exponent(ratio)}
+
+
+def _bounded_limit(tau, log_length):
+    """Return a coth(a)/L, the mean participation of uniform scores on [-a, a], whose standard deviation is τ."""
+    half = np.sqrt(3.0) * tau
+    return half / np.tanh(half) * np.exp(-log_length)

@@ -16,24 +16,25 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.threshold_in_temperature.published_size import Curves, Simulation, Size
-from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, legend_line, legend_point, legend_with
 
 
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
     """Return weights and risks by overlap; claim that exact and simulated ones agree."""
     at = simulation.curves
-    shared = {"dimension": size.dimension, "length": size.length}
-
-    def exact(values: Curves):
-        return {
+    exact, exact_at_points = (
+        {
+            "dimension": size.dimension,
+            "length": size.length,
             "overlap": values.overlaps,
             "weight": values.weight,
             "risk": values.risk,
             "limit_weight": values.limit_weight,
             "limit_risk": values.limit_risk,
         }
-
+        for values in (curves, at)
+    )
     simulated = {
         "simulated_weight": simulation.weight,
         "simulated_weight_std_error": simulation.weight_std_error,
@@ -51,49 +52,32 @@ def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
         "simulated_weight": Estimate("Mean weight of the relevant token on simulated prompts"),
         "simulated_risk": Estimate("Excess risk over $γ²$ on simulated prompts"),
     }
-    table = Table.of([shared | exact(curves), shared | exact(at) | simulated], columns)
-    return Numbers(table, (_simulation_claim(simulation), _gap_claim(size, curves)))
-
-
-def _simulation_claim(simulation: Simulation) -> Claim:
-    """Claim that exact weights and risks are those of simulated prompts."""
-
-    def worst(weight: np.ndarray, risk: np.ndarray) -> float:
-        deviations = (
-            np.abs(simulation.weight - weight) / simulation.weight_std_error,
-            np.abs(simulation.risk - risk) / simulation.risk_std_error,
-        )
-        return float(np.max(deviations))
-
-    at = simulation.curves
-    return Claim.consistent(
-        "threshold-in-temperature-simulated",
-        f"Exact and simulated weights and risks agree at {at.overlaps.size} overlaps (measured: the largest deviation "
-        "in standard errors).",
-        worst(at.weight, at.risk),
-        comparisons=2 * at.overlaps.size,
+    claim = Claims("threshold-in-temperature")
+    means = np.array([simulation.weight, simulation.risk])
+    errors = np.array([simulation.weight_std_error, simulation.risk_std_error])
+    claim.agree(
+        "simulated",
+        f"Exact and simulated weights and risks agree at {at.overlaps.size} overlaps",
+        (means - [at.weight, at.risk]) / errors,
         source="derived here",
         box="weights-in-temperature",
-        alternative=Alternative(
-            "the mean-field limit, at the same dimension and length", worst(at.limit_weight, at.limit_risk)
+        rejects=(
+            "the mean-field limit, at the same dimension and length",
+            (means - [at.limit_weight, at.limit_risk]) / errors,
         ),
     )
-
-
-def _gap_claim(size: Size, curves: Curves) -> Claim:
-    """Claim how far the exact weight is from the mean-field limit at this size."""
-    gap = np.abs(curves.weight - curves.limit_weight)
-    return Claim.at_least(
-        "threshold-in-temperature-gap",
+    claim.at_least(
+        "gap",
         f"At $d = {size.dimension:,}$ and $L = {size.length:,}$ the exact mean weight of the relevant token differs "
         "from the mean-field limit by more than a quarter at some overlap (measured: the largest difference).",
-        float(gap.max()),
+        np.abs(curves.weight - curves.limit_weight).max(),
         0.25,
         because="a quarter of the whole range is what the text calls far",
         source="measured here",
         comparisons=curves.overlaps.size,
-        alternative=Alternative("the mean-field limit holds at this size", 0.0),
+        rejects=("the mean-field limit holds at this size", 0.0),
     )
+    return Numbers(Table.of([exact, exact_at_points | simulated], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -109,10 +93,6 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.set_ylim(0, 1.05 * max(curve[name].max(), 1.0))
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].set_ylabel("excess risk (output 0: 1)")
-    lines = {
-        "exact": legend_line("-"),
-        "simulated": legend_point(),
-        "mean-field limit": legend_line("--", 1.5),
-    }
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), "mean-field limit": legend_line("--", 1.5)}
     legend_with(panels[1], lines, loc="upper right")
     return figure

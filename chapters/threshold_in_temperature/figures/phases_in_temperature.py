@@ -28,7 +28,7 @@ from chapters.threshold_in_temperature.phases import (
     spread,
 )
 from chapters.threshold_in_temperature.style import power_of_ten
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
 
 
@@ -51,49 +51,42 @@ def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
         "limit": Column("The same in the limit of long prompts"),
         "best_head": Column("Signal strength over $2 ln L$ for which the temperature is that of the best head"),
     }
-    return Numbers(Table.of(groups, columns), (_cold_claim(phases), _hot_claim(phases)))
+    return Numbers(Table.of(groups, columns), _claims(phases))
 
 
-def _cold_claim(phases: TwoPhases) -> Claim:
-    """Claim that the threshold of a cold head grows like 2 ln L, as at freezing."""
-    lengths = np.array([log_length(decade) for decade in phases.decades])
-    grown = float(np.ptp(2.0 * lengths))
-    return Claim.equal(
-        "threshold-in-temperature-cold",
+def _claims(phases: TwoPhases) -> Claims:
+    claim = Claims("threshold-in-temperature", source="[Do25]", box="limit-in-temperature")
+    short, long = (power_of_ten(decade) for decade in phases.decades)
+    log_lengths = np.array([log_length(decade) for decade in phases.decades])
+    grown = np.ptp(2.0 * log_lengths)
+    claim.equal(
+        "cold",
         f"At {COLD:g} times the freezing temperature the signal strength at which the relevant token has the mean "
-        f"weight ½ grows like $2 ln L$ (slope in $2 ln L$ from $L = {power_of_ten(phases.decades[0])}$ to "
-        f"${power_of_ten(phases.decades[1])}$).",
-        float(np.ptp(2.0 * lengths * phases.cold)) / grown,
+        f"weight ½ grows like $2 ln L$ (slope in $2 ln L$ from $L = {short}$ to ${long}$).",
+        np.ptp(2.0 * log_lengths * phases.cold) / grown,
         1.0,
-        within=2.0 * float(np.ptp(np.log(lengths))) / grown,
+        within=2.0 * np.ptp(np.log(log_lengths)) / grown,
         because="twice the change of $ln ln L$, by which the squared largest of $L$ normal scores is below $2 ln L$",
-        source="[Do25]",
-        box="limit-in-temperature",
-        alternative=Alternative(
+        rejects=(
             "the formula for temperatures above freezing, which averages the other exponentials, at every temperature",
             (COLD + 1.0 / COLD) ** 2 / 4.0,
         ),
     )
-
-
-def _hot_claim(phases: TwoPhases) -> Claim:
-    """Claim the threshold of a hot head."""
-    length, decade = log_length(phases.decades[1]), phases.decades[1]
-    tau, psi = spread(length, HOT), float(limit_amplitude(HOT))
+    length = log_lengths[1]
+    tau, psi = spread(length, HOT), limit_amplitude(HOT)
     # the variance of the other sum over its squared mean, divided by τ and by the amplitude at freezing
     correction = np.exp(tau**2 - length) / tau / np.sqrt(2.0 * length)
-    return Claim.equal(
-        "threshold-in-temperature-hot",
+    claim.equal(
+        "hot",
         f"At {HOT:g} times the freezing temperature the signal strength at which the relevant token has the mean "
-        f"weight ½, in units of $2 ln L$, is that of the limit ($L = {power_of_ten(decade)}$).",
+        f"weight ½, in units of $2 ln L$, is that of the limit ($L = {long}$).",
         phases.hot,
         psi**2,
-        within=2.0 * psi * float(correction),
+        within=2.0 * psi * correction,
         because="twice the first-order effect of the fluctuations of the sum over the other tokens",
-        source="[Do25]",
-        box="limit-in-temperature",
-        alternative=Alternative("the relevant token needs the largest other score at every temperature", 1.0),
+        rejects=("the relevant token needs the largest other score at every temperature", 1.0),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence
 
 
@@ -35,26 +35,21 @@ def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers
         "risk": Column("Excess risk over $γ²$ of a head whose key is orthogonal to the hidden direction, $v = v*$"),
         "limit": Column("The same in the limit of long prompts"),
     }
-    return Numbers(Table.of(groups, columns), (_claim(others),))
-
-
-def _claim(others: OtherTokens) -> Claim:
-    """Claim that the other tokens' participation tends to that of the random-energy model."""
+    claim = Claims("threshold-in-temperature", source="derived here", box="risk-in-temperature")
     shorter, longer = others.participation
     shrinks = np.sqrt(others.log_lengths[1] / others.log_lengths[0]) - 1.0
-    return Claim.equal(
-        "threshold-in-temperature-others",
+    claim.equal(
+        "others",
         "Below freezing the other tokens add their participation to the risk of a head that has not found the relevant "
         rf"token ($\mathbb{{E}} Σp²$ over the other tokens at {others.temperature:.3g} times the freezing temperature "
         f"and $ln L = {others.log_lengths[1]:g}$).",
-        float(longer),
+        longer,
         others.limit,
-        within=float(abs(longer - shorter) / shrinks),
+        within=abs(longer - shorter) / shrinks,
         because="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
-        source="derived here",
-        box="risk-in-temperature",
-        alternative=Alternative("the mean-field formula of the risk, without a term for the other tokens", 0.0),
+        rejects=("the mean-field formula of the risk, without a term for the other tokens", 0.0),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

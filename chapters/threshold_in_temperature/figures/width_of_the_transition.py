@@ -21,7 +21,7 @@ from chapters.style import mark_real_prompt
 from chapters.threshold_in_temperature.phases import COLD
 from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, power_of_ten
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, few_decades, ink, label, legend_line, legend_with
 
 
@@ -44,40 +44,36 @@ def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
         "mean_field": Column("The same in the mean-field formula"),
         "limit": Column("The same for the score of the relevant token alone"),
     }
-    return Numbers(Table.of(groups, columns), tuple(_claim(curve, variance) for curve in widths))
-
-
-def _claim(curve: Widths, variance: float) -> Claim:
-    """Claim that the width on the longest prompt is that of the relevant token's score."""
-    decade = int(curve.decades[-1])
-    name = "cold" if curve.temperature == COLD else "hot"
-    return Claim.equal(
-        f"threshold-in-temperature-width-{name}",
-        f"At {curve.temperature:g} times the freezing temperature the transition is as wide as the distribution of the "
-        f"relevant token's score (distance between the amplitudes $√ν$ with the mean weights {LOW:g} and {HIGH:g}, "
-        f"$L = {power_of_ten(decade)}$).",
-        float(curve.exact[-1]),
-        curve.limit,
-        within=curve.limit * relative_correction(decade, curve.temperature, variance),
-        because="the first-order effect of the other fluctuations, which add to the variance and fall like $1/ln L$",
-        source="derived here",
-        box="step-in-temperature",
-        alternative=Alternative("the width of the mean-field formula", float(curve.mean_field[-1])),
-    )
+    claim = Claims("threshold-in-temperature", source="derived here", box="step-in-temperature")
+    for curve in widths:
+        decade = int(curve.decades[-1])
+        claim.equal(
+            "width-cold" if curve.temperature == COLD else "width-hot",
+            f"At {curve.temperature:g} times the freezing temperature the transition is as wide as the distribution of "
+            f"the relevant token's score (distance between the amplitudes $√ν$ with the mean weights {LOW:g} and "
+            f"{HIGH:g}, $L = {power_of_ten(decade)}$).",
+            curve.exact[-1],
+            curve.limit,
+            within=curve.limit * relative_correction(decade, curve.temperature, variance),
+            because="the first-order effect of the other fluctuations, which add to the variance and fall like "
+            "$1/ln L$",
+            rejects=("the width of the mean-field formula", curve.mean_field[-1]),
+        )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact widths, those of the mean-field formula, and the limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    places = {"cold": (COLD_COLOUR, "mean_field", (0, 8)), "hot": (HOT_COLOUR, "width", (0, 12))}
     for temperature, curve in table.groupby("temperature"):
-        colour, name = (COLD_COLOUR, "cold") if curve["temperature"].iloc[0] < 1 else (HOT_COLOUR, "hot")
+        name = "cold" if curve["temperature"].iloc[0] < 1 else "hot"
+        colour, labelled, shift = places[name]
         lengths = 10.0 ** curve["decade"]
         axes.plot(lengths, curve["width"], color=colour, linewidth=2, marker="o", markersize=5)
         axes.plot(lengths, curve["mean_field"], color=colour, linewidth=1.8, linestyle="--")
         text = rf"{name}, $\tau={1 / temperature:g}\,\sqrt{{2\,\ln L}}$"
-        places = {"cold": (curve["mean_field"], (0, 8)), "hot": (curve["width"], (0, 12))}
-        values, shift = places[name]
-        label(axes, lengths.iloc[-1], values.iloc[-1], text, colour, xytext=shift, ha="right", va="bottom")
+        label(axes, lengths.iloc[-1], curve[labelled].iloc[-1], text, colour, xytext=shift, ha="right", va="bottom")
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle=":", linewidth=1.8)
     axes.set(xscale="log", xlabel="prompt length $L$", ylabel=r"width of the transition in $\sqrt{\nu}$")
     few_decades(axes)

@@ -22,43 +22,40 @@ from chapters.style import mark_real_prompt
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
 from chapters.trained_at_other_lengths.regression import Risks, Trial
 from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT
-from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import WIDE, error_bars, few_decades, ink, label
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label, ticks_at
 
 BEST, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
 POWERS = {ROOT: ROOT_POWER, LOGARITHM: FULL_POWER}
-# Where the curves of the left panel are labelled, from their last points.
-PLACES = {
-    FIXED: {"xytext": (-2, 8), "ha": "right"},
-    ROOT: {"xytext": (-2, -34), "ha": "right"},
-    LOGARITHM: {"xytext": (-2, -30), "ha": "right"},
-    BEST: {"xytext": (-2, 105), "ha": "right"},
-    RETRAINED: {"xytext": (-22, 4), "ha": "right"},
+# Label of each curve and, in the left panel, the place of the label's right edge, from the last point of the curve.
+LABELS = {
+    FIXED: ("unchanged", (-2, 8)),
+    ROOT: (r"$\times\sqrt{\ln\,L'/\ln\,L}$", (-2, -34)),
+    LOGARITHM: (r"$\times\ln\,L'/\ln\,L$", (-2, -30)),
+    BEST: ("best factor", (-2, 105)),
+    RETRAINED: ("retrained", (-22, 4)),
 }
-LABELS = {FIXED: "unchanged", ROOT: r"$\times\sqrt{\ln\,L'/\ln\,L}$", LOGARITHM: r"$\times\ln\,L'/\ln\,L$"}
 
 
 def numbers(risks: Risks, trials: Sequence[Trial]) -> Numbers:
     """Return risks and factors at every length of use, and the claims on simulations, best factor and scaling."""
-    return Numbers(_table(risks, trials), (_drawn_claim(trials), _factor_claim(risks), _price_claim(risks)))
-
-
-def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
-    """Return the table by factor and length of use."""
     growth = np.log(risks.used) / np.log(risks.trained)
-
-    def rows(use, factor, values):
-        shared = {"use": use, "trained": risks.trained, "used": risks.used, "factor": factor, "risk": values}
-        return pd.DataFrame(shared | {"price": values / risks.retrained, "std_error": 0.0})
-
-    frames = [rows(FIXED, 1.0, risks.unchanged)]
-    frames += [rows(name, growth**power, risks.scaled[power]) for name, power in POWERS.items()]
-    frames += [rows(BEST, risks.factor, risks.best_scaled), rows(RETRAINED, 1.0, risks.retrained)]
+    curves = [
+        (FIXED, 1.0, risks.unchanged),
+        *((name, growth**power, risks.scaled[power]) for name, power in POWERS.items()),
+        (BEST, risks.factor, risks.best_scaled),
+        (RETRAINED, 1.0, risks.retrained),
+    ]
+    exact = {"trained": risks.trained, "used": risks.used, "std_error": 0.0}
+    groups = [
+        exact | {"use": use, "factor": factor, "risk": risk, "price": risk / risks.retrained}
+        for use, factor, risk in curves
+    ]
     for trial in trials:
-        shared = {"trained": trial.trained, "used": trial.used, "factor": 1.0}
-        exact = {"use": FIXED, "risk": trial.exact, "price": trial.exact / trial.retrained, "std_error": 0.0}
-        drawn = {"use": DRAWN, "risk": trial.drawn, "price": trial.drawn / trial.retrained}
-        frames.append(pd.DataFrame([shared | exact, shared | drawn | {"std_error": trial.std_error}]))
+        pair = {"trained": trial.trained, "used": trial.used, "factor": 1.0}
+        for use, risk, std_error in ((FIXED, trial.exact, 0.0), (DRAWN, trial.drawn, trial.std_error)):
+            price = risk / trial.retrained
+            groups.append(pair | {"use": use, "risk": risk, "price": price, "std_error": std_error})
     columns = {
         "use": Column(
             "Factor on the scores; `retrained`: the best head for this length; `drawn`: simulated prompts", "name"
@@ -70,77 +67,48 @@ def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
         "price": Column("Risk over that of the best head for length $L'$", moves_with="risk"),
         "std_error": Column("Standard error of the risk; 0 where it is exact", moves_with="risk"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+    return Numbers(Table.of(groups, columns), _claims(risks, pd.DataFrame(trials)))
 
 
-def _drawn_claim(trials: Sequence[Trial]) -> Claim:
-    """Claim that simulated prompts have the exact risks."""
-
-    def worst(expected) -> float:
-        return max(abs(trial.drawn - expected(trial)) / trial.std_error for trial in trials)
-
-    return Claim.consistent(
-        "temperature-regression-drawn",
-        (
-            "The risk of a softmax head trained at one length and used at another, on simulated prompts, agrees with "
-            f"the exact one at {len(trials)} pairs of lengths (measured: the largest deviation in standard errors)."
-        ),
-        worst(lambda trial: trial.exact),
-        comparisons=len(trials),
-        source="derived here",
-        box="best-factor",
-        alternative=Alternative("the risk at the length of training", worst(lambda trial: trial.at_training)),
+def _claims(risks: Risks, trials: pd.DataFrame) -> Claims:
+    claim = Claims("temperature", source="derived here", box="best-factor")
+    claim.agree(
+        "regression-drawn",
+        "The risk of a softmax head trained at one length and used at another, on simulated prompts, agrees with "
+        f"the exact one at {len(trials)} pairs of lengths",
+        (trials["drawn"] - trials["exact"]) / trials["std_error"],
+        rejects=("the risk at the length of training", (trials["drawn"] - trials["at_training"]) / trials["std_error"]),
     )
-
-
-def _factor_claim(risks: Risks) -> Claim:
-    """Claim that the best factor tends to 1/(bu)."""
-    return Claim.equal(
-        "temperature-best-factor",
-        (
-            f"The best factor on the scores of a regression head trained on {risks.trained:,} tokens tends to $1/(bu)$ "
-            f"for long prompts (measured: the best factor at {risks.used[-1]:,} tokens)."
-        ),
-        float(risks.factor[-1]),
+    longest, root = risks.used[-1], np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained))
+    # the distance of the best factor from its limit
+    moved = risks.infinite_factor * risks.retrained[-1] / risks.unchanged[-1]
+    claim.equal(
+        "best-factor",
+        f"The best factor on the scores of a regression head trained on {risks.trained:,} tokens tends to $1/(bu)$ "
+        f"for long prompts (measured: the best factor at {longest:,} tokens).",
+        risks.factor[-1],
         risks.infinite_factor,
-        within=float(risks.infinite_factor * risks.retrained[-1] / risks.unchanged[-1]),
-        because=(
-            "a finite prompt moves the factor by about its least risk over the risk that the shrinkage costs, which is "
-            "the risk of unchanged scores"
-        ),
-        source="derived here",
-        box="best-factor",
-        alternative=Alternative("$√(ln L'/ln L)$", float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))),
+        within=moved,
+        because="a finite prompt moves the factor by about its least risk over the risk that the shrinkage costs, "
+        "which is the risk of unchanged scores",
+        rejects=("$√(ln L'/ln L)$", root),
     )
-
-
-def _price_claim(risks: Risks) -> Claim | WithheldClaim:
-    """Claim that the factor √(ln L'/ln L) costs more than unchanged scores on the longest prompts."""
-
-    def price(values) -> float:
-        return float(values[-1] / risks.unchanged[-1])
-
-    claim = Claim.at_least(
-        "temperature-scaling-costs",
-        (
-            f"On {risks.used[-1]:,} tokens, a regression head trained on {risks.trained:,} has a larger risk with "
-            "scores times $√(ln L'/ln L)$ than with unchanged scores (measured: the ratio of the two risks)."
-        ),
-        price(risks.scaled[POWERS[ROOT]]),
+    claim.at_least(
+        "scaling-costs",
+        f"On {longest:,} tokens, a regression head trained on {risks.trained:,} has a larger risk with scores times "
+        "$√(ln L'/ln L)$ than with unchanged scores (measured: the ratio of the two risks).",
+        risks.scaled[ROOT_POWER][-1] / risks.unchanged[-1],
         1.0,
         because="at 1 the two risks are equal",
-        source="derived here",
-        box="best-factor",
-        alternative=Alternative("the best factor in place of $√(ln L'/ln L)$", price(risks.best_scaled)),
+        rejects=("the best factor in place of $√(ln L'/ln L)$", risks.best_scaled[-1] / risks.unchanged[-1]),
+        # on infinite prompts the risk of a factor s is proportional to (1 - s b u)²
+        requires=(
+            risks.infinite_factor + moved < (1 + root) / 2,
+            f"for long prompts the best factor, $1/(bu) = {risks.infinite_factor:.3g}$, is nearer to "
+            f"$√(ln L'/ln L) = {root:.3g}$ than to 1, so that unchanged scores may cost more",
+        ),
     )
-    # on infinite prompts the risk of a factor s is proportional to (1 - s b u)²
-    root = float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))
-    if risks.infinite_factor * (1 + risks.retrained[-1] / risks.unchanged[-1]) < (1 + root) / 2:
-        return claim
-    return claim.withheld(
-        f"for long prompts the best factor, $1/(bu) = {risks.infinite_factor:.3g}$, is nearer to "
-        f"$√(ln L'/ln L) = {root:.3g}$ than to 1, so that unchanged scores may cost more"
-    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -148,23 +116,19 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     trained = table["trained"].iloc[0]
     rows = table[table["trained"] == trained].drop_duplicates(["use", "used"]).sort_values("used")
-    looks = {name: {"color": colour} for name, colour in COLOURS.items()}
-    looks[BEST] = {"color": "C3"}
-    looks[RETRAINED] = {"color": ink(), "linestyle": "--"}
-    names = {**LABELS, BEST: "best factor", RETRAINED: "retrained"}
-    for use, look in looks.items():
+    colours = COLOURS | {BEST: "C3", RETRAINED: ink()}
+    for use, (name, shift) in LABELS.items():
         curve = rows[rows["use"] == use]
-        left.plot(curve["used"], curve["risk"], **({"linewidth": 2} | look))
+        look = {"color": colours[use], "linewidth": 2, "linestyle": "--" if use == RETRAINED else "-"}
         last = curve.iloc[-1]
-        label(left, last["used"], last["risk"], names[use], look["color"], **PLACES[use])
-        if use == RETRAINED:
-            continue
-        right.plot(curve["used"], curve["factor"], **({"linewidth": 2} | look))
-        label(right, last["used"], last["factor"], names[use], look["color"], xytext=(7, -3 if use == FIXED else 3))
+        left.plot(curve["used"], curve["risk"], **look)
+        label(left, last["used"], last["risk"], name, colours[use], xytext=shift, ha="right")
+        if use != RETRAINED:
+            right.plot(curve["used"], curve["factor"], **look)
+            label(right, last["used"], last["factor"], name, colours[use], xytext=(7, -3 if use == FIXED else 3))
     drawn = rows[rows["use"] == DRAWN]
-    error_bars(
-        left, drawn["used"], drawn["risk"], drawn["std_error"], color=COLOURS[FIXED], marker="o", fillstyle="none"
-    )
+    look = {"color": COLOURS[FIXED], "marker": "o", "fillstyle": "none"}
+    error_bars(left, drawn["used"], drawn["risk"], drawn["std_error"], **look)
     for panel in (left, right):
         panel.axvline(trained, color=ink(), linewidth=1, linestyle=":")
         panel.set(xscale="log", xlabel="prompt length in use, $L'$")
@@ -172,8 +136,7 @@ def draw(table: pd.DataFrame) -> Figure:
     left.annotate(" trained here", (trained, 0.02), xycoords=("data", "axes fraction"), va="bottom", color=ink())
     few_decades(left)
     right.set(yscale="log", ylabel="factor on the scores")
-    right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
+    ticks_at(right.yaxis, [0.5, 1, 2, 3])
     right.minorticks_off()
-
     mark_real_prompt(right)
     return figure

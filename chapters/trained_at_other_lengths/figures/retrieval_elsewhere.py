@@ -12,7 +12,6 @@ sides, steeply for long prompts, where they exceed one hundred.
 """
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +22,7 @@ from chapters.style import mark_real_prompt
 from chapters.trained_at_other_lengths.parameters import FULL_POWER
 from chapters.trained_at_other_lengths.retrieval import Risks, Trial
 from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SOFTMAX
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
@@ -36,30 +35,24 @@ LEAST_ERROR = 100
 
 def numbers(risks: Risks, trials: Sequence[Trial]) -> Numbers:
     """Return risks at every length of use, and the claims on softmax, on the sigmoid and on simulations."""
-    return Numbers(_table(risks, trials), (_bayes_claim(risks), _proportion_claim(risks), _drawn_claim(trials)))
-
-
-def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
-    """Return the table by head, use and length of use."""
-
-    def rows(kind, use, values):
-        shared = {"head": kind, "use": use, "trained": risks.trained, "used": risks.used, "risk": values}
-        return pd.DataFrame(shared | {"std_error": 0.0})
-
-    frames = [rows(kind, "as trained", values) for kind, values in risks.unchanged.items()]
-    frames += [rows(kind, "retrained", values) for kind, values in risks.retrained.items()]
-    frames += [rows(SOFTMAX, f"scores times growth^{power:g}", values) for power, values in risks.scaled.items()]
+    exact = {"trained": risks.trained, "used": risks.used, "std_error": 0.0}
+    groups = [
+        *(exact | {"head": head, "use": "as trained", "risk": risk} for head, risk in risks.unchanged.items()),
+        *(exact | {"head": head, "use": "retrained", "risk": risk} for head, risk in risks.retrained.items()),
+        *(
+            exact | {"head": SOFTMAX, "use": f"scores times growth^{power:g}", "risk": risk}
+            for power, risk in risks.scaled.items()
+        ),
+    ]
     for trial in trials:
-        shared = {"head": trial.head, "trained": trial.trained, "used": trial.used}
-        frames.append(pd.DataFrame([shared | {"use": "as trained", "risk": trial.exact, "std_error": 0.0}]))
-        frames.append(pd.DataFrame([shared | {"use": "drawn", "risk": trial.drawn, "std_error": trial.std_error}]))
+        pair = {"head": trial.head, "trained": trial.trained, "used": trial.used}
+        groups.append(pair | {"use": "as trained", "risk": trial.exact, "std_error": 0.0})
+        groups.append(pair | {"use": "drawn", "risk": trial.drawn, "std_error": trial.std_error})
     columns = {
         "head": Column("Activation of the head", "name"),
         "use": Column(
-            (
-                "`as trained`: unchanged; `retrained`: the best head for this length; `scores times growth^power`: "
-                "scores times this power of $ln L'/ln L$; `drawn`: unchanged, on simulated prompts"
-            ),
+            "`as trained`: unchanged; `retrained`: the best head for this length; `scores times growth^power`: "
+            "scores times this power of $ln L'/ln L$; `drawn`: unchanged, on simulated prompts",
             "name",
         ),
         "trained": Column("Prompt length $L$ of training", "tokens"),
@@ -67,79 +60,33 @@ def _table(risks: Risks, trials: Sequence[Trial]) -> Table:
         "risk": Column("Excess risk; the output 0 has the excess risk 1", std_error="std_error"),
         "std_error": Column("Standard error of the risk; 0 where it is exact", moves_with="risk"),
     }
-    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
-
-
-def _bayes_claim(risks: Risks) -> Claim:
-    """Claim that softmax keeps the Bayes risk at every length of use."""
+    claim = Claims("temperature", source="derived here", box="element-wise-elsewhere")
     bayes = risks.retrained[SOFTMAX]
-
-    def worst(values) -> float:
-        return float(np.max(values / bayes - 1))
-
-    return Claim.equal(
-        "temperature-softmax-keeps",
-        (
-            f"A softmax head trained on prompts of {risks.trained:,} tokens has the Bayes risk on prompts of "
-            f"{risks.used.min():,} to {risks.used.max():,} tokens (measured: the largest relative excess)."
-        ),
-        worst(risks.unchanged[SOFTMAX]),
+    claim.equal(
+        "softmax-keeps",
+        f"A softmax head trained on prompts of {risks.trained:,} tokens has the Bayes risk on prompts of "
+        f"{risks.used.min():,} to {risks.used.max():,} tokens (measured: the largest relative excess).",
+        np.max(risks.unchanged[SOFTMAX] / bayes - 1),
         0.0,
         within=1e-7,
         because="two quadratures, each with a relative error of about 10⁻⁹",
-        source="derived here",
         box="length-free-softmax",
-        alternative=Alternative("the same head with scores times $ln L'/ln L$", worst(risks.scaled[FULL_POWER])),
+        rejects=("the same head with scores times $ln L'/ln L$", np.max(risks.scaled[FULL_POWER] / bayes - 1)),
     )
-
-
-def _proportion_claim(risks: Risks) -> Claim:
-    """Claim that the risk of a sigmoid is affine in the length: the longest prompts against the two shortest."""
     used, risk = risks.used, risks.unchanged[SIGMOID]
-    slope = (risk[1] - risk[0]) / (used[1] - used[0])
-    line = risk[0] + slope * (used[-1] - used[0])
-    return Claim.equal(
-        "temperature-sigmoid-loses",
-        (
-            f"The risk of a sigmoid trained on prompts of {risks.trained:,} tokens is affine in the length of use "
-            f"(measured: its risk at {used[-1]:,} tokens over the value on the line through the two shortest lengths)."
-        ),
-        float(risk[-1] / line),
+    line = risk[0] + (risk[1] - risk[0]) / (used[1] - used[0]) * (used[-1] - used[0])
+    claim.equal(
+        "sigmoid-loses",
+        f"The risk of a sigmoid trained on prompts of {risks.trained:,} tokens is affine in the length of use "
+        f"(measured: its risk at {used[-1]:,} tokens over the value on the line through the two shortest lengths).",
+        risk[-1] / line,
         1.0,
         within=1e-4,
         because="rounding, amplified because the slope is taken between two short prompts",
-        source="derived here",
-        box="element-wise-elsewhere",
-        alternative=Alternative("a sigmoid retrained at every length", float(risks.retrained[SIGMOID][-1] / line)),
+        rejects=("a sigmoid retrained at every length", risks.retrained[SIGMOID][-1] / line),
     )
-
-
-def _drawn_claim(every: Sequence[Trial]) -> Claim:
-    """Claim that simulated prompts have the exact risks, where the errors are not too rare.
-
-    The linear head's risk is never small, so that some comparisons remain.
-    """
-    trials = [trial for trial in every if trial.prompts * trial.exact >= LEAST_ERROR]
-
-    def worst(expected) -> float:
-        return max(abs(trial.drawn - expected(trial)) / trial.std_error for trial in trials)
-
-    left_out = f"; left out are {len(every) - len(trials)} risks too small for {every[0].prompts:,} prompts"
-    left_out = left_out if len(trials) < len(every) else ""
-    pairs, heads = ({key(trial) for trial in trials} for key in (attrgetter("trained", "used"), attrgetter("head")))
-    return Claim.consistent(
-        "temperature-retrieval-drawn",
-        (
-            f"The risks of {len(heads)} heads trained at one length and used at another, on simulated prompts, agree "
-            f"with the exact ones at {len(pairs)} pairs of lengths (measured: the largest deviation in standard "
-            f"errors{left_out})."
-        ),
-        worst(lambda trial: trial.exact),
-        comparisons=len(trials),
-        source="derived here",
-        box="element-wise-elsewhere",
-        alternative=Alternative("the risks at the length of training", worst(lambda trial: trial.at_training)),
-    )
+    _claim_simulated(claim, trials)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -171,3 +118,24 @@ def draw(table: pd.DataFrame) -> Figure:
     few_decades(axes)
     mark_real_prompt(axes)
     return figure
+
+
+def _claim_simulated(claim: Claims, every: Sequence[Trial]) -> None:
+    """Claim that simulated prompts have the exact risks, where the errors are not too rare.
+
+    The linear head's risk is never small, so that some comparisons remain.
+    """
+    trials = pd.DataFrame([trial for trial in every if trial.prompts * trial.exact >= LEAST_ERROR])
+    rare = len(every) - len(trials)
+    left_out = f"; left out are {rare} risks too small for {every[0].prompts:,} prompts" if rare else ""
+    pairs = trials.drop_duplicates(["trained", "used"])
+    claim.agree(
+        "retrieval-drawn",
+        f"The risks of {trials['head'].nunique()} heads trained at one length and used at another, on simulated "
+        f"prompts, agree with the exact ones at {len(pairs)} pairs of lengths{left_out}",
+        (trials["drawn"] - trials["exact"]) / trials["std_error"],
+        rejects=(
+            "the risks at the length of training",
+            (trials["drawn"] - trials["at_training"]) / trials["std_error"],
+        ),
+    )
