@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
-from companion import Alternative, Claim
 from lib.concentration import RadialTable
 from lib.finite_prompt import LARGEST_TAU
 
@@ -53,66 +52,3 @@ def mean_fluctuation(squared_norm: float, dimension: int, *, shifted: bool = Tru
     """Return E e^{τ²}(d + τ²), the limit of L · error for H² < ½, or E e^{τ²} d if not `shifted`."""
     tokens = (1 - 2 * squared_norm) ** (-dimension / 2)
     return dimension * tokens * (1 + shifted * squared_norm / (1 - 2 * squared_norm))
-
-
-def make_claims(averages: AveragedErrors) -> tuple[Claim, Claim]:
-    """Return the claim on the powers of ln L at H = 1 and the claim on the limit for H² < ½."""
-    return _admissible_claim(averages), _limit_claim(averages)
-
-
-def _admissible_claim(averages: AveragedErrors) -> Claim:
-    """Claim that at σ = 1 the error has the factor (ln L)^{d/2}, so that the bound with c₂ = β(1) needs d ≤ 2."""
-    near, far = averages.log_lengths[-2:]
-    dimensions = np.asarray(DIMENSIONS)
-
-    def worst(powers) -> float:
-        return float(np.max(np.abs(averages.powers - powers)))
-
-    return Claim(
-        id="sharp-rates-admissible",
-        statement=(
-            "For $U = I$, $σ = 1$ and Gaussian tokens and queries, the error times $L^{β(1)} / ln L$ is a constant "
-            "times $(ln L)^{d/2 - 1}$ in $d = 1, 2, 3$ and $8$. If this power "
-            "continues, the bound of Prop. 3.1 with $c₂ = β(1)$ holds at $σ = 1$ in $d = 1$ and $2$, and no $c₁$ makes "
-            "it hold in $d = 3$ and $8$ (measured: the largest distance of the "
-            f"power of $ln L$, between $ln L = {near:g}$ and ${far:g}$, from $d/2 - 1$)."
-        ),
-        source="heuristic",
-        box="admissible-constant",
-        measured=worst(dimensions / 2 - 1),
-        expected=0.0,
-        tolerance=float(max(dimensions) ** 2 / 4 * (1 / near - 1 / far) / np.log(far / near)),
-        reason="the next term of the slope after $d/(2 ln L)$, its square, integrated between the two lengths",
-        relation="≤",
-        alternative=Alternative("the error has the factor $√(ln L)$ in every dimension", worst(-0.5)),
-    )
-
-
-def _limit_claim(averages: AveragedErrors) -> Claim:
-    """Claim that for H² < ½ L times the error is the mean of the fluctuation."""
-
-    def worst(*, shifted: bool) -> float:
-        limits = [[mean_fluctuation(h, d, shifted=shifted) for d in DIMENSIONS] for h in SMALL_SQUARED_NORMS]
-        return float(np.max(np.abs(averages.scaled / limits - 1)))
-
-    return Claim(
-        id="sharp-rates-small-heads",
-        statement=(
-            r"For Gaussian tokens and queries and $H² < ½$, $L$ times the error tends to $\mathbb{E} e^{τ²}(d + τ²)$ "
-            f"(measured: the largest relative distance at $ln L = {READ_AT:g}$, for "
-            f"$H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)}$ and $d = {', '.join(map(str, DIMENSIONS))}$)."
-        ),
-        source="derived here",
-        box="mean-fluctuation",
-        measured=worst(shifted=True),
-        expected=0.0,
-        tolerance=1e-9,
-        reason=(
-            "the relative accuracy of $P$ and $Q$; large queries add only $L$ to the power $-(√(1 + 4/H²) - 3)/2$, at "
-            "most $e^{-47}$"
-        ),
-        relation="≤",
-        alternative=Alternative(
-            r"tokens of large weight have the mean of the infinite prompt: $\mathbb{E} e^{τ²} d$", worst(shifted=False)
-        ),
-    )

@@ -1,26 +1,16 @@
 """Errors averaged over queries, with bounded (uniform) queries or with bounded tokens (random signs)."""
 
-from dataclasses import dataclass
-
 import numpy as np
-from jaxtyping import Float
 from scipy.special import gammaln
 from scipy.stats import norm
 
 from chapters.sharp_rates.query_averages import ErrorTable
+from chapters.sharp_rates.slopes import Slopes
 
 # Sizes H² of the heads: one at which Gaussian tokens and queries give the golden ratio, and two larger ones.
 SQUARED_NORMS = (1.0, 2.0, 4.0)
 # Shortest and longest prompts of signs, as powers of two; there a sum over the number of plus signs is cheap.
 SHORTEST, LONGEST = 4, 16
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """Local slope of the query-averaged error of one head, at each length."""
-
-    log_lengths: Float[np.ndarray, " lengths"]
-    slope: Float[np.ndarray, " lengths"]
 
 
 def solve_bounded_query_slopes(log_lengths: list[float]) -> dict[float, Slopes]:

@@ -8,12 +8,14 @@ from scipy import stats
 
 from chapters.sharp_rates import averaged_errors
 from chapters.sharp_rates.bounded_averages import _error_of_signs, solve_bounded_query_slopes
-from chapters.sharp_rates.figures import local_slopes
-from chapters.sharp_rates.figures.exponent_laws import solve_slopes
-from chapters.sharp_rates.figures.operator_norm import solve_slopes_by_spectrum
-from chapters.sharp_rates.figures.rate_at_fixed_ratio import ratio_exponent
 from chapters.sharp_rates.parameters import READ_AT, Parameters
 from chapters.sharp_rates.query_averages import ErrorTable, planar_density, radial_density
+from chapters.sharp_rates.slopes import (
+    ratio_exponent,
+    solve_slopes_at_one_length,
+    solve_slopes_by_norm,
+    solve_slopes_by_spectrum,
+)
 from lib.attention import Attention
 from lib.batching import tabulate
 from lib.finite_prompt import output_error, rate_exponent
@@ -118,8 +120,8 @@ def test_heads_of_one_coordinate_have_the_slopes_of_one_dimension(float64):
     """Whichever figure they are drawn in."""
     errors = ErrorTable.at([10.0])
     by_spectrum = solve_slopes_by_spectrum(errors)["(1)"].slope
-    np.testing.assert_allclose(local_slopes.solve_slopes_by_norm(errors)[1.0].slope, by_spectrum, rtol=1e-12)
-    read = solve_slopes(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
+    np.testing.assert_allclose(solve_slopes_by_norm(errors)[1.0].slope, by_spectrum, rtol=1e-12)
+    read = solve_slopes_at_one_length(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
     np.testing.assert_allclose([read.slope[1], read.at_one], by_spectrum[-1], rtol=1e-12)
 
 

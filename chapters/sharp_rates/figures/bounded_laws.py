@@ -17,35 +17,27 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.sharp_rates.bounded_averages import Slopes
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
+from chapters.sharp_rates.slopes import Slopes
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, markers, sequence
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, label, markers, sequence, ticks_at
 
 QUERIES, TOKENS = "queries", "tokens"
 
 
 def numbers(queries: Mapping[float, Slopes], tokens: Mapping[float, Slopes]) -> Numbers:
     """Return the slopes for bounded queries and bounded tokens, and the claims that they end at one."""
-    table = _table({QUERIES: queries, TOKENS: tokens})
-    return Numbers(table, (_queries_claim(table.frame), _tokens_claim(table.frame)))
-
-
-def _table(slopes: Mapping[str, Mapping[float, Slopes]]) -> Table:
-    """Return the table of slopes by bounded variable, head and length."""
-    frames = [
-        pd.DataFrame(
-            {
-                "bounded": bounded,
-                "squared_norm": squared,
-                "log_length": head.log_lengths,
-                "slope": head.slope,
-                "gaussian": float(exponent(squared)),
-            }
-        )
-        for bounded, heads in slopes.items()
+    groups = [
+        {
+            "bounded": bounded,
+            "squared_norm": squared,
+            "log_length": head.log_lengths,
+            "slope": head.slope,
+            "gaussian": float(exponent(squared)),
+        }
+        for bounded, heads in ((QUERIES, queries), (TOKENS, tokens))
         for squared, head in heads.items()
     ]
     columns = {
@@ -57,53 +49,33 @@ def _table(slopes: Mapping[str, Mapping[float, Slopes]]) -> Table:
         "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$ of the mean square error averaged over queries"),
         "gaussian": Column("$β(H)$, the limit if tokens and queries are both Gaussian [heuristic]"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _queries_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that with bounded queries the slope is one."""
-    read = frame[(frame["bounded"] == QUERIES) & (frame["log_length"] == READ_AT)]
-    return Claim(
-        id="sharp-rates-bounded-queries",
-        statement=(
-            f"With Gaussian tokens and bounded queries the local slope of the error at $ln L = {READ_AT:g}$ is 1, for "
-            f"$H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])}$ (measured: the largest distance)."
-        ),
-        source="derived here",
-        box="bounded",
-        measured=float(np.max(np.abs(read["slope"] - 1))),
-        expected=0.0,
-        tolerance=1e-6,
-        reason="the next term of the error, smaller by about $e^{3τ²}/L$, is negligible here; the rest is quadrature",
-        relation="≤",
-        alternative=Alternative(
-            "the slope is $β(H)$, as for Gaussian queries", float(np.max(np.abs(read["gaussian"] - 1)))
-        ),
+    table = Table.of(groups, columns)
+    claim = Claims("sharp-rates", source="derived here", box="bounded")
+    of_queries, of_tokens = (table.frame[table.frame["bounded"] == bounded] for bounded in (QUERIES, TOKENS))
+    read = of_queries[of_queries["log_length"] == READ_AT]
+    claim.at_most(
+        "bounded-queries",
+        f"With Gaussian tokens and bounded queries the local slope of the error at $ln L = {READ_AT:g}$ is 1, for "
+        f"$H² = {', '.join(f'{squared:g}' for squared in queries)}$ (measured: the largest distance).",
+        (read["slope"] - 1).abs().max(),
+        0.0,
+        within=1e-6,
+        because="the next term of the error, smaller by about $e^{3τ²}/L$, is negligible here; the rest is quadrature",
+        rejects=("the slope is $β(H)$, as for Gaussian queries", (read["gaussian"] - 1).abs().max()),
     )
-
-
-def _tokens_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that with bounded tokens the slope is one."""
-    rows = frame[frame["bounded"] == TOKENS]
-    read = rows[rows["log_length"] == rows["log_length"].max()]
-    return Claim(
-        id="sharp-rates-bounded-tokens",
-        statement=(
-            "With tokens $±1$ and Gaussian queries the local slope of the error between the two longest prompts is 1, "
-            f"for $H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])}$ (measured: the largest "
-            "distance)."
-        ),
-        source="derived here",
-        box="bounded",
-        measured=float(np.max(np.abs(read["slope"] - 1))),
-        expected=0.0,
-        tolerance=float(10 * np.exp(-read["log_length"].max())),
-        reason="$10/L$: the next term is smaller by $1/L$ times moments of derivatives of tanh, which are below ten",
-        relation="≤",
-        alternative=Alternative(
-            "the slope is $β(H)$, as for Gaussian tokens", float(np.max(np.abs(read["gaussian"] - 1)))
-        ),
+    longest = of_tokens["log_length"].max()
+    read = of_tokens[of_tokens["log_length"] == longest]
+    claim.at_most(
+        "bounded-tokens",
+        "With tokens $±1$ and Gaussian queries the local slope of the error between the two longest prompts is 1, "
+        f"for $H² = {', '.join(f'{squared:g}' for squared in tokens)}$ (measured: the largest distance).",
+        (read["slope"] - 1).abs().max(),
+        0.0,
+        within=10 * np.exp(-longest),
+        because="$10/L$: the next term is smaller by $1/L$ times moments of derivatives of tanh, which are below ten",
+        rejects=("the slope is $β(H)$, as for Gaussian tokens", (read["gaussian"] - 1).abs().max()),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -118,19 +90,15 @@ def draw(table: pd.DataFrame) -> Figure:
             level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
             panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)
             panel.axhline(level, color=colour, linestyle="--", linewidth=1.2)
-            name = f"$H^2={squared:g}$, both Gaussian"
-            place = {"xytext": (0, 3), "ha": "right", "va": "bottom"}
-            label(panel, last, level, name, colour, **place)
+            name = f"$H^2={squared:g}$"
+            label(panel, last, level, f"{name}, both Gaussian", colour, ha="right", va="bottom", xytext=(0, 3))
             if bounded == QUERIES:
                 start = curve.sort_values("log_length").iloc[0]
-                label(
-                    panel, start["log_length"], start["slope"], f"$H^2={squared:g}$", colour, xytext=(-6, 0), ha="right"
-                )
+                label(panel, start["log_length"], start["slope"], name, colour, ha="right", xytext=(-6, 0))
         panel.axhline(1, color=ink(), linewidth=0.8)
         panel.set(title=title, xlabel=r"$\ln L$", ylim=(0, 1.12))
     panels[0].set(xscale="log", ylabel="local slope of the error")
-    panels[0].set_xticks([5, 20, 50, 200], labels=["5", "20", "50", "200"])
-    panels[0].minorticks_off()
+    ticks_at(panels[0].xaxis, [5, 20, 50, 200])
     panels[0].set_xlim(left=1.7)
     mark_real_prompt(panels[0], log_length=True)
     return figure

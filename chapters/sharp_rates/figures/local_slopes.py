@@ -11,60 +11,32 @@ still away from their levels.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
-from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
+from chapters.sharp_rates.query_averages import exponent
+from chapters.sharp_rates.slopes import Slopes
 from chapters.sharp_rates.style import slope_axes
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, sequence
 
-# Squared norms H² of the claims, on both sides of ½.
-SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
 # ln L of the largest simulated prompts.
 SIMULATED = 16
 
 
-@dataclass(frozen=True)
-class SlopesByLength:
-    """Local slope of the query-averaged error of one head, at each length."""
-
-    log_lengths: Float[np.ndarray, " lengths"]
-    slope: Float[np.ndarray, " lengths"]
-
-
-def solve_slopes_by_norm(errors: ErrorTable) -> dict[float, SlopesByLength]:
-    """Return, by H², the local slope of the query-averaged error of one coordinate at each length."""
-    return {
-        squared: SlopesByLength(errors.log_lengths, errors.slope(radial_density(errors.taus, np.sqrt(squared), 1), 1))
-        for squared in SQUARED_NORMS
-    }
-
-
-def numbers(slopes: Mapping[float, SlopesByLength]) -> Numbers:
+def numbers(slopes: Mapping[float, Slopes]) -> Numbers:
     """Return slopes and limits, and the claim that they agree at ln L = READ_AT."""
-    table = _table(slopes)
-    return Numbers(table, (_slope_claim(table.frame),))
-
-
-def _table(slopes: Mapping[float, SlopesByLength]) -> Table:
-    """Return the table of slopes by head and length."""
-    frames = [
-        pd.DataFrame(
-            {
-                "squared_norm": squared,
-                "log_length": head.log_lengths,
-                "slope": head.slope,
-                "exponent": float(exponent(squared)),
-            }
-        )
+    groups = [
+        {
+            "squared_norm": squared,
+            "log_length": head.log_lengths,
+            "slope": head.slope,
+            "exponent": float(exponent(squared)),
+        }
         for squared, head in slopes.items()
     ]
     columns = {
@@ -73,31 +45,20 @@ def _table(slopes: Mapping[float, SlopesByLength]) -> Table:
         "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$ of the mean square error averaged over queries"),
         "exponent": Column("$β(H)$, the limit of the slope by the heuristic"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _slope_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the slopes at ln L = READ_AT are β(H)."""
-    read = frame[frame["log_length"] == READ_AT]
-
-    def worst(exponents) -> float:
-        return float(np.max(np.abs(read["slope"] - exponents)))
-
-    return Claim(
-        id="sharp-rates-slopes",
-        statement=(
-            f"At $ln L = {READ_AT:g}$ the local slopes of the query-averaged error are $β(H)$, for "
-            f"$H² = {', '.join(f'{squared:g}' for squared in SQUARED_NORMS)}$ (measured: the largest distance)."
-        ),
-        source="heuristic",
-        box="average-exponent",
-        measured=worst(read["exponent"]),
-        expected=0.0,
-        tolerance=2 * NEXT_TERM,
-        reason="twice the next term of the heuristic, $1/(2 ln L)$",
-        relation="≤",
-        alternative=Alternative("the exponent is 1 for every head, as in the delta method", worst(1.0)),
+    table = Table.of(groups, columns)
+    read = table.frame[table.frame["log_length"] == READ_AT]
+    claim = Claims("sharp-rates", source="heuristic", box="average-exponent")
+    claim.at_most(
+        "slopes",
+        f"At $ln L = {READ_AT:g}$ the local slopes of the query-averaged error are $β(H)$, for "
+        f"$H² = {', '.join(f'{squared:g}' for squared in slopes)}$ (measured: the largest distance).",
+        (read["slope"] - read["exponent"]).abs().max(),
+        0.0,
+        within=2 * NEXT_TERM,
+        because="twice the next term of the heuristic, $1/(2 ln L)$",
+        rejects=("the exponent is 1 for every head, as in the delta method", (read["slope"] - 1.0).abs().max()),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

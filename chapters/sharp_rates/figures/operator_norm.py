@@ -12,55 +12,39 @@ the eight-dimensional one slowest; a fifth, with a larger singular value, goes t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
-from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
+from chapters.sharp_rates.query_averages import exponent
+from chapters.sharp_rates.slopes import Spectrum
 from chapters.sharp_rates.style import slope_axes
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, markers
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """Singular values of one head, and the local slope of its query-averaged error at each length."""
-
-    values: tuple[float, ...]
-    log_lengths: Float[np.ndarray, " lengths"]
-    slope: Float[np.ndarray, " lengths"]
-
-
-def solve_slopes_by_spectrum(errors: ErrorTable) -> dict[str, Spectrum]:
-    """Return the slopes of four heads with the largest singular value 1 and of one with a larger one."""
-    spectra = {
-        "(√2)": (radial_density(errors.taus, np.sqrt(2.0), 1), (np.sqrt(2.0),)),
-        "(1)": (radial_density(errors.taus, 1.0, 1), (1.0,)),
-        "(1, ½)": (planar_density(errors.taus, 1.0, 0.5), (1.0, 0.5)),
-        "(1, 1)": (radial_density(errors.taus, 1.0, 2), (1.0, 1.0)),
-        "(1, …, 1) in R⁸": (radial_density(errors.taus, 1.0, 8), (1.0,) * 8),
-    }
-    return {
-        name: Spectrum(values, errors.log_lengths, errors.slope(density, len(values)))
-        for name, (density, values) in spectra.items()
-    }
 
 
 def numbers(spectra: Mapping[str, Spectrum]) -> Numbers:
     """Return slopes by spectrum with the predictions from operator and Frobenius norm, and the claim on the former."""
-    table = _table(spectra)
-    return Numbers(table, (_spectrum_claim(table.frame),))
-
-
-def _table(spectra: Mapping[str, Spectrum]) -> Table:
-    """Return the table of slopes by spectrum and length."""
-    frame = pd.concat([_frame(name, spectrum) for name, spectrum in spectra.items()], ignore_index=True)
+    groups = []
+    for name, spectrum in spectra.items():
+        values, computed = spectrum.values, spectrum.log_lengths
+        # a grid that contains the computed lengths
+        log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
+        largest, multiplicity = max(values), values.count(max(values))
+        groups.append(
+            {
+                "spectrum": name,
+                "log_length": log_lengths,
+                "slope": pd.Series(spectrum.slope, computed).reindex(log_lengths),
+                "operator": float(exponent(largest**2)),
+                "predicted": exponent(largest**2) - multiplicity / (2 * log_lengths),
+                "frobenius": float(exponent(sum(value**2 for value in values))),
+            }
+        )
     columns = {
         "spectrum": Column("Singular values of $Γ^{1/2} U Γ_q^{1/2}$", "list"),
         "log_length": Column("$ln L$"),
@@ -69,49 +53,25 @@ def _table(spectra: Mapping[str, Spectrum]) -> Table:
         "predicted": Column("$β - m/(2 ln L)$, $m$ the multiplicity of the largest singular value [heuristic]"),
         "frobenius": Column("$β$ of the Frobenius norm"),
     }
-    return Table(frame, columns)
-
-
-def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
-    """Return the rows of one spectrum, on a grid that contains the computed lengths."""
-    values, computed = spectrum.values, spectrum.log_lengths
-    log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
-    return pd.DataFrame(
-        {
-            "spectrum": name,
-            "log_length": log_lengths,
-            "slope": pd.Series(spectrum.slope, computed).reindex(log_lengths).to_numpy(),
-            "operator": float(exponent(max(values) ** 2)),
-            "predicted": exponent(max(values) ** 2) - values.count(max(values)) / (2 * log_lengths),
-            "frobenius": float(exponent(sum(value**2 for value in values))),
-        }
-    )
-
-
-def _spectrum_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the slope of each spectrum at ln L = READ_AT is β of its operator norm minus m/(2 ln L)."""
-    read = frame[frame["log_length"] == READ_AT]
+    table = Table.of(groups, columns)
+    read = table.frame[table.frame["log_length"] == READ_AT]
     correction = read["operator"] - read["predicted"]
-
-    def worst(exponents) -> float:
-        return float(np.max(np.abs(read["slope"] - exponents)))
-
-    return Claim(
-        id="sharp-rates-operator-norm",
-        statement=(
-            f"The operator norm decides the exponent: at $ln L = {READ_AT:g}$ the slopes of {len(read)} spectra, in "
-            "one to eight dimensions, are $β - m/(2 ln L)$, with $β$ for the largest singular value and its "
-            "multiplicity $m$ (measured: the largest distance)."
+    claim = Claims("sharp-rates", source="heuristic", box="multiple-singular-values")
+    claim.at_most(
+        "operator-norm",
+        f"The operator norm decides the exponent: at $ln L = {READ_AT:g}$ the slopes of {len(read)} spectra, in "
+        "one to eight dimensions, are $β - m/(2 ln L)$, with $β$ for the largest singular value and its "
+        "multiplicity $m$ (measured: the largest distance).",
+        (read["slope"] - read["predicted"]).abs().max(),
+        0.0,
+        within=(8 * NEXT_TERM) ** 2,
+        because="the order after $m/(2 ln L)$, its square, at the largest multiplicity",
+        rejects=(
+            "the Frobenius norm decides the exponent",
+            (read["slope"] - (read["frobenius"] - correction)).abs().max(),
         ),
-        source="heuristic",
-        box="multiple-singular-values",
-        measured=worst(read["predicted"]),
-        expected=0.0,
-        tolerance=(8 * NEXT_TERM) ** 2,
-        reason="the order after $m/(2 ln L)$, its square, at the largest multiplicity",
-        relation="≤",
-        alternative=Alternative("the Frobenius norm decides the exponent", worst(read["frobenius"] - correction)),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

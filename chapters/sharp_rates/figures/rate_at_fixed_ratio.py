@@ -10,64 +10,27 @@ where it stays. Exact curves approach it as the length grows; the longest is ind
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import READ_AT
-from chapters.sharp_rates.query_averages import statistics_along
-from companion import Alternative, Claim, Column, Numbers, Table
+from chapters.sharp_rates.slopes import LocalExponents, ratio_exponent
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, sequence
-from lib.finite_prompt import LARGEST_TAU
-
-
-@dataclass(frozen=True)
-class LocalExponents:
-    """Exponents `-d ln Q / d ln L` at one length, at each fixed ratio a within the guaranteed domain."""
-
-    ratio: Float[np.ndarray, " n"]
-    slope: Float[np.ndarray, " n"]
-
-
-def solve_local_exponents(ratios: int, log_lengths: list[float]) -> dict[float, LocalExponents]:
-    """Return, by ln L, the local exponents of Q along τ = a √(2 ln L) at fixed a; READ_AT is added to the lengths."""
-    ratio = np.linspace(0.0, 1.2, ratios)
-    exponents = {}
-    for log_length in sorted({*log_lengths, READ_AT}):
-        covered = ratio[ratio**2 * 2 * log_length <= LARGEST_TAU**2]
-        values, slopes = statistics_along(2 * covered**2 * log_length, 2 * covered**2, log_length)
-        exponents[log_length] = LocalExponents(covered, -slopes.score_error / values.score_error)
-    return exponents
-
-
-def ratio_exponent(ratio: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return `r(a)`: 1 - 2a² for a ≤ 1/√3, (1 - a²)²/(4a²) for 1/√3 ≤ a ≤ 1, and 0 for a ≥ 1 [heuristic]."""
-    squared = np.maximum(ratio, 1e-12) ** 2
-    rare_prompts = (1 - squared) ** 2 / (4 * squared)
-    return np.where(squared <= 1 / 3, 1 - 2 * squared, np.where(squared <= 1, rare_prompts, 0.0))
 
 
 def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
     """Return local exponents and their limit, and the claim that they agree at ln L = READ_AT."""
-    table = _table(exponents)
-    return Numbers(table, (_ratio_claim(table.frame),))
-
-
-def _table(exponents: Mapping[float, LocalExponents]) -> Table:
-    """Return the table of exponents by length and ratio."""
-    frames = [
-        pd.DataFrame(
-            {
-                "log_length": log_length,
-                "ratio": curve.ratio,
-                "slope": curve.slope,
-                "exponent": ratio_exponent(curve.ratio),
-            }
-        )
+    groups = [
+        {
+            "log_length": log_length,
+            "ratio": curve.ratio,
+            "slope": curve.slope,
+            "exponent": ratio_exponent(curve.ratio),
+        }
         for log_length, curve in exponents.items()
     ]
     columns = {
@@ -76,37 +39,26 @@ def _table(exponents: Mapping[float, LocalExponents]) -> Table:
         "slope": Column("Exact $-d ln Q/d ln L$ at fixed $a$", absolute=1e-9),
         "exponent": Column("$r(a)$, the limit of the slope by the heuristic"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _ratio_claim(frame: pd.DataFrame) -> Claim:
-    """Claim that the local exponents at ln L = READ_AT are r(a).
-
-    For a > 1 the error grows like ln L, so its exponent there is -1/ln L and not exactly 0.
-    """
-    read = frame[(frame["log_length"] == READ_AT) & (frame["ratio"] > 0)]
-    annealed = 1 - 2 * read["ratio"] ** 2
-
-    def worst(exponents) -> float:
-        return float(np.max(np.abs(read["slope"] - exponents)))
-
-    return Claim(
-        id="sharp-rates-fixed-ratio",
-        statement=(
-            "For a query that grows with the prompt, $τ = a√(2 ln L)$, the error falls with exponent $r(a)$ (measured: "
-            f"the largest distance of the local exponents at $ln L = {READ_AT:g}$, over {len(read)} ratios $a$ up to "
-            f"{read['ratio'].max():.2g})."
-        ),
-        source="heuristic",
-        box="fixed-ratio-exponent",
-        measured=worst(read["exponent"]),
-        expected=0.0,
-        tolerance=2 / READ_AT,
-        reason="$2/ln L$: factors that are powers of $ln L$ change the local exponent by multiples of $1/ln L$, up to "
+    table = Table.of(groups, columns)
+    # for a > 1 the error grows like ln L, so that its exponent there is -1/ln L and not exactly 0
+    read = table.frame[(table.frame["log_length"] == READ_AT) & (table.frame["ratio"] > 0)]
+    claim = Claims("sharp-rates", source="heuristic", box="fixed-ratio-exponent")
+    claim.at_most(
+        "fixed-ratio",
+        "For a query that grows with the prompt, $τ = a√(2 ln L)$, the error falls with exponent $r(a)$ (measured: "
+        f"the largest distance of the local exponents at $ln L = {READ_AT:g}$, over {len(read)} ratios $a$ up to "
+        f"{read['ratio'].max():.2g}).",
+        (read["slope"] - read["exponent"]).abs().max(),
+        0.0,
+        within=2 / READ_AT,
+        because="$2/ln L$: factors that are powers of $ln L$ change the local exponent by multiples of $1/ln L$, up to "
         "two",
-        relation="≤",
-        alternative=Alternative("no freezing: the exponent is $1 - 2a²$ at every $a$", worst(annealed)),
+        rejects=(
+            "no freezing: the exponent is $1 - 2a²$ at every $a$",
+            (read["slope"] - (1 - 2 * read["ratio"] ** 2)).abs().max(),
+        ),
     )
+    return Numbers(table, claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
