@@ -98,22 +98,3 @@ def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> OverlapTrajec
 def read_tracked() -> pd.DataFrame:
     """Return the tracked table; `data/README.md` describes its rows."""
     return pd.read_csv(DATA / "published.csv")
-
-
-@dataclass(frozen=True)
-class Again:
-    """The largest difference of an overlap between a recomputed descent and two tracked ones: its own and another."""
-
-    same: float
-    other: float
-
-
-def train_first_published_run(runs: pd.DataFrame) -> Again:
-    """Recompute the first run on the manifold, and compare it with the tracked paths of the first two runs."""
-    found = run(ON, [0]).overlaps
-    path = np.stack([found.m_k[0], found.m_v[0]], axis=1)
-    mine = runs[runs["experiment"] == ON]
-    same, other = (
-        float(np.abs(path - mine.loc[mine["repeat"] == repeat, ["m_k", "m_v"]].to_numpy()).max()) for repeat in (0, 1)
-    )
-    return Again(same, other)

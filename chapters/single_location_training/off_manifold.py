@@ -1,0 +1,65 @@
+"""Descent of a softmax head without projection, off the manifold of zero cross overlaps and on it."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from chapters.single_location_training.population_descent import HeadTrajectory, descend_population
+from lib.single_location import Head, Overlaps, Spiked, draw_prompts, draw_truth, fresh_risk, softmax
+
+# The task and the descent; the step size is in units of D.
+LENGTH, SNR = 3, 4.0
+STEP_SIZE, STEPS, EVERY = 0.03, 48, 4
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A descent from off the manifold with squared errors on simulated prompts, and one that starts on the manifold."""
+
+    path: HeadTrajectory
+    without_cross: Float[np.ndarray, " records"]
+    errors: Float[np.ndarray, "records prompts"]
+    on_manifold: Overlaps
+
+
+def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
+    """Return two descents in dimension `dimension`; each head of the first has `prompts` fresh prompts."""
+    truth_key, start_key, prompt_key = jr.split(key, 3)
+    task, truth = Spiked(LENGTH, SNR), draw_truth(dimension, key=truth_key)
+
+    def descend(start):
+        return descend_population(task, softmax, start, truth, step_size=STEP_SIZE, steps=STEPS, every=EVERY)
+
+    def test(head, index):
+        fresh = draw_prompts(task, truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
+        return (fresh.labels - fresh.outputs(softmax, head)) ** 2
+
+    path = descend(start_off(truth, key=start_key))
+    errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)
+    on = path.overlaps
+    bare = jax.jit(lambda many: jax.lax.map(lambda one: fresh_risk(task, softmax, one), many))(
+        Overlaps(on.m_k, on.q_k, on.m_v, on.q_v, *(jnp.zeros_like(on.m_k) for _ in range(3)))
+    )
+    kept = descend(start_on(truth, key=start_key)).overlaps
+    return Walk(jax.tree.map(np.asarray, path), np.asarray(bare), np.asarray(errors), jax.tree.map(np.asarray, kept))
+
+
+def start_off(truth: Head, *, key: PRNGKeyArray) -> Head:
+    """Return a start near the exchanged solution: small own overlaps, larger cross overlaps, and a common part."""
+    own, common = jr.normal(key, (2, truth.key.size))
+    return Head(
+        0.2 * truth.key + 0.8 * truth.value + 0.6 * common,
+        0.2 * truth.value - 0.8 * truth.key + 0.5 * common + 0.3 * own,
+    )
+
+
+def start_on(truth: Head, *, key: PRNGKeyArray) -> Head:
+    """Return a start with the same own overlaps whose cross overlaps vanish."""
+    rest = jr.normal(key, (2, truth.key.size))
+    frame, _ = jnp.linalg.qr(jnp.stack([truth.key, truth.value, *rest], axis=1))
+    size = jnp.sqrt(truth.key.size)
+    return Head(0.2 * truth.key + 0.6 * size * frame[:, 2], 0.2 * truth.value + 0.6 * size * frame[:, 3])
