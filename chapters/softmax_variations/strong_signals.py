@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import beta
 
-from chapters.softmax_variations.models import GENERIC_LENGTH, bayes_risk
+from chapters.softmax_variations.models import bayes_risk
 from lib.single_location import Spiked, best_elementwise_risk, best_risk, hardmax, linear
 
 # Signal strengths between which exponents are measured, twice: first to second, and second to third.
@@ -30,20 +30,6 @@ class Risks:
 
     snrs: Float[np.ndarray, " snrs"]
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
-
-
-@dataclass(frozen=True)
-class StrongLinear:
-    """Linear attention in the spiked model: ν times its risk at two very strong signals, the second twice the first."""
-
-    length: int
-    scaled: Float[np.ndarray, " two"]
-
-
-def solve_scaled_linear_risks() -> StrongLinear:
-    """Return the risk of the best linear head where 1/ν is small compared with 1/L, by quadrature."""
-    snrs = np.asarray([1000.0, 2000.0])
-    return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(best_risk(Spiked(GENERIC_LENGTH, snrs), linear)))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_variations.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_variations.style import BECAUSE_DISTINCT, DISTINCT, TITLES
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import MARKERS, WIDE, label
 
 # The order of colours and markers.
@@ -28,18 +28,18 @@ HEADS = ("softmax", "linear", "sigmoid", "erf")
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
     """Return risks by width; claim which heads an unknown length affects, and which not."""
-    frame = _frame(heads)
-    return Numbers(_table(frame), _claims(frame))
-
-
-def _frame(heads: Mapping[tuple[str, str], FixedHead]) -> pd.DataFrame:
-    frames = [pd.DataFrame({"model": model, "activation": name, **vars(head)}) for (model, name), head in heads.items()]
-    frame = pd.concat(frames, ignore_index=True).rename(columns={"widths": "width"})
-    return frame.assign(price=frame["risk"] - frame["per_length"])
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    """Return one row per model, activation and width."""
+    groups = [
+        {
+            "model": model,
+            "activation": name,
+            "width": head.widths,
+            "risk": head.risk,
+            "per_length": head.per_length,
+            "bayes": head.bayes,
+            "price": head.risk - head.per_length,
+        }
+        for (model, name), head in heads.items()
+    ]
     columns = {
         "model": Column("Model of the relevant token: spiked or max", "name"),
         "activation": Column("Activation of the head", "name"),
@@ -49,84 +49,57 @@ def _table(frame: pd.DataFrame) -> Table:
         "bayes": Column("Mean of the Bayes risks of the two lengths"),
         "price": Column("Risk of one head for both lengths minus that of one head per length", absolute=1e-9),
     }
-    return Table(frame, columns)
+    table = Table.of(groups, columns)
+    return Numbers(table, _claims(table.frame))
 
 
-def _claims(frame: pd.DataFrame) -> list[Claim]:
-    """Claim that the mean length decides in the spiked model, that softmax loses nothing and that other heads lose."""
-    unchanged = frame.groupby(["model", "activation"])["risk"].transform("first")
-    risk, bayes = np.asarray(frame["risk"]), np.asarray(frame["bayes"])
-    changes = np.abs(risk - np.asarray(unchanged))
-    soft, spiked = np.asarray(frame["activation"] == "softmax"), np.asarray(frame["model"] == "spiked")
-    fixed = np.asarray(frame.groupby(["model", "activation"])["bayes"].transform("first"))
-    price, random = np.asarray(frame["price"]), np.asarray(frame["width"] > 0)
-    widest = np.asarray(frame["width"] == frame["width"].max())
-    return [
-        Claim(
-            id="softmax-advantage-mean-length",
-            statement=(
-                "In the spiked model the risk of the best element-wise head depends on a random length only through "
-                "its mean (largest change with the width of the distribution)."
-            ),
-            source="derived here",
-            box="one-head-many-lengths",
-            measured=float(changes[~soft & spiked].max()),
-            expected=0.0,
-            tolerance=1e-9,
-            reason="error of a quadrature",
-            relation="≤",
-            alternative=Alternative("the same in the max model", float(changes[~soft & ~spiked].max())),
-        ),
-        Claim(
-            id="softmax-advantage-any-length",
-            statement=(
-                "Corollary 4.4: one softmax head is optimal at all lengths together, because its risk under a random "
-                "length is the mean of the Bayes risks (largest difference)."
-            ),
-            source="[D26, Cor. 4.4]",
-            box="one-head-many-lengths",
-            measured=float(np.abs(risk - bayes)[soft].max()),
-            expected=0.0,
-            tolerance=1e-9,
-            reason="error of a quadrature",
-            relation="≤",
-            alternative=Alternative(
-                "the Bayes risk of the mean length instead", float(np.abs(risk - fixed)[soft].max())
-            ),
-        ),
-        Claim(
-            id="softmax-advantage-length-price",
-            statement=(
-                "Corollary 4.4: an unknown length raises the risk of linear, erf and sigmoid heads in both models at "
-                "every width (smallest difference between one head for both lengths and one head per length)."
-            ),
-            source="[D26, Cor. 4.4]",
-            box="one-head-many-lengths",
-            measured=float(price[~soft & random].min()),
-            expected=DISTINCT,
-            tolerance=0.0,
-            reason=BECAUSE_DISTINCT,
-            relation="≥",
-            alternative=Alternative("the same for softmax", float(price[soft & random].min())),
-        ),
-        Claim(
-            id="softmax-advantage-length-hurts",
-            statement=(
-                "In the max model the best element-wise head gets worse if the lengths spread around the same mean "
-                "(smallest increase for linear, erf and sigmoid heads, from one length to the widest distribution)."
-            ),
-            source="[D26, Cor. 4.4]",
-            box="one-head-many-lengths",
-            measured=float((risk - np.asarray(unchanged))[~soft & ~spiked & widest].min()),
-            expected=DISTINCT,
-            tolerance=0.0,
-            reason=BECAUSE_DISTINCT,
-            relation="≥",
-            alternative=Alternative(
-                "the same for softmax", float((risk - np.asarray(unchanged))[soft & ~spiked & widest].min())
-            ),
-        ),
-    ]
+def _claims(frame: pd.DataFrame) -> Claims:
+    claim = Claims("softmax-advantage", source="[D26, Cor. 4.4]", box="one-head-many-lengths")
+    # the rows of prompts of one length
+    first = frame.groupby(["model", "activation"])[["risk", "bayes"]].transform("first")
+    increase = frame["risk"] - first["risk"]
+    softmax, spiked = frame["activation"] == "softmax", frame["model"] == "spiked"
+    random, widest = frame["width"] > 0, frame["width"] == frame["width"].max()
+    claim.at_most(
+        "mean-length",
+        "In the spiked model the risk of the best element-wise head depends on a random length only through its mean "
+        "(largest change with the width of the distribution).",
+        increase[~softmax & spiked].abs().max(),
+        0.0,
+        within=1e-9,
+        because="error of a quadrature",
+        source="derived here",
+        rejects=("the same in the max model", increase[~softmax & ~spiked].abs().max()),
+    )
+    claim.at_most(
+        "any-length",
+        "Corollary 4.4: one softmax head is optimal at all lengths together, because its risk under a random length is "
+        "the mean of the Bayes risks (largest difference).",
+        (frame["risk"] - frame["bayes"])[softmax].abs().max(),
+        0.0,
+        within=1e-9,
+        because="error of a quadrature",
+        rejects=("the Bayes risk of the mean length instead", (frame["risk"] - first["bayes"])[softmax].abs().max()),
+    )
+    claim.at_least(
+        "length-price",
+        "Corollary 4.4: an unknown length raises the risk of linear, erf and sigmoid heads in both models at every "
+        "width (smallest difference between one head for both lengths and one head per length).",
+        frame["price"][~softmax & random].min(),
+        DISTINCT,
+        because=BECAUSE_DISTINCT,
+        rejects=("the same for softmax", frame["price"][softmax & random].min()),
+    )
+    claim.at_least(
+        "length-hurts",
+        "In the max model the best element-wise head gets worse if the lengths spread around the same mean (smallest "
+        "increase for linear, erf and sigmoid heads, from one length to the widest distribution).",
+        increase[~softmax & ~spiked & widest].min(),
+        DISTINCT,
+        because=BECAUSE_DISTINCT,
+        rejects=("the same for softmax", increase[softmax & ~spiked & widest].min()),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

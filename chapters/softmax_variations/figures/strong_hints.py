@@ -23,51 +23,33 @@ from chapters.softmax_variations.strong_signals import (
     WEAKER,
     LimitConstants,
     Risks,
-    StrongLinear,
     largest_softmax_error,
 )
-from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import COLUMN, label, legend_line, legend_with, ticks_at
 
 # The reason for tolerances from two pairs of signals.
 BECAUSE_HALVED = (
     "risks are their limit formulas times $1 + O(1/ν)$, so that from the weaker pair of signals to the stronger one "
     "the error at least halves: twice the change of the reading bounds it, to leading order"
 )
-# The limit formulas, as the picture shows them.
-FORMULAS = {
-    "softmax": r"$(L-1)\frac{1}{2}\sqrt{\pi/\nu}\,e^{-\nu/4}$",
-    "hardmax": r"$\frac{4}{\pi}\,\times$ the same",
-    "sigmoid": r"$\sqrt{(L-1)\,\pi/2\nu}\,e^{-\nu/8}$",
-    "linear": r"$L/\nu$",
-}
+# The colour of each head, and the offset of its label.
+HEADS = {"softmax": ("C0", (8, -8)), "hardmax": ("C3", (8, 8)), "sigmoid": ("C2", (8, 0)), "linear": ("C1", (8, 0))}
 
 
-def numbers(risks: Mapping[int, Risks], linear: StrongLinear, constants: LimitConstants) -> Numbers:
+def numbers(risks: Mapping[int, Risks], constants: LimitConstants) -> Numbers:
     """Return exact risks over their limit formulas; claim exponents, a power, a factor and constants."""
-    frame = _frame(risks)
-    return Numbers(_table(frame), [*_claims(frame), _constant_claim(linear), *_corollary_claims(constants)])
-
-
-def _frame(risks: Mapping[int, Risks]) -> pd.DataFrame:
-    frames = [
-        pd.DataFrame(
-            {
-                "activation": name,
-                "length": length,
-                "snr": curves.snrs,
-                "risk": risk,
-                "ratio": risk / STRONG_LIMITS[name](length, curves.snrs),
-            }
-        )
+    groups = [
+        {
+            "activation": name,
+            "length": length,
+            "snr": curves.snrs,
+            "risk": risk,
+            "ratio": risk / STRONG_LIMITS[name](length, curves.snrs),
+        }
         for length, curves in risks.items()
         for name, risk in curves.by_head.items()
     ]
-    return pd.concat(frames, ignore_index=True)
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    """Return one row per activation, length and ν."""
     columns = {
         "activation": Column("Activation of the head", "name"),
         "length": Column("Tokens in a prompt, $L$", "tokens"),
@@ -75,148 +57,88 @@ def _table(frame: pd.DataFrame) -> Table:
         "risk": Column("Excess risk of the best head", absolute=1e-13),
         "ratio": Column("Excess risk over its limit formula at large $ν$", absolute=1e-4),
     }
-    return Table(frame, columns)
+    claim = Claims("softmax-advantage", source="[D26, Cor. 4.3]", box="laws-at-strong-hints")
+    _claim_powers(claim, risks[2])
+    _claim_constants(claim, constants)
+    return Numbers(Table.of(groups, columns), claim)
 
 
-def _claims(frame: pd.DataFrame) -> list[Claim]:
-    """Claim exponents, a power, and the factor of hardmax, at L = 2, between the two strongest of three signals."""
-    short = frame[frame["length"] == 2].pivot(index="snr", columns="activation", values="risk")
-    at = [short.loc[short.index[np.argmin(np.abs(short.index - snr))]] for snr in (WEAKER, STRONG, STRONGEST)]
-
-    def twice(read):
-        """Return the reading of the stronger pair, and twice its difference from that of the weaker pair."""
-        weaker, stronger = read(*at[:2]), read(*at[1:])
-        return stronger, 2 * abs(stronger - weaker)
-
-    def exponent(head):
-        root = 0.5 * np.log(2)  # each signal strength is twice the one before
-        return twice(lambda a, b: (np.log(a[head] / b[head]) - root) / (b.name - a.name))
-
-    def price(head):
-        return twice(lambda a, b: 2 * b[head] / b["softmax"] - a[head] / a["softmax"])
-
-    def power(head):
-        return twice(lambda a, b: np.log2(b[head] / a[head]))
-
+def _claim_powers(claim: Claims, short: Risks) -> None:
+    """Claim exponents, a power, and the factor of hardmax at L = 2, each read from two pairs of three signals."""
+    at = pd.DataFrame(short.by_head, index=short.snrs)
+    at = at.iloc[[np.argmin(np.abs(short.snrs - snr)) for snr in (WEAKER, STRONG, STRONGEST)]]
+    # each signal strength is twice the one before
+    exponents = (np.log(at.shift() / at) - 0.5 * np.log(2)).div(at.index.to_series().diff(), axis=0)
+    powers = np.log2(at / at.shift())
+    of_softmax = at.div(at["softmax"], axis=0)
+    factors = 2 * of_softmax - of_softmax.shift()
     between = f"between $ν = {STRONG:g}$ and ${STRONGEST:g}$ at $L = 2$"
-    names = {"softmax": ("of softmax, the Bayes risk,", "ν/4", 0.25), "sigmoid": ("of the best sigmoid", "ν/8", 0.125)}
-    exponential = [
-        Claim(
-            id=f"softmax-advantage-{name}-exponent",
-            statement=f"The risk {whose} falls like $e^{{-{fraction}}}/√ν$ in the spiked model (exponent {between}).",
-            source="[D26, Cor. 4.3]" if name == "softmax" else "derived here",
-            box="laws-at-strong-hints",
-            measured=exponent(name)[0],
-            expected=expected,
-            tolerance=exponent(name)[1],
-            reason=BECAUSE_HALVED,
-            alternative=Alternative(f"the exponent of {other}", exponent(other)[0]),
+    for head, other, risk, fraction, expected, source in (
+        ("softmax", "sigmoid", "of softmax, the Bayes risk,", "ν/4", 0.25, "[D26, Cor. 4.3]"),
+        ("sigmoid", "softmax", "of the best sigmoid", "ν/8", 0.125, "derived here"),
+    ):
+        claim.equal(
+            f"{head}-exponent",
+            f"The risk {risk} falls like $e^{{-{fraction}}}/√ν$ in the spiked model (exponent {between}).",
+            exponents[head].iloc[-1],
+            expected,
+            within=2 * abs(exponents[head].diff().iloc[-1]),
+            because=BECAUSE_HALVED,
+            source=source,
+            rejects=(f"the exponent of {other}", exponents[other].iloc[-1]),
         )
-        for (name, (whose, fraction, expected)), other in zip(names.items(), ("sigmoid", "softmax"), strict=True)
-    ]
-    return [
-        *exponential,
-        Claim(
-            id="softmax-advantage-linear-power",
-            statement=(
-                f"The risk of linear attention falls like $1/ν$ in the spiked model (log-log slope {between}, which "
-                "tends to $-1$)."
-            ),
-            source="[D26, Cor. 4.3]",
-            box="laws-at-strong-hints",
-            measured=power("linear")[0],
-            expected=-1.0,
-            tolerance=power("linear")[1],
-            reason=BECAUSE_HALVED,
-            alternative=Alternative("the slope of softmax, which falls exponentially", power("softmax")[0]),
-        ),
-        Claim(
-            id="softmax-advantage-hardmax-price",
-            statement=(
-                "The risk of hardmax is $4/π$ times the Bayes risk at strong signals in the spiked model (ratio "
-                f"extrapolated in $1/ν$ {between})."
-            ),
-            source="derived here",
-            box="laws-at-strong-hints",
-            measured=price("hardmax")[0],
-            expected=4 / np.pi,
-            tolerance=price("hardmax")[1],
-            reason=BECAUSE_HALVED,
-            alternative=Alternative("the same for softmax", price("softmax")[0]),
-        ),
-    ]
-
-
-def _constant_claim(linear: StrongLinear) -> Claim:
-    """Claim that the constant in front of 1/ν is L, and not L/(L - 1)."""
-    length, (once, twice) = linear.length, linear.scaled
-    return Claim(
-        id="softmax-advantage-linear-constant",
-        statement=(
-            f"The risk of linear attention in the spiked model tends to $L/ν$ ($ν$ times the risk at $L = {length}$, "
-            "extrapolated in $1/ν$ from two strong signals)."
-        ),
-        source="[D26, Cor. 4.3]",
-        box="cor-4-3-as-quoted",
-        measured=2 * twice - once,
-        expected=length,
-        tolerance=abs(twice - once),
-        reason="the change by the extrapolation",
-        alternative=Alternative("the constant $L/(L - 1)$ that a public review quotes", length / (length - 1)),
+    claim.equal(
+        "linear-power",
+        f"The risk of linear attention falls like $1/ν$ in the spiked model (log-log slope {between}, which tends to "
+        "$-1$).",
+        powers["linear"].iloc[-1],
+        -1.0,
+        within=2 * abs(powers["linear"].diff().iloc[-1]),
+        because=BECAUSE_HALVED,
+        rejects=("the slope of softmax, which falls exponentially", powers["softmax"].iloc[-1]),
+    )
+    claim.equal(
+        "hardmax-price",
+        "The risk of hardmax is $4/π$ times the Bayes risk at strong signals in the spiked model (ratio extrapolated "
+        f"in $1/ν$ {between}).",
+        factors["hardmax"].iloc[-1],
+        4 / np.pi,
+        within=2 * abs(factors["hardmax"].diff().iloc[-1]),
+        because=BECAUSE_HALVED,
+        source="derived here",
+        rejects=("the same for softmax", factors["softmax"].iloc[-1]),
     )
 
 
-def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
+def _claim_constants(claim: Claims, constants: LimitConstants) -> None:
     """Claim Corollary 4.3 in the spiked model, with its constants, at every length of the table."""
     lengths = constants.lengths
     span = f"{len(lengths)} lengths from $L = {lengths.min()}$ to ${lengths.max()}$"
-
-    def worst(readings, limits):
-        """Return the largest relative error of the second readings, and twice their change from the first."""
-        first, second = readings / limits
-        return np.max(np.abs(second - 1)), 2 * np.max(np.abs(second - first))
-
-    linear, linear_error = worst(constants.linear, lengths)
-    softmax, _ = worst(constants.softmax, (lengths - 1) / 2)
-    return (
-        Claim(
-            id="softmax-advantage-corollary-4-3-linear",
-            statement=(
-                "Corollary 4.3 with its constant: the risk of linear attention in the spiked model tends to $L/ν$ at "
-                f"each of {span} (largest relative distance, extrapolated in $1/ν$)."
-            ),
-            source="[D26, Cor. 4.3]",
-            box="cor-4-3-as-quoted",
-            measured=linear,
-            expected=0.0,
-            tolerance=linear_error,
-            reason=BECAUSE_HALVED,
-            relation="≤",
-            alternative=Alternative(
-                "the constant $L/(L - 1)$ that a public review quotes",
-                worst(constants.linear, lengths / (lengths - 1))[0],
-            ),
+    linear, softmax = constants.linear / lengths, constants.softmax / ((lengths - 1) / 2)
+    claim.at_most(
+        "corollary-4-3-linear",
+        "Corollary 4.3 with its constant: the risk of linear attention in the spiked model tends to $L/ν$ at each of "
+        f"{span} (largest relative distance, extrapolated in $1/ν$).",
+        np.max(np.abs(linear[-1] - 1)),
+        0.0,
+        within=2 * np.max(np.abs(np.diff(linear, axis=0))),
+        because=BECAUSE_HALVED,
+        box="cor-4-3-as-quoted",
+        rejects=(
+            "the constant $L/(L - 1)$ that a public review quotes",
+            np.max(np.abs(constants.linear[-1] * (lengths - 1) / lengths - 1)),
         ),
-        Claim(
-            id="softmax-advantage-corollary-4-3-softmax",
-            statement=(
-                "Corollary 4.3 with its constant: the risk of softmax in the spiked model tends to "
-                f"$½(L - 1)√(π/ν) e^{{-ν/4}}$ at each of {span} (largest relative distance, extrapolated in $1/ν$)."
-            ),
-            source="[D26, Cor. 4.3]",
-            box="laws-at-strong-hints",
-            measured=softmax,
-            expected=0.0,
-            tolerance=largest_softmax_error(lengths),
-            reason=(
-                "the remainder of the expansion of the risk in $1/ν$ after the extrapolation, and third tokens that "
-                "are as close as the first two"
-            ),
-            relation="≤",
-            alternative=Alternative(
-                "the constant of hardmax, $4/π$ times as large", worst(constants.softmax, 2 * (lengths - 1) / np.pi)[0]
-            ),
-        ),
+    )
+    claim.at_most(
+        "corollary-4-3-softmax",
+        "Corollary 4.3 with its constant: the risk of softmax in the spiked model tends to "
+        f"$½(L - 1)√(π/ν) e^{{-ν/4}}$ at each of {span} (largest relative distance, extrapolated in $1/ν$).",
+        np.max(np.abs(softmax[-1] - 1)),
+        0.0,
+        within=largest_softmax_error(lengths),
+        because="the remainder of the expansion of the risk in $1/ν$ after the extrapolation, and third tokens that "
+        "are as close as the first two",
+        rejects=("the constant of hardmax, $4/π$ times as large", np.max(np.abs(softmax[-1] * np.pi / 4 - 1))),
     )
 
 
@@ -225,19 +147,15 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
     length = sorted(table["length"].unique().tolist())[1]
     shown = table[table["length"] == length]
-    for name, colour in zip(FORMULAS, ("C0", "C3", "C2", "C1"), strict=True):
+    for name, (colour, offset) in HEADS.items():
         curve = shown[shown["activation"] == name]
         axes.plot(curve["snr"], curve["risk"], color=colour, linewidth=2.4)
-        limit = curve["risk"] / curve["ratio"]
-        axes.plot(curve["snr"], limit, color=colour, linewidth=1.4, linestyle="--")
+        axes.plot(curve["snr"], curve["risk"] / curve["ratio"], color=colour, linewidth=1.4, linestyle="--")
         last = curve.iloc[-1]
-        place = {"softmax": (8, -8), "hardmax": (8, 8)}.get(name, (8, 0))
-        label(axes, last["snr"], last["risk"], name, colour, xytext=place, fontsize=12)
-    axes.plot([], [], color=ink(), linewidth=2.4, label="exact risk")
-    axes.plot([], [], color=ink(), linewidth=1.4, linestyle="--", label="limit formula")
+        label(axes, last["snr"], last["risk"], name, colour, xytext=offset, fontsize=12)
     axes.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylabel="excess risk")
     axes.set(title=f"prompts of {length} tokens", ylim=(shown["risk"].min() / 2, 3))
-    axes.set_xticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
+    ticks_at(axes.xaxis, [5, 10, 20, 40, 80])
     axes.minorticks_off()
-    axes.legend(loc="lower left")
+    legend_with(axes, {"exact risk": legend_line("-", 2.4), "limit formula": legend_line("--", 1.4)}, loc="lower left")
     return figure

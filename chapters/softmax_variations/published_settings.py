@@ -1,0 +1,70 @@
+"""Least risks of four heads in the settings of the published figure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from chapters.softmax_variations.fixed_heads import compiled_lowest_risk, pooled, score_marginals
+from chapters.softmax_variations.log_ratios import max_log_ratio, spiked_log_ratio
+from chapters.softmax_variations.models import MODELS, bayes_risk
+from chapters.softmax_variations.style import STRONGEST
+from lib.single_location import Prompts, best_key_risk, erf, linear, softmax, softplus
+
+# Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
+SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
+NORMALISED = {"softmax": softmax, "softplus": softplus}
+ELEMENTWISE = {"erf": erf, "linear": linear}
+
+
+class Setting(NamedTuple):
+    """A model, and the equally likely lengths of its prompts."""
+
+    model: str
+    lengths: tuple[int, ...]
+
+
+SETTINGS = {
+    "spiked, $L=2$": Setting("spiked", (2,)),
+    "max, $L=2$": Setting("max", (2,)),
+    "max, $L$ = 1, 2 or 3": Setting("max", (1, 2, 3)),
+}
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The Bayes risk and the lowest risk of each kind of head along ν, in one setting."""
+
+    snrs: Float[np.ndarray, " snrs"]
+    bayes: Float[np.ndarray, " snrs"]
+    by_head: Mapping[str, Float[np.ndarray, " snrs"]]
+
+
+def solve_best_risks(points: int) -> dict[str, Curves]:
+    """Return the curves of every setting at `points` signal strengths from 0 to `STRONGEST`."""
+    snrs = np.linspace(0.0, STRONGEST, points)
+    return {name: _best_risks(setting, snrs) for name, setting in SETTINGS.items()}
+
+
+def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
+    make, log_ratio, shift = MODELS[setting.model], spiked_log_ratio, np.sqrt(STRONGEST)
+    if setting.model == "max":
+        log_ratio, shift = max_log_ratio, 0.0
+    by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
+    for snr in snrs:
+        search_prompts, risk_prompts = (
+            [
+                Prompts.of(lambda scores, snr=snr: log_ratio(scores, snr), length, step=steps[length], shift=shift)
+                for length in setting.lengths
+            ]
+            for steps in (SEARCH_STEPS, RISK_STEPS)
+        )
+        for name, activation in NORMALISED.items():
+            by_head[name].append(best_key_risk(activation, search_prompts, risk_prompts)[1])
+        marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
+        for name, activation in ELEMENTWISE.items():
+            by_head[name].append(float(compiled_lowest_risk(activation, marginals)))
+    bayes = np.mean([bayes_risk(make(length, snrs)) for length in setting.lengths], axis=0)
+    return Curves(snrs, bayes, {name: np.asarray(risks) for name, risks in by_head.items()})
