@@ -64,6 +64,23 @@ def solve_outputs(ray: QueryRay, length: int, sinks: Sequence[float], taus: Sequ
     return ExactOutputs(np.asarray([-np.inf, *sinks]), taus, sink_weight, p, taus * (1 - sink_weight - p), error)
 
 
+def average_sink_weight(exact: ExactOutputs, length: int) -> Float[np.ndarray, "sinks taus"]:
+    """Return the weight of each sink if the sum of the tokens' exponentials were its mean."""
+    return 1 / (1 + np.exp(np.log(length) + exact.taus**2 / 2 - exact.sinks[1:, None]))
+
+
+def moments_at_constant_weight(
+    ray: QueryRay, exact: ExactOutputs, weight: Float[np.ndarray, "sinks taus"]
+) -> tuple[Float[np.ndarray, "sinks taus"], Float[np.ndarray, "sinks taus"]]:
+    """Return the error and the participation if each sink had this weight in every prompt."""
+    value, cov, line = (np.asarray(part) for part in (ray.params.value, ray.gaussian.cov, ray.line))
+    along, kept, participation = line @ line, 1 - weight, exact.participation[0]
+    across = np.trace(value @ cov @ value.T) - along
+    score_error = (exact.error[0] - across * participation) / along
+    error = kept**2 * score_error + exact.taus**2 * (2 * kept * weight * participation + weight**2)
+    return along * error + across * kept**2 * participation, kept**2 * participation
+
+
 @dataclass(frozen=True)
 class SimulatedOutputs:
     """Simulated prompts with sinks: one value per prompt, sink, and query size.

@@ -35,6 +35,7 @@ def numbers(absence: pd.DataFrame) -> Numbers:
     }
     claim = Claims("several-tokens", source="derived here", box="floor-without-sink")
     ends = absence.groupby("decade").last()
+    differences = ends["without"] - ends["with_sink"]
     claim.at_least(
         "floor",
         "Without a sink no risk is below the floor (least ratio of the risk to the floor).",
@@ -47,10 +48,9 @@ def numbers(absence: pd.DataFrame) -> Numbers:
         "long-prompts-need-no-sink",
         "On long prompts softmax without a sink is nearly Bayes-optimal (difference of the risks at $10^6$ tokens and "
         f"$ν = {ends['ratio'].iloc[0]:.3g} · 2 ln L$, over that at 10 tokens).",
-        (ends.loc[6, "without"] - ends.loc[6, "with_sink"]) / (ends.loc[1, "without"] - ends.loc[1, "with_sink"]),
+        differences[6] / differences[1],
         0.25,
         because="a quarter: the difference tends to 0 as prompts get longer",
-        box="floor-without-sink",
         rejects=("the sink is needed at every length", 1.0),
     )
     return Numbers(Table(absence, columns), claim)

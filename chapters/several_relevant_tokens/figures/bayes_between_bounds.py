@@ -34,21 +34,17 @@ def numbers(bayes: pd.DataFrame, areas: Areas) -> Numbers:
         "risk": Estimate("Simulated Bayes risk"),
     }
     claim = Claims("several-tokens", source="derived here", box="blocks-and-sigmoid")
-    below, above = (
-        (bayes["lower"] - bayes["risk"]) / bayes["risk_std_error"],
-        (bayes["risk"] - bayes["upper"]) / bayes["risk_std_error"],
-    )
+    above_lower, above_upper = ((bayes["risk"] - bayes[edge]) / bayes["risk_std_error"] for edge in ("lower", "upper"))
     claim.at_most(
         "sandwich",
         "The simulated Bayes risk is between both bounds (largest excess in standard errors, negative if inside).",
-        np.maximum(below, above).max(),
+        np.maximum(-above_lower, above_upper).max(),
         0,
         within=comparison_quantile(2 * len(bayes)),
         because=f"99.9 % quantile of the largest of {2 * len(bayes)} standard normal deviations",
         comparisons=2 * len(bayes),
-        rejects=("the Bayes risk is that of separate blocks, the lower bound",
-                 ((bayes["risk"] - bayes["lower"]) / bayes["risk_std_error"]).max()),
-    )  # fmt: skip
+        rejects=("the Bayes risk is that of separate blocks, the lower bound", above_lower.max()),
+    )
     claim.equal(
         "area-one",
         "Knowing that exactly one token is relevant is worth nearly two units of signal strength (area between the "

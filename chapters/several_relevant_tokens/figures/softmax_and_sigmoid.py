@@ -25,7 +25,8 @@ from chapters.several_relevant_tokens.parameters import SHOWN_SNR
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, label
 
-NAMES = {"softmax": "softmax", "linear": "linear", "sigmoid": "sigmoid"}
+# The heads in the order of their colours.
+NAMES = ("softmax", "linear", "sigmoid")
 
 
 def numbers(risks: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
@@ -39,10 +40,7 @@ def numbers(risks: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
         "trained": Estimate("Measured risk of the trained head"),
         "best": Column("Least risk of such a head", absolute=1e-8),
     }
-    frame = pd.concat([risks.assign(row="curve"), trained.assign(row="trained", snr=SHOWN_SNR)], ignore_index=True)
-    table = Table(
-        frame.filter(["row", "relevant", "snr", *NAMES, "head", "trained", "trained_std_error", "best"]), columns
-    )
+    table = Table.of([risks.assign(row="curve"), trained.assign(row="trained", snr=SHOWN_SNR)], columns)
     claim = Claims("several-tokens", source="derived here", box="which-weights-are-bayes")
     shown = risks[risks["snr"] == SHOWN_SNR].set_index("relevant")
     two = shown.index[1]
@@ -81,10 +79,7 @@ def numbers(risks: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
         f"Heads trained by descent reach the least risks of the theory ($L = 100$, $ν = {SHOWN_SNR:g}$)",
         (trained["trained"] - trained["best"]) / trained["trained_std_error"],
         source="measured here",
-        rejects=(
-            "the least risk of the other head",
-            (trained["trained"] - other) / trained["trained_std_error"],
-        ),
+        rejects=("the least risk of the other head", (trained["trained"] - other) / trained["trained_std_error"]),
     )
     return Numbers(table, claim)
 
@@ -106,6 +101,6 @@ def draw(table: pd.DataFrame) -> Figure:
     shown = table[(table["row"] == "curve") & (table["relevant"] == found[-1])]
     last = shown.iloc[int(shown["snr"].argmax())]
     for index, (name, below) in enumerate(zip(NAMES, (-15, 7, 7), strict=True)):
-        label(panels[-1], last["snr"], last[name], NAMES[name], f"C{index}", ha="right", xytext=(-4, below))
+        label(panels[-1], last["snr"], last[name], name, f"C{index}", ha="right", xytext=(-4, below))
     panels[0].set_ylabel("excess risk")
     return figure

@@ -23,7 +23,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.sinks_and_dependent_tokens.sequences import (
     PROCESSES,
@@ -35,7 +34,7 @@ from chapters.sinks_and_dependent_tokens.sequences import (
 )
 from chapters.sinks_and_dependent_tokens.text import lag_sum
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, sequence
+from companion.figures.style import COLUMN, error_bars, ink, label, sequence, ticks_at
 from lib.statistics import comparison_quantile, standard_error
 
 TAUS = np.linspace(0.0, 4.0, 65)
@@ -57,13 +56,12 @@ def numbers(
     simulated: Sequence[SimulatedFluctuation], short: Sequence[ShortPrompts], text: dict[str, pd.DataFrame]
 ) -> Numbers:
     """Return ρ of processes and of the text, simulated points, and the claims."""
-    groups = []
-    for process in PROCESSES:
-        groups.append({"kind": "process", "name": process.name, "tau": TAUS})
-        groups[-1]["factor"] = dependence_factor(process.correlations, TAUS)
-    for kind, name in TEXT.items():
-        factor = dependence_factor(text[kind]["correlation"].to_numpy(), TAUS)
-        groups.append({"kind": "text", "name": name, "tau": TAUS, "factor": factor})
+    curves = [("process", process.name, process.correlations) for process in PROCESSES]
+    curves += [("text", name, text[tokens]["correlation"].to_numpy()) for tokens, name in TEXT.items()]
+    groups = [
+        {"kind": kind, "name": name, "tau": TAUS, "factor": dependence_factor(correlations, TAUS)}
+        for kind, name, correlations in curves
+    ]
     for one in simulated:
         drawn = (one.along + one.across) / solve_independent([one.tau]).sum()
         point = {"drawn": drawn.mean(), "drawn_std_error": float(standard_error(drawn))}
@@ -158,9 +156,7 @@ def draw(table: pd.DataFrame) -> Figure:
             if len(drawn):
                 error_bars(axes, drawn["tau"], drawn["drawn"], drawn["drawn_std_error"], color=colour, marker="o")
     axes.axhline(1, color=ink(), linewidth=1, linestyle=":")
-    ticks = [0.2, 0.5, 1, 2, 5, 10, 20]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.yaxis.set_minor_locator(NullLocator())
+    ticks_at(axes.yaxis, [0.2, 0.5, 1, 2, 5, 10, 20])
     axes.set(xlim=(0, table["tau"].max()))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"$\rho(\tau)$")
     return figure

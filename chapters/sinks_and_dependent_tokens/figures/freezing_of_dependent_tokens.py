@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.sinks_and_dependent_tokens.sequences import FrozenPrompts
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, standard_error
 
@@ -98,10 +98,10 @@ def draw(table: pd.DataFrame) -> Figure:
         first = rows.iloc[0]
         for column, up in (("drawn", -12), ("weighed", 12)):
             label(axes, first["log_length"], first[column], f"$r={r:g}$", colour, xytext=(0, up), ha="center")
-    dots = legend_point(), legend_point()
-    dots[1].set_markerfacecolor("none")
-    names = ["$P$, independent tokens", "limit $1-1/a$", "$P$", "$P_R$"]
-    axes.legend([legend_line("-"), legend_line("--", 1.5), *dots], names, loc="upper right", ncols=2)
+    lines = {"$P$, independent tokens": legend_line("-"), "limit $1-1/a$": legend_line("--", 1.5)}
+    lines |= {"$P$": legend_point(), "$P_R$": legend_point()}
+    lines["$P_R$"].set_markerfacecolor("none")
+    legend_with(axes, lines, loc="upper right", ncols=2)
     low, high = table["log_length"].min() - 0.6, table["log_length"].max() + 0.4
     axes.set(xlim=(low, high), ylim=(0, 0.8), xlabel=r"$\ln L$", ylabel="participation")
     return figure

@@ -21,7 +21,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from chapters.sinks_and_dependent_tokens.sinks import SINK_VALUE, ExactOutputs, SimulatedOutputs
+from chapters.sinks_and_dependent_tokens.sinks import (
+    SINK_VALUE,
+    ExactOutputs,
+    SimulatedOutputs,
+    average_sink_weight,
+    moments_at_constant_weight,
+)
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.finite_prompt import QueryRay
@@ -32,37 +38,22 @@ def numbers(
     ray: QueryRay, curves: ExactOutputs, exact: ExactOutputs, simulated: SimulatedOutputs, length: int
 ) -> Numbers:
     """Return curves and simulated points, and the claims that they agree."""
-    return Numbers(_table(curves, exact, simulated, ray), _claims(ray, exact, simulated, length))
-
-
-def _table(curves: ExactOutputs, exact: ExactOutputs, simulated: SimulatedOutputs, ray: QueryRay) -> Table:
-    line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
     groups = []
-    for kind, at in (("curve", curves), ("simulated", exact)):
-        for row, sink in enumerate(at.sinks):
-            if kind == "simulated" and row == 0:
-                continue
-            group = {
-                "kind": kind,
-                "sink": -1.0 if row == 0 else sink,
-                "tau": at.taus,
-                "sink_weight": at.sink_weight[row],
-                "participation": at.participation[row],
-                "mean": at.mean[row],
-                "error": at.error[row],
-            }
-            if kind == "simulated":
-                # the output less the parts of the mean token and of the sink's value, which exact weights give
-                weight = at.sink_weight[row][:, None]
-                plain = simulated.outputs[:, row - 1] - (1 - weight) * offset - weight * SINK_VALUE
-                along = plain @ (line / (line @ line))
-                group |= {
-                    "drawn_mean": along.mean(axis=0),
-                    "drawn_mean_std_error": standard_error(along),
-                    "drawn_error": simulated.errors[:, row - 1].mean(axis=0),
-                    "drawn_error_std_error": standard_error(simulated.errors[:, row - 1]),
-                }
-            groups.append(group)
+    for row, sink in enumerate(curves.sinks):
+        groups.append({"kind": "curve", "sink": sink if row else -1.0, **_moments(curves, row)})
+    line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
+    for row, sink in enumerate(exact.sinks[1:], start=1):
+        # the output less the parts of the mean token and of the sink's value, which exact weights give
+        weight = exact.sink_weight[row][:, None]
+        plain = simulated.outputs[:, row - 1] - (1 - weight) * offset - weight * SINK_VALUE
+        along, errors = plain @ (line / (line @ line)), simulated.errors[:, row - 1]
+        drawn = {
+            "drawn_mean": along.mean(axis=0),
+            "drawn_mean_std_error": standard_error(along),
+            "drawn_error": errors.mean(axis=0),
+            "drawn_error_std_error": standard_error(errors),
+        }
+        groups.append({"kind": "simulated", "sink": sink, **_moments(exact, row), **drawn})
     columns = {
         "kind": Column("`curve`, exact on a grid; or `simulated`, with exact values at the same query sizes", "name"),
         "sink": Column("Score $b$ of the sink above the mean score; -1 is no sink"),
@@ -74,19 +65,17 @@ def _table(curves: ExactOutputs, exact: ExactOutputs, simulated: SimulatedOutput
         "drawn_mean": Estimate("Mean output of simulated prompts along the line"),
         "drawn_error": Estimate("Mean square error of simulated prompts"),
     }
-    return Table.of(groups, columns)
+    return Numbers(Table.of(groups, columns), _claims(ray, exact, simulated, length))
 
 
 def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, length: int) -> Claims:
     claim = Claims("sinks", source="derived here", box="sink-output")
     line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
-    weight, p, taus = exact.sink_weight[1:, :, None], exact.participation[1:, :, None], exact.taus[:, None]
-    # the sink's weight if the sum of the exponentials were its mean
-    average = 1 / (1 + np.exp(np.log(length) + taus**2 / 2 - exact.sinks[1:, None, None]))
-    without = exact.participation[0][:, None]
+    weight, average = exact.sink_weight[1:, :, None], average_sink_weight(exact, length)[..., None]
+    without, p = exact.participation[0][:, None], exact.participation[1:, :, None]
 
     def deviations(sink_weight, factor):
-        expected = (1 - sink_weight) * offset + sink_weight * SINK_VALUE + factor * taus * line
+        expected = (1 - sink_weight) * offset + sink_weight * SINK_VALUE + factor * exact.taus[:, None] * line
         return (simulated.outputs.mean(axis=0) - expected) / standard_error(simulated.outputs)
 
     claim.agree(
@@ -103,20 +92,13 @@ def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, len
         drawn = (simulated.errors, error), (simulated.participation, participation)
         return np.asarray([(part.mean(axis=0) - truth) / standard_error(part) for part, truth in drawn])
 
-    # error and participation with that weight in every prompt
-    value, cov = np.asarray(ray.params.value), np.asarray(ray.gaussian.cov)
-    along, rest, kept = line @ line, np.trace(value @ cov @ value.T) - line @ line, 1 - average[..., 0]
-    score_error = (exact.error[0] - rest * exact.participation[0]) / along
-    constant = kept**2 * score_error + exact.taus**2 * (
-        2 * kept * (1 - kept) * exact.participation[0] + (1 - kept) ** 2
-    )
     claim.agree(
         "error",
         "Errors and participations of simulated prompts with a sink and the exact ones agree",
         pairs(exact.error[1:], exact.participation[1:]),
         rejects=(
             "the weight of the sink is that for an average sum, in every prompt",
-            pairs(along * constant + rest * kept**2 * exact.participation[0], kept**2 * exact.participation[0]),
+            pairs(*moments_at_constant_weight(ray, exact, average[..., 0])),
         ),
     )
     return claim
@@ -147,3 +129,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel in panels:
         panel.set_xlabel(r"size of the query, $\tau$")
     return figure
+
+
+def _moments(at: ExactOutputs, row: int) -> dict:
+    names = ("sink_weight", "participation", "mean", "error")
+    return {"tau": at.taus, **{name: getattr(at, name)[row] for name in names}}
