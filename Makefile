@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(shell command -v uv)
 # a user's pip may be set to install into the home folder, which pip refuses in an environment
 export PIP_USER := 0
+# tests run side by side, each on one core
+export OPENBLAS_NUM_THREADS ?= 1
 QUICK := \
   tests/test_citation.py \
   tests/test_conclusions.py \
