@@ -100,7 +100,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_title(f"$r={relevant}$ of 100 tokens", fontsize=12)
     shown = table[(table["row"] == "curve") & (table["relevant"] == found[-1])]
     last = shown.iloc[int(shown["snr"].argmax())]
-    for index, (name, below) in enumerate(zip(NAMES, (-15, 7, 7), strict=True)):
+    for index, (name, below) in enumerate(zip(NAMES, (-15, 22, 20), strict=True)):
         label(panels[-1], last["snr"], last[name], name, f"C{index}", ha="right", xytext=(-4, below))
     panels[0].set_ylabel("excess risk")
     return figure
