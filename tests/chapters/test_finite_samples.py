@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.finite_samples import gradient_training, published_settings, style, theory, training
+from chapters.finite_samples import extrapolation, gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
 from chapters.finite_samples.extrapolation import solve_infinite_size, solve_risk_differences
-from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.parameters import ALPHAS, Parameters
+from companion import Claims
 from companion.authoring.datasets import faults
 from lib.single_location.activations import _affine_fit
 from lib.single_location.erm import _GRADIENT_TOLERANCE
@@ -176,7 +176,9 @@ def test_where_no_fixed_point_was_found_no_claim_holds_and_no_line_is_drawn():
     runs = {("softmax", alpha): dict.fromkeys(theory.QUANTITIES, found) for alpha in (1.0, 2.0)}
     for second, holds in ((found, True), (lost, False)):
         curves = {**runs, ("softmax", 2.0): dict.fromkeys(theory.QUANTITIES, second)}
-        claim = overlaps_against_samples._agreement_claim(curves, runs, [1.0, 2.0], "softmax")
+        claims = Claims("finite-samples", source="measured here")
+        claims.agree("softmax", "They agree", extrapolation.deviations(curves, runs, [1.0, 2.0], "softmax")[0])
+        (claim,) = claims
         assert claim.holds == holds
     curve = pd.DataFrame({"alpha": [1.0, 2.0, 3.0], "risk": [0.3, 0.2, 0.1], "converged": [True, True, False]})
     axes = plt.figure().subplots()

@@ -32,7 +32,7 @@ from chapters.finite_samples.theory import (
     least_squares_key,
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, label
 from lib.statistics import comparison_quantile, student_quantile
 
@@ -43,8 +43,6 @@ LABELS = {
     "q_v": "squared length of the value, $q_v$",
     "train_loss": "training loss",
 }
-
-
 # Scrambled sets of points of `lib.single_location.replica`, whose scatter is the standard error of a fixed point.
 SCRAMBLES = 8
 # A sample ratio at which the runs do not decide the order of the heads, and one at which they do.
@@ -62,13 +60,6 @@ def numbers(
 ) -> Numbers:
     """Return theory and runs at D → ∞; claim that they agree, and claims about ridges and the key of linear
     attention."""
-    agreement = (_agreement_claim(curves, limits, compared, name) for name in HEADS)
-    claims = (*agreement, _open_claim(differences), *_ridge_claims(floor), _key_claim({**curves, **bounds.far}))
-    return Numbers(_table(curves, limits), claims)
-
-
-def _table(curves: Trained, limits: Trained) -> Table:
-    """Return overlaps and training loss by sample ratio: replica theory, and runs extrapolated to D → ∞."""
     rows = [
         {"head": head, "kind": kind, "quantity": quantity, "alpha": alpha, **trained[quantity]._asdict()}
         for kind, settings in {"theory": curves, "runs": limits}.items()
@@ -86,120 +77,71 @@ def _table(curves: Trained, limits: Trained) -> Table:
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="value"),
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
     }
-    return Table(pd.DataFrame(rows), columns)
-
-
-def _agreement_claim(curves: Trained, limits: Trained, compared: Sequence[float], name: str) -> Claim:
-    """Claim that simulation and replica agree for one head, by the largest deviation."""
-    same_ratio, next_ratio = (np.abs(values) for values in deviations(curves, limits, compared, name))
-    return Claim(
-        id=f"finite-samples-{name}",
-        statement=(
-            f"Risk, four overlaps and training loss of {name} training runs, extrapolated to $D → ∞$, are those "
-            f"of the replica fixed point (largest of {len(same_ratio)} deviations, in combined standard errors)."
-        ),
-        source="[D26, Result 5.1]",
-        box="replica-prediction",
-        measured=float(same_ratio.max()),
-        expected=0.0,
-        tolerance=comparison_quantile(len(same_ratio)),
-        reason=f"99.9 % quantile of the largest of {len(same_ratio)} standard normal deviations",
-        relation="≤",
-        alternative=Alternative("the replica fixed point of the next sample ratio", float(next_ratio.max())),
-        comparisons=len(same_ratio),
+    claim = Claims("finite-samples", source="measured here")
+    for name in HEADS:
+        same_ratio, next_ratio = deviations(curves, limits, compared, name)
+        claim.agree(
+            name,
+            f"Risk, four overlaps and training loss of {name} training runs, extrapolated to $D → ∞$, are those of the "
+            "replica fixed point",
+            same_ratio,
+            source="[D26, Result 5.1]",
+            box="replica-prediction",
+            rejects=("the replica fixed point of the next sample ratio", next_ratio),
+        )
+    undecided, decided = (differences[alpha].value / differences[alpha].std_error for alpha in (OPEN, DECIDED))
+    claim.agree(
+        "open",
+        f"At $n = {OPEN:g} D$ the training runs do not decide whether softmax or linear attention has the lower risk: "
+        "their difference on the same prompts, extrapolated to $D → ∞$, is within its error",
+        undecided,
+        rejects=(f"the same at $n = {DECIDED:g} D$", decided),
     )
+    _claim_ridges_and_keys(claim, floor, {**curves, **bounds.far})
+    return Numbers(Table(pd.DataFrame(rows), columns), claim)
 
 
-def _open_claim(differences: Mapping[float, Measured]) -> Claim:
-    """Claim that the runs do not decide which head is ahead at the sample ratio `OPEN`."""
-
-    def deviation(alpha):
-        return abs(differences[alpha].value) / differences[alpha].std_error
-
-    return Claim.consistent(
-        "finite-samples-open",
-        (
-            f"At $n = {OPEN:g} D$ the training runs do not decide whether softmax or linear attention has the lower "
-            "risk (difference of the risks of both heads on the same prompts, extrapolated to $D → ∞$, in standard "
-            "errors)."
-        ),
-        deviation(OPEN),
-        comparisons=1,
-        source="measured here",
-        alternative=Alternative(f"the same at $n = {DECIDED:g} D$", deviation(DECIDED)),
+def _claim_ridges_and_keys(claim: Claims, floor: Floor, curves: Trained) -> None:
+    """Claim where the best key ridges are, what a lower ridge does, and how long the key of linear attention is."""
+    claim.at_least(
+        "ridge-floor",
+        f"The best key ridge of softmax is the smallest one allowed, {SMALLEST_RIDGE:g}, at more than half of "
+        f"{floor.ratios} sample ratios (number of these).",
+        floor.keys,
+        floor.ratios / 2,
+        because="more than half, as stated",
+        count=(floor.keys, floor.ratios),
+        rejects=("the same for its value ridge", floor.values),
     )
-
-
-def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
-    """Claim that the best key ridges are at their lower bound, and that the equations predict lower risks below it."""
-
-    def change(risks):
-        """Return the change of the risk when the key ridge is lowered, in combined standard errors."""
-        before, after = risks
-        return (after.known - before.known) / np.hypot(before.std_error, after.std_error)
-
-    return (
-        Claim(
-            id="finite-samples-ridge-floor",
-            statement=(
-                f"The best key ridge of softmax is the smallest one allowed, {SMALLEST_RIDGE:g}, at more than half of "
-                f"{floor.ratios} sample ratios (number of these)."
-            ),
-            source="measured here",
-            measured=floor.keys,
-            expected=floor.ratios / 2,
-            tolerance=0.0,
-            relation="≥",
-            alternative=Alternative("the same for its value ridge", floor.values),
-            successes=floor.keys,
-            trials=floor.ratios,
-        ),
-        Claim(
-            id="finite-samples-below-floor",
-            statement=(
-                f"At $n = {AT_FLOOR:g} D$, where the best key ridge of softmax is the smallest one allowed, the "
-                f"replica equations predict a lower risk at {LOWERED:g} times this ridge (change in combined "
-                "standard errors)."
-            ),
-            source="measured here",
-            measured=change(floor.at_floor),
-            expected=-comparison_quantile(1),
-            tolerance=0.0,
-            reason="99.9 % quantile of one standard normal deviation",
-            relation="≤",
-            alternative=Alternative(
-                f"the same at $n = {ABOVE_FLOOR:g} D$, where the best ridge is inside the range",
-                change(floor.above_floor),
-            ),
-        ),
+    at_floor, above_floor = (
+        (after.known - before.known) / np.hypot(before.std_error, after.std_error)
+        for before, after in (floor.at_floor, floor.above_floor)
     )
-
-
-def _key_claim(curves: Trained) -> Claim:
-    """Claim that the key of linear attention is at most as long as that of least squares."""
-
-    def longest(head):
-        return max((fixed["q_k"] for (name, _), fixed in curves.items() if name == head), key=lambda key: key.known)
-
-    key, ratios = longest("linear"), sum(name == "linear" for name, _ in curves)
-    return Claim(
-        id="finite-samples-linear-key",
-        statement=(
-            "The key of trained linear attention is at most as long as that of least squares with infinitely "
-            "many prompts, $q_k = ν (1 - 1/L)²$ (largest $q_k$ over all sample ratios)."
-        ),
+    claim.at_most(
+        "below-floor",
+        f"At $n = {AT_FLOOR:g} D$, where the best key ridge of softmax is the smallest one allowed, the replica "
+        f"equations predict a lower risk at {LOWERED:g} times this ridge (change in combined standard errors).",
+        at_floor,
+        -comparison_quantile(1),
+        because="99.9 % quantile of one standard normal deviation",
+        rejects=(f"the same at $n = {ABOVE_FLOOR:g} D$, where the best ridge is inside the range", above_floor),
+    )
+    keys = {head: [fixed["q_k"] for (name, _), fixed in curves.items() if name == head] for head in HEADS}
+    softmax, linear = (max(keys[head], key=lambda key: key.known) for head in ("softmax", "linear"))
+    ratios = len(keys["linear"])
+    claim.at_most(
+        "linear-key",
+        "The key of trained linear attention is at most as long as that of least squares with infinitely many prompts, "
+        "$q_k = ν (1 - 1/L)²$ (largest $q_k$ over all sample ratios).",
+        linear.known,
+        least_squares_key(),
+        within=student_quantile(ratios, SCRAMBLES) * linear.std_error,
+        because=f"99.9 % quantile of the largest of {ratios} errors of the quasi-random average, each estimated from "
+        f"{SCRAMBLES} scrambled sets of points",
+        std_error=linear.std_error,
         source="derived here",
         box="least-squares-key",
-        measured=key.known,
-        expected=least_squares_key(),
-        tolerance=student_quantile(ratios, SCRAMBLES) * key.std_error,
-        reason=(
-            f"99.9 % quantile of the largest of {ratios} errors of the quasi-random average, each estimated from "
-            f"{SCRAMBLES} scrambled sets of points"
-        ),
-        std_error=key.std_error,
-        relation="≤",
-        alternative=Alternative("the same for softmax", longest("softmax").known),
+        rejects=("the same for softmax", softmax.known),
     )
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.gradient_training import SGD_STEPS
 from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import standard_error, student_quantile
 
@@ -55,95 +55,67 @@ def numbers(plain: pd.DataFrame, quasi_newton: pd.DataFrame) -> Numbers:
         "above_error": Column("Standard error of the mean difference", moves_with="above"),
         "apart": Column("Fraction of runs whose objective differs from that of L-BFGS by more than a ten-thousandth"),
     }
-    claims = (_descent_claim(pairs), _valley_claim(pairs, quasi_newton), *_sgd_claims(pairs, frame))
-    return Numbers(Table(frame[list(columns)], columns), claims)
+    return Numbers(Table(frame[list(columns)], columns), _claims(pairs, frame, quasi_newton))
 
 
-def _descent_claim(pairs: pd.DataFrame) -> Claim:
-    def farthest(method):
-        """Return the largest over heads and sample ratios of the median distance of the objectives."""
-        rows = pairs[pairs["method"] == method]
-        return float(rows.groupby(["head", "alpha"])["distance"].median().max())
-
-    return Claim.at_most(
-        "finite-samples-plain-descent",
+def _claims(pairs: pd.DataFrame, frame: pd.DataFrame, quasi_newton: pd.DataFrame) -> Claims:
+    claim = Claims("finite-samples-plain", source="measured here")
+    median = pairs.groupby(["method", "head", "alpha"])["distance"].median().groupby("method").max()
+    claim.at_most(
+        "descent",
         "Gradient descent on all prompts reaches the minimum of L-BFGS on the same prompts from the same random start, "
         "at every sample ratio and for both heads (relative difference of the objectives, median over sets of prompts, "
         "the largest).",
-        farthest(DESCENT),
-        0.0,
+        median[DESCENT],
+        0,
         within=DIFFERENT,
         because="objectives with a larger relative difference belong to different minima",
-        source="measured here",
-        alternative=Alternative(f"the same for SGD with {SGD_STEPS:,} steps", farthest(SGD)),
+        rejects=(f"the same for SGD with {SGD_STEPS:,} steps", median[SGD]),
     )
-
-
-def _valley_claim(pairs: pd.DataFrame, quasi_newton: pd.DataFrame) -> Claim:
     informed = quasi_newton[quasi_newton["start"] == "informed"]
     runs = pairs[(pairs["method"] == DESCENT) & (pairs["head"] == "softmax")]
     runs = runs.merge(informed, on=["head", "alpha", "dimension", "seed"], suffixes=("", "_informed"))
     runs = runs[_relative_distance(runs["objective_newton"], runs["objective_informed"]) > DIFFERENT]
     elsewhere = _relative_distance(runs["objective"], runs["objective_informed"]) > DIFFERENT
-    return Claim.at_most(
-        "finite-samples-plain-valley",
+    claim.at_most(
+        "valley",
         "Where L-BFGS from a random start and from the hidden directions ends at different minima of softmax, gradient "
         f"descent from the random start ends at the first (fraction of {len(runs)} runs in which it does not).",
-        float(runs["apart"].mean()),
-        0.0,
+        runs["apart"].mean(),
+        0,
         within=0.15,
         because="a start near the border between two minima may lead to either",
-        source="measured here",
-        alternative=Alternative("it ends at the second", float(elsewhere.mean())),
-        successes=int(runs["apart"].sum()),
-        trials=len(runs),
+        count=(runs["apart"].sum(), len(runs)),
+        rejects=("it ends at the second", elsewhere.mean()),
     )
-
-
-def _relative_distance(first: pd.Series, second: pd.Series) -> pd.Series:
-    return (first / second - 1.0).abs()
-
-
-def _error(values: pd.Series) -> float:
-    return float(standard_error(values.to_numpy()))
-
-
-def _sgd_claims(pairs: pd.DataFrame, frame: pd.DataFrame) -> tuple[Claim, Claim]:
-    def farther(method):
-        """Return the difference above L-BFGS of linear attention minus that of softmax, in standard errors."""
-        by_set = pairs[pairs["method"] == method].groupby(["head", "seed"])["above"].mean()
-        difference = (by_set["linear"] - by_set["softmax"]).to_numpy()
-        return float(difference.mean()) / standard_error(difference)
-
+    by_set = pairs.groupby(["head", "method", "seed"])["above"].mean()
+    farther = {}
+    for method in (SGD, DESCENT):
+        difference = by_set["linear"][method] - by_set["softmax"][method]
+        farther[method] = difference.mean() / _error(difference)
     sets = pairs["seed"].nunique()
-    rows = frame[frame["method"] == SGD].set_index(["head", "alpha"])
-    ratio = rows["risk"]["softmax"] / rows["risk"]["linear"]
-    return (
-        Claim.at_least(
-            "finite-samples-plain-sgd",
-            f"After SGD with {SGD_STEPS:,} steps, whose size decreases to zero, the risk of linear attention is "
-            "farther above that of L-BFGS on the same prompts than the risk of softmax (mean over sample ratios, in "
-            f"standard errors over {sets} sets of prompts).",
-            farther(SGD),
-            student_quantile(1, sets),
-            because=f"99.9 % quantile of Student's distribution for {sets} sets of prompts",
-            source="measured here",
-            alternative=Alternative("the same for gradient descent", farther(DESCENT)),
-        ),
-        Claim(
-            id="finite-samples-plain-advantage",
-            statement=(
-                "Trained by SGD, softmax has a lower risk than linear attention from two prompts per dimension "
-                "on, in the spiked task at $ν = 2$ (largest ratio of the mean risks)."
-            ),
-            source="measured here",
-            measured=float(ratio[ratio.index >= 2].max()),
-            expected=1.0,
-            tolerance=0.0,
-            relation="≤",
-            alternative=Alternative("the same with fewer prompts", float(ratio[ratio.index < 2].max())),
-        ),
+    claim.at_least(
+        "sgd",
+        f"After SGD with {SGD_STEPS:,} steps, whose size decreases to zero, the risk of linear attention is farther "
+        "above that of L-BFGS on the same prompts than the risk of softmax (mean over sample ratios, in standard "
+        f"errors over {sets} sets of prompts).",
+        farther[SGD],
+        student_quantile(1, sets),
+        because=f"99.9 % quantile of Student's distribution for {sets} sets of prompts",
+        rejects=("the same for gradient descent", farther[DESCENT]),
     )
+    risk = frame[frame["method"] == SGD].set_index(["head", "alpha"])["risk"]
+    ratio = risk["softmax"] / risk["linear"]
+    claim.at_most(
+        "advantage",
+        "Trained by SGD, softmax has a lower risk than linear attention from two prompts per dimension on, in the "
+        "spiked task at $ν = 2$ (largest ratio of the mean risks).",
+        ratio[ratio.index >= 2].max(),
+        1,
+        because="at 1 the risks are equal",
+        rejects=("the same with fewer prompts", ratio[ratio.index < 2].max()),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -156,8 +128,8 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, rows["alpha"] * shift, 1e3 * rows["above"], 1e3 * rows["above_error"], **look)
         if method == SGD:
             last = rows.iloc[-1]
-            name = f"SGD, {head}"
-            label(axes, last["alpha"] * shift, 1e3 * last["above"], name, COLOURS[head], xytext=(12, 0), fontsize=12)
+            place = {"xytext": (12, 0), "fontsize": 12}
+            label(axes, last["alpha"] * shift, 1e3 * last["above"], f"SGD, {head}", COLOURS[head], **place)
     last = table["alpha"].max()
     label(axes, last * ASIDE, 0.0, "gradient descent\n(open circles)", ink(), xytext=(12, -20))
     middle = np.exp(np.log(table["alpha"].unique()).mean() + 0.35)
@@ -166,3 +138,11 @@ def draw(table: pd.DataFrame) -> Figure:
     plain_ticks(axes, table["alpha"])
     axes.set_ylabel("excess risk minus that of L-BFGS,\nin thousandths of the risk of output 0")
     return figure
+
+
+def _relative_distance(first: pd.Series, second: pd.Series) -> pd.Series:
+    return (first / second - 1.0).abs()
+
+
+def _error(values: pd.Series) -> float:
+    return float(standard_error(values.to_numpy()))

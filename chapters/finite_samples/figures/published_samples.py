@@ -14,8 +14,7 @@ attention levels off near one half. Circles are on the curves, crosses of random
 for softmax are under the middle of each panel.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +43,9 @@ from lib.statistics import comparison_quantile
 FEW, MORE = 0.63, 1.6
 # From this sample ratio on random and informed starts end at the same minimum.
 MANY = 10.0
-# The reason of the bound on the fraction of starts that end in another minimum.
+# Reasons of bounds.
 BORDER = "a start near the border between two minima may lead to either"
+EQUAL = "at 1 the risks are equal"
 # The factor by which the bar of several minima extends beyond a sample ratio.
 REACH = 1.15
 # Sample ratio, offset and side of the labels of the curves in the last panel.
@@ -54,6 +54,19 @@ NAMED = {"softmax": (3.2, (6, 6), "left"), "linear": (5.0, (6, 8), "left"), "Bay
 
 def numbers(panels: Mapping[str, Panel], recomputed: Recomputed) -> Numbers:
     """Return theory, training and best risks of the three tasks; claim that they agree and which head is ahead."""
+    rows = []
+    for task, panel in panels.items():
+        optimal = {("Bayes-optimal", alpha): Measured(risk, 0.0) for alpha, risk in panel.optimal.items()}
+        kinds = {
+            "theory": {setting: fixed["risk"] for setting, fixed in panel.theory.items()} | optimal,
+            "trained": {setting: limit["risk"] for setting, limit in panel.trained.items()},
+            "random start": {setting: starts.random for setting, starts in panel.starts.items()},
+            "n = ∞": {(head, 0.0): Measured(risk, 0.0) for head, risk in panel.floors.items()},
+        }
+        for kind, risks in kinds.items():
+            for (head, alpha), (risk, std_error, converged) in risks.items():
+                apart = panel.starts[head, alpha].apart if kind == "random start" else 0.0
+                rows.append((task, kind, head, alpha, risk, std_error, converged, apart))
     columns = {
         "task": Column("Task, with prompts of three tokens", "name"),
         "kind": Column(
@@ -70,16 +83,13 @@ def numbers(panels: Mapping[str, Panel], recomputed: Recomputed) -> Numbers:
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
         "apart": Column("Fraction of random starts that end in another minimum than informed ones; 0 for other kinds"),
     }
-    frame = pd.DataFrame([row for name, panel in panels.items() for row in _rows(name, panel)])
-    return Numbers(Table(frame[list(columns)], columns), _claims(panels, recomputed))
+    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), _claims(panels, recomputed))
 
 
 def _claims(panels: Mapping[str, Panel], recomputed: Recomputed) -> Claims:
     claim = Claims("finite-samples-published", source="measured here")
-    for kind, tasks, names in (
-        ("spiked", "the two spiked tasks", (SPIKED_WEAK, SPIKED)),
-        ("max", "the max task", (MAX,)),
-    ):
+    spiked = (SPIKED_WEAK, SPIKED)
+    for kind, tasks, names in (("spiked", "the two spiked tasks", spiked), ("max", "the max task", (MAX,))):
         compared = [
             deviations(panels[name].theory, panels[name].trained, RUN_ALPHAS, head) for name in names for head in HEADS
         ]
@@ -105,7 +115,7 @@ def _claims(panels: Mapping[str, Panel], recomputed: Recomputed) -> Claims:
         "In the two spiked tasks of the published figure linear attention has a lower risk than softmax "
         f"up to $n = {FEW:g} D$ prompts, each head at its best ridges (smallest difference, in combined "
         "standard errors).",
-        min(leads[name][few].min() for name in (SPIKED_WEAK, SPIKED)),
+        min(leads[name][few].min() for name in spiked),
         comparison_quantile(compared),
         because=f"99.9 % quantile of the largest of {compared} standard normal deviations",
         rejects=("the same in the max task", leads[MAX][few].min()),
@@ -116,7 +126,7 @@ def _claims(panels: Mapping[str, Panel], recomputed: Recomputed) -> Claims:
         f"from {alphas.min():g} on (largest ratio of the two risks).",
         ratios[MAX].max(),
         1,
-        because="at 1 the risks are equal",
+        because=EQUAL,
         source="[D26, abstract]",
         rejects=("the same in the spiked task of $ν = 2$", ratios[SPIKED].max()),
     )
@@ -126,31 +136,27 @@ def _claims(panels: Mapping[str, Panel], recomputed: Recomputed) -> Claims:
         "tasks of the published figure (largest ratio of the two risks).",
         max(ratio[more].max() for ratio in ratios.values()),
         1,
-        because="at 1 the risks are equal",
+        because=EQUAL,
         source="[D26, abstract]",
         rejects=(f"the same up to $n = {FEW:g} D$", max(ratio[few].max() for ratio in ratios.values())),
     )
-    theory = [(fixed, panel.optimal[alpha]) for panel in panels.values() for (_, alpha), fixed in panel.theory.items()]
-    trained = [
-        (limit["risk"], panel.optimal[alpha])
-        for panel in panels.values()
-        for (_, alpha), limit in panel.trained.items()
-    ]
-    above = [fixed["risk"].known / optimal for fixed, optimal in theory]
-    above += [(risk.value + 2 * risk.std_error) / optimal for risk, optimal in trained]
+    above, errors_above = [], []
+    for panel in panels.values():
+        for (_, alpha), fixed in panel.theory.items():
+            above.append(fixed["risk"].known / panel.optimal[alpha])
+            errors_above.append((2 * fixed["train_loss"].known - NOISE_STD**2) / panel.optimal[alpha])
+        for (_, alpha), limit in panel.trained.items():
+            above.append((limit["risk"].value + 2 * limit["risk"].std_error) / panel.optimal[alpha])
     claim.at_least(
         "optimal",
         "The risk of a trained head is larger than that of the Bayes-optimal estimator in the three tasks of the "
         f"published figure (smallest of {len(above)} ratios, by theory, and by training plus two standard errors).",
         min(above),
         1,
-        because="at 1 the risks are equal",
+        because=EQUAL,
         source="[D26, abstract]",
         box="bayes-optimal-estimator",
-        rejects=(
-            "the error on the training prompts instead of the risk",
-            min((2 * fixed["train_loss"].known - NOISE_STD**2) / optimal for fixed, optimal in theory),
-        ),
+        rejects=("the error on the training prompts instead of the risk", min(errors_above)),
     )
     linear, softmax, many = _most(panels, "linear", 0.0), _most(panels, "softmax", 0.0), _most(panels, "softmax", MANY)
     claim.at_most(
@@ -241,21 +247,6 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panels[0], last["alpha"].min(), floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
     panels[0].set_ylabel("excess risk")
     return figure
-
-
-def _rows(task: str, panel: Panel) -> Iterator[dict[str, Any]]:
-    """Yield one row per risk of a task."""
-
-    def row(kind, setting, risk, apart=0.0):
-        head, alpha = setting
-        number = {"risk": risk.value, "std_error": risk.std_error, "converged": risk.converged, "apart": apart}
-        return {"task": task, "kind": kind, "head": head, "alpha": alpha, **number}
-
-    yield from (row("theory", setting, fixed["risk"]) for setting, fixed in panel.theory.items())
-    yield from (row("theory", ("Bayes-optimal", alpha), Measured(risk, 0.0)) for alpha, risk in panel.optimal.items())
-    yield from (row("trained", setting, limit["risk"]) for setting, limit in panel.trained.items())
-    yield from (row("random start", setting, starts.random, starts.apart) for setting, starts in panel.starts.items())
-    yield from (row("n = ∞", (head, 0.0), Measured(risk, 0.0)) for head, risk in panel.floors.items())
 
 
 def _risks(panel: Panel, head: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

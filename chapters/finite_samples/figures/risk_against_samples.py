@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
-from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
+from chapters.finite_samples.theory import FAR, Bounds, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, SNR, Rerun
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, markers
 from lib.statistics import comparison_quantile
 
@@ -32,19 +32,14 @@ FEW, MORE = 0.75, 1.5
 
 def numbers(curves: Trained, bounds: Bounds, runs: pd.DataFrame, ridges: pd.DataFrame, rerun: Rerun) -> Numbers:
     """Return theory, means of runs and best risks; claim which head is ahead where, the limits, and a repeated run."""
-
-    def row(kind, head, alpha, risk, dimension=0):
-        number = {"risk": risk.value, "std_error": risk.std_error, "converged": risk.converged}
-        smallest = kind == "theory" and head in HEADS and ridge_at(ridges, head, alpha)[0] <= SMALLEST_RIDGE
-        return {"head": head, "kind": kind, "alpha": alpha, "dimension": dimension, **number, "floored": smallest}
-
     means = runs.groupby(["head", "alpha", "dimension"], sort=False)["risk"].agg(["mean", "sem"])
-    rows = [
-        *(row("theory", head, alpha, fixed["risk"]) for (head, alpha), fixed in curves.items()),
-        *(row("theory", "Bayes-optimal", alpha, Measured(risk, 0.0)) for alpha, risk in bounds.optimal.items()),
-        *(row("runs", head, alpha, Measured(*mean), size) for (head, alpha, size), *mean in means.itertuples()),
-        *(row("n = ∞", head, 0.0, Measured(risk, 0.0)) for head, risk in bounds.heads.items()),
-    ]
+    rows = []
+    for (head, alpha), fixed in curves.items():
+        smallest = ridge_at(ridges, head, alpha)[0] <= SMALLEST_RIDGE
+        rows.append((head, "theory", alpha, 0, *fixed["risk"], smallest))
+    rows += [("Bayes-optimal", "theory", alpha, 0, risk, 0.0, True, False) for alpha, risk in bounds.optimal.items()]
+    rows += [(head, "runs", alpha, size, *mean, True, False) for (head, alpha, size), *mean in means.itertuples()]
+    rows += [(head, "n = ∞", 0.0, 0, risk, 0.0, True, False) for head, risk in bounds.heads.items()]
     columns = {
         "head": Column(
             "`softmax` or `linear`, at its best ridges; `Bayes-optimal`: the Bayes-optimal estimator", "name"
@@ -59,117 +54,89 @@ def numbers(curves: Trained, bounds: Bounds, runs: pd.DataFrame, ridges: pd.Data
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
         "floored": Column(f"Whether the key ridge is the smallest one allowed, {SMALLEST_RIDGE:g}", "yes or no"),
     }
-    claims = (*_order_claims(curves, bounds), *_end_claims(bounds), _rerun_claim(rerun))
-    return Numbers(Table(pd.DataFrame(rows), columns), claims)
+    return Numbers(Table(pd.DataFrame(rows, columns=list(columns)), columns), _claims(curves, bounds, rerun))
 
 
-def _order_claims(curves: Trained, bounds: Bounds) -> tuple[Claim, Claim, Claim]:
+def _claims(curves: Trained, bounds: Bounds, rerun: Rerun) -> Claims:
+    claim = Claims("finite-samples")
     alphas, optimal = (np.asarray(list(each)) for each in (bounds.optimal, bounds.optimal.values()))
     softmax, linear = (np.asarray([curves[head, alpha]["risk"].known for alpha in alphas]) for head in HEADS)
     error = np.hypot(*([curves[head, alpha]["risk"].std_error for alpha in alphas] for head in HEADS))
     training_errors = [
         [2 * curves[head, alpha]["train_loss"].known - NOISE_STD**2 for alpha in alphas] for head in HEADS
     ]
-    lead, few, more = (softmax - linear) / error, alphas <= FEW, alphas >= MORE
-    return (
-        Claim(
-            id="finite-samples-bayes-optimal",
-            statement=(
-                "The risk of a trained head is larger than that of the Bayes-optimal estimator at each of "
-                f"{len(alphas)} sample ratios (smallest ratio of the risks, by theory)."
-            ),
-            source="[D26, abstract]",
-            box="bayes-optimal-estimator",
-            measured=np.min(np.minimum(softmax, linear) / optimal),
-            expected=1.0,
-            tolerance=0.0,
-            relation="≥",
-            alternative=Alternative(
-                "the error on the training prompts instead of the risk", np.min(training_errors / optimal)
-            ),
-        ),
-        Claim(
-            id="finite-samples-advantage",
-            statement=(
-                f"From $n = {MORE:g} D$ prompts on, softmax has a lower risk than linear attention in the spiked "
-                f"task of $ν = {SNR:g}$, each head at its best ridges (largest ratio of the two risks)."
-            ),
-            source="[D26, abstract]",
-            measured=(softmax / linear)[more].max(),
-            expected=1.0,
-            tolerance=0.0,
-            relation="≤",
-            alternative=Alternative(f"the same up to $n = {FEW:g} D$", (softmax / linear)[few].max()),
-        ),
-        Claim(
-            id="finite-samples-linear-ahead",
-            statement=(
-                f"Up to $n = {FEW:g} D$ prompts linear attention has a lower risk than softmax in the spiked "
-                f"task of $ν = {SNR:g}$, each head at its best ridges (smallest difference, in combined standard "
-                "errors)."
-            ),
-            source="measured here",
-            measured=lead[few].min(),
-            expected=comparison_quantile(int(few.sum())),
-            tolerance=0.0,
-            reason=f"99.9 % quantile of the largest of {int(few.sum())} standard normal deviations",
-            relation="≥",
-            alternative=Alternative(f"the difference from $n = {MORE:g} D$ on", lead[more].min()),
-        ),
+    ratio, lead, few, more = softmax / linear, (softmax - linear) / error, alphas <= FEW, alphas >= MORE
+    claim.at_least(
+        "bayes-optimal",
+        "The risk of a trained head is larger than that of the Bayes-optimal estimator at each of "
+        f"{len(alphas)} sample ratios (smallest ratio of the risks, by theory).",
+        np.min(np.minimum(softmax, linear) / optimal),
+        1,
+        because="at 1 the risks are equal",
+        source="[D26, abstract]",
+        box="bayes-optimal-estimator",
+        rejects=("the error on the training prompts instead of the risk", np.min(training_errors / optimal)),
     )
-
-
-def _end_claims(bounds: Bounds) -> tuple[Claim, Claim]:
-    end, swapped = bounds.heads["softmax"], {"softmax": "linear", "linear": "softmax"}
-
-    def remaining(floors):
-        """Return the distance to the best risk at the larger sample ratio, over that at the smaller one."""
-        near, farther = ({head: bounds.far[head, alpha]["risk"].known for head in HEADS} for alpha in FAR)
-        return [abs(farther[head] - floors[head]) / abs(near[head] - floors[head]) for head in HEADS]
-
-    return (
-        Claim(
-            id="finite-samples-right-floor",
-            statement=(
-                f"The risk of each trained head tends to the best risk of its kind: from $α = {FAR[0]:g}$ to "
-                f"{FAR[1]:,g} the distance falls faster than $1/√α$ (larger of the two factors)."
-            ),
-            source="[D26]",
-            box="replica-prediction",
-            measured=max(remaining(bounds.heads)),
-            expected=(FAR[0] / FAR[1]) ** 0.5,
-            tolerance=0.0,
-            relation="≤",
-            alternative=Alternative(
-                "each head tends to the best risk of the other",
-                min(remaining({head: bounds.heads[swapped[head]] for head in HEADS})),
-            ),
-        ),
-        Claim(
-            id="finite-samples-floor",
-            statement="With a million prompts per dimension the risk of the Bayes-optimal estimator is the Bayes risk.",
-            source="[D26]",
-            box="bayes-optimal-estimator",
-            measured=bounds.end,
-            expected=end,
-            tolerance=1e-3,
-            reason="accuracy of the averages of the state evolution",
-            alternative=Alternative("the best risk of linear attention", bounds.heads["linear"]),
-        ),
+    claim.at_most(
+        "advantage",
+        f"From $n = {MORE:g} D$ prompts on, softmax has a lower risk than linear attention in the spiked task of "
+        f"$ν = {SNR:g}$, each head at its best ridges (largest ratio of the two risks).",
+        ratio[more].max(),
+        1,
+        because="at 1 the risks are equal",
+        source="[D26, abstract]",
+        rejects=(f"the same up to $n = {FEW:g} D$", ratio[few].max()),
     )
-
-
-def _rerun_claim(rerun: Rerun) -> Claim:
-    return Claim(
-        id="finite-samples-rerun",
-        statement="A training run of the tracked data of `finite_samples`, when repeated, has the same risk.",
+    claim.at_least(
+        "linear-ahead",
+        f"Up to $n = {FEW:g} D$ prompts linear attention has a lower risk than softmax in the spiked task of "
+        f"$ν = {SNR:g}$, each head at its best ridges (smallest difference, in combined standard errors).",
+        lead[few].min(),
+        comparison_quantile(int(few.sum())),
+        because=f"99.9 % quantile of the largest of {few.sum()} standard normal deviations",
         source="measured here",
-        measured=rerun.again,
-        expected=rerun.tracked,
-        tolerance=1e-4,
-        reason="the final gradient of L-BFGS, and rounding on another machine",
-        alternative=Alternative("a run on other prompts", rerun.other),
+        rejects=(f"the difference from $n = {MORE:g} D$ on", lead[more].min()),
     )
+    # the distances of each head to its best risk and to that of the other head, at the larger of two sample ratios over
+    # those at the smaller one
+    floors = np.asarray([bounds.heads[head] for head in HEADS])
+    near, far = (np.asarray([bounds.far[head, alpha]["risk"].known for head in HEADS]) for alpha in FAR)
+    claim.at_most(
+        "right-floor",
+        f"The risk of each trained head tends to the best risk of its kind: from $α = {FAR[0]:g}$ to {FAR[1]:,g} the "
+        "distance falls faster than $1/√α$ (larger of the two factors).",
+        np.max(np.abs((far - floors) / (near - floors))),
+        (FAR[0] / FAR[1]) ** 0.5,
+        because="the factor of a decay like $1/√α$, as stated",
+        source="[D26]",
+        box="replica-prediction",
+        rejects=(
+            "each head tends to the best risk of the other",
+            np.min(np.abs((far - floors[::-1]) / (near - floors[::-1]))),
+        ),
+    )
+    claim.equal(
+        "floor",
+        "With a million prompts per dimension the risk of the Bayes-optimal estimator is the Bayes risk.",
+        bounds.end,
+        bounds.heads["softmax"],
+        within=1e-3,
+        because="accuracy of the averages of the state evolution",
+        source="[D26]",
+        box="bayes-optimal-estimator",
+        rejects=("the best risk of linear attention", bounds.heads["linear"]),
+    )
+    claim.equal(
+        "rerun",
+        "A training run of the tracked data of `finite_samples`, when repeated, has the same risk.",
+        rerun.again,
+        rerun.tracked,
+        within=1e-4,
+        because="the final gradient of L-BFGS, and rounding on another machine",
+        source="measured here",
+        rejects=("a run on other prompts", rerun.other),
+    )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -185,9 +152,8 @@ def draw(table: pd.DataFrame) -> Figure:
             group = runs[(runs["head"] == head) & (runs["dimension"] == size)]
             style = {"color": colour, "marker": marker, "markersize": 5, "capsize": 0, "elinewidth": 1.2}
             draw_runs(axes, group["alpha"] * nudge, group["risk"], group["std_error"], **style)
-    for level, (head, group) in zip(
-        (0.015, 0.035), theory[theory["floored"]].groupby("head", sort=False), strict=False
-    ):
+    floored = theory[theory["floored"]].groupby("head", sort=False)
+    for level, (head, group) in zip((0.015, 0.035), floored, strict=False):
         axes.plot(group["alpha"], np.full(len(group), level), color=COLOURS[head], linewidth=4, solid_capstyle="butt")
     for floor in table[table["kind"] == "n = ∞"].itertuples():
         axes.axhline(floor.risk, color=COLOURS[floor.head], linestyle=":", linewidth=1.5)
@@ -199,9 +165,8 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, last["alpha"], last["risk"], head, colour, xytext=(8, 4))
     place = {"xytext": (0, 0), "ha": "left", "fontsize": 10}
     label(axes, theory["alpha"].min(), 0.075, "best key ridge is the smallest allowed", ink(), **place)
-    marks = [
-        Line2D([], [], color=ink(), marker=marker, linestyle="", fillstyle="none") for marker in markers(len(sizes))
-    ]
+    look = {"color": ink(), "linestyle": "", "fillstyle": "none"}
+    marks = [Line2D([], [], marker=marker, **look) for marker in markers(len(sizes))]
     axes.legend(marks, [f"training, $D={size}$" for size in sizes], loc="upper right")
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0, None))
     plain_ticks(axes, theory["alpha"])

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.finite_samples.style import DIFFERENT
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
 
@@ -27,11 +27,6 @@ def numbers(weak: pd.DataFrame) -> Numbers:
     frame.columns = ["_".join(filter(None, names)) for names in frame.columns]
     frame = frame.rename(columns={"ridge_k": "ridge"})
     frame["excess"] = frame["objective_uninformed"] / frame["objective_informed"] - 1.0
-    return Numbers(_table(frame), _claims(frame))
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    """Return one row per ridge and seed: objective and risk from both starts, on the same prompts."""
     columns = {
         "ridge": Column("Ridge of keys and of values"),
         "seed": Column("Seed of the prompts", "name"),
@@ -41,47 +36,32 @@ def _table(frame: pd.DataFrame) -> Table:
         "risk_informed": Column("Excess risk of the minimum from the hidden directions"),
         "risk_uninformed": Column("Excess risk of the minimum from random directions"),
     }
-    return Table(frame.reindex(columns=list(columns)), columns)
-
-
-def _claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
-    """Claim how often the two starts end at different objectives, at strong and at weak ridges."""
-    groups = (frame["excess"].abs() > DIFFERENT).groupby(frame["ridge"])
-    differ, counts, seeds = groups.mean(), groups.sum(), groups.size()
-    smallest, largest = differ.index.min(), differ.index.max()
-    weakest, strong = differ[smallest], differ[largest]
-    return (
-        Claim(
-            id="finite-samples-one-minimum",
-            statement=(
-                f"At ridges of {largest:g}, training of softmax by L-BFGS ends at the same objective from the hidden "
-                "directions and from random ones (fraction of seeds where it does not)."
-            ),
-            source="measured here",
-            measured=strong,
-            expected=0.0,
-            tolerance=0.1,
-            relation="≤",
-            alternative=Alternative("the same at the smallest ridge", weakest),
-            successes=counts[largest],
-            trials=seeds[largest],
-        ),
-        Claim(
-            id="finite-samples-several-minima",
-            statement=(
-                f"At a ridge of {smallest:g}, training of softmax by L-BFGS ends at different objectives from the "
-                "hidden directions and from random ones on most seeds (fraction of seeds)."
-            ),
-            source="measured here",
-            measured=weakest,
-            expected=0.5,
-            tolerance=0.0,
-            relation="≥",
-            alternative=Alternative("the same at the largest ridge", strong),
-            successes=counts[smallest],
-            trials=seeds[smallest],
-        ),
+    differ = (frame["excess"].abs() > DIFFERENT).groupby(frame["ridge"]).agg(["mean", "sum", "size"])
+    weak_ridge, strong_ridge = differ.index.min(), differ.index.max()
+    weakest, strongest = differ.loc[weak_ridge], differ.loc[strong_ridge]
+    claim = Claims("finite-samples", source="measured here")
+    claim.at_most(
+        "one-minimum",
+        f"At ridges of {strong_ridge:g}, training of softmax by L-BFGS ends at the same objective from the hidden "
+        "directions and from random ones (fraction of seeds where it does not).",
+        strongest["mean"],
+        0,
+        within=0.1,
+        because="a start near the border between two minima may lead to either",
+        count=(strongest["sum"], strongest["size"]),
+        rejects=("the same at the smallest ridge", weakest["mean"]),
     )
+    claim.at_least(
+        "several-minima",
+        f"At a ridge of {weak_ridge:g}, training of softmax by L-BFGS ends at different objectives from the hidden "
+        "directions and from random ones on most seeds (fraction of seeds).",
+        weakest["mean"],
+        0.5,
+        because="most seeds are more than half of them",
+        count=(weakest["sum"], weakest["size"]),
+        rejects=("the same at the largest ridge", strongest["mean"]),
+    )
+    return Numbers(Table(frame.reindex(columns=list(columns)), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
