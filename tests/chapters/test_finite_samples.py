@@ -8,6 +8,7 @@ import pytest
 from chapters.finite_samples import extrapolation, gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
 from chapters.finite_samples.extrapolation import solve_infinite_size, solve_risk_differences
+from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion import Claims
 from companion.authoring.datasets import faults
@@ -229,7 +230,9 @@ def test_the_bound_on_the_key_allows_the_error_of_the_quasi_random_average():
         keys = {("linear", 1.0): (1.0, 0.0), ("linear", 2.0): (theory.least_squares_key() + excess, std_error)}
         keys[("softmax", 1.0)] = (9.0, 0.0)
         curves = {setting: {"q_k": theory.Measured(*key)} for setting, key in keys.items()}
-        return overlaps_against_samples._key_claim(curves)
+        claims = Claims("finite-samples")
+        overlaps_against_samples._claim_key(claims, curves)
+        return next(iter(claims))
 
     tolerance = claim(0.0, 0.01).tolerance
     assert tolerance == pytest.approx(student_quantile(2, 8) * 0.01)

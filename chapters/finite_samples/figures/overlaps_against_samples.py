@@ -97,12 +97,13 @@ def numbers(
         undecided,
         rejects=(f"the same at $n = {DECIDED:g} D$", decided),
     )
-    _claim_ridges_and_keys(claim, floor, {**curves, **bounds.far})
+    _claim_ridges(claim, floor)
+    _claim_key(claim, {**curves, **bounds.far})
     return Numbers(Table(pd.DataFrame(rows), columns), claim)
 
 
-def _claim_ridges_and_keys(claim: Claims, floor: Floor, curves: Trained) -> None:
-    """Claim where the best key ridges are, what a lower ridge does, and how long the key of linear attention is."""
+def _claim_ridges(claim: Claims, floor: Floor) -> None:
+    """Claim that the best key ridges are at their lower bound, and that the equations predict lower risks below it."""
     claim.at_least(
         "ridge-floor",
         f"The best key ridge of softmax is the smallest one allowed, {SMALLEST_RIDGE:g}, at more than half of "
@@ -126,6 +127,10 @@ def _claim_ridges_and_keys(claim: Claims, floor: Floor, curves: Trained) -> None
         because="99.9 % quantile of one standard normal deviation",
         rejects=(f"the same at $n = {ABOVE_FLOOR:g} D$, where the best ridge is inside the range", above_floor),
     )
+
+
+def _claim_key(claim: Claims, curves: Trained) -> None:
+    """Claim that the key of linear attention is at most as long as that of least squares."""
     keys = {head: [fixed["q_k"] for (name, _), fixed in curves.items() if name == head] for head in HEADS}
     softmax, linear = (max(keys[head], key=lambda key: key.known) for head in ("softmax", "linear"))
     ratios = len(keys["linear"])

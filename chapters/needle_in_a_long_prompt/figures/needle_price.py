@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECADE
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thresholds
 from chapters.style import mark_real_prompt
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
@@ -27,21 +27,8 @@ LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
 
 def numbers(thresholds: Thresholds, lines: Thresholds, linear: LinearRisks) -> Numbers:
     """Return the thresholds by activation and length; claim 2 ln L, exactly 2 ln(L - 1), and about L."""
-    claims = (_threshold_claim(thresholds), _elementwise_claim(thresholds), _linear_claim(linear))
-    return Numbers(_table(thresholds, lines), claims)
-
-
-def _table(thresholds: Thresholds, lines: Thresholds) -> Table:
-    """Return one row per activation and length, and the reference lines."""
-    frames = [
-        pd.DataFrame(
-            {
-                "activation": name,
-                "decade": solved.decades,
-                "snr": snrs,
-                "ratio": snrs / (2.0 * np.log(solved.lengths)),
-            }
-        )
+    groups = [
+        {"activation": name, "decade": solved.decades, "snr": snrs, "ratio": snrs / (2.0 * np.log(solved.lengths))}
         for solved in (thresholds, lines)
         for name, snrs in solved.snrs.items()
     ]
@@ -51,78 +38,53 @@ def _table(thresholds: Thresholds, lines: Thresholds) -> Table:
         "snr": Column("Signal strength $ν$ at which the best head of this kind has risk ½, or the value of the line"),
         "ratio": Column("The signal strength over $2 ln L$"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    return Numbers(Table.of(groups, columns), _claims(thresholds, linear))
 
 
-def _threshold_claim(thresholds: Thresholds) -> Claim:
-    """Claim that the threshold of softmax grows like 2 ln L."""
-    softmax = dict(zip(thresholds.decades, thresholds.snrs["softmax"], strict=True))
-    linear = dict(zip(thresholds.decades, thresholds.snrs["linear"], strict=True))
+def _claims(thresholds: Thresholds, linear: LinearRisks) -> Claims:
+    claim = Claims("needle", source="derived here")
+    ends = np.searchsorted(thresholds.decades, [SHORT_DECADE, LONG_DECADE])
     two_log_lengths = 2.0 * np.log(10.0) * np.asarray([SHORT_DECADE, LONG_DECADE])
-    return Claim(
-        id="needle-threshold",
-        statement=(
-            "The signal strength at which the risk of softmax is one half in the spiked model grows like $2 ln L$ "
-            f"(slope in $2 ln L$ from $L = 10^{{{SHORT_DECADE}}}$ to $10^{{{LONG_DECADE}}}$)."
-        ),
-        source="derived here",
+    slope_of_root = np.ptp(np.sqrt(two_log_lengths)) / np.ptp(two_log_lengths)
+    claim.equal(
+        "threshold",
+        "The signal strength at which the risk of softmax is one half in the spiked model grows like $2 ln L$ (slope "
+        f"in $2 ln L$ from $L = 10^{{{SHORT_DECADE}}}$ to $10^{{{LONG_DECADE}}}$).",
+        np.diff(thresholds.snrs["softmax"][ends])[0] / np.ptp(two_log_lengths),
+        1,
+        within=slope_of_root,
+        because="the theorem is a limit; at finite length the score of the relevant token fluctuates by $√ν$, at "
+        "$ν = 2 ln L$",
         box="tallest-straw",
-        measured=float((softmax[LONG_DECADE] - softmax[SHORT_DECADE]) / np.ptp(two_log_lengths)),
-        expected=1.0,
-        tolerance=float(np.ptp(np.sqrt(two_log_lengths)) / np.ptp(two_log_lengths)),
-        reason=(
-            "the theorem is a limit; at finite length the score of the relevant token fluctuates by $√ν$, at "
-            "$ν = 2 ln L$"
-        ),
-        alternative=Alternative(
-            "linear attention instead of softmax",
-            float((linear[LONG_DECADE] - linear[SHORT_DECADE]) / np.ptp(two_log_lengths)),
-        ),
+        rejects=("it grows like $√(2 ln L)$, the largest of $L$ scores", slope_of_root),
     )
-
-
-def _elementwise_claim(thresholds: Thresholds) -> Claim:
-    """Claim that the best element-wise activation has risk ½ at 2 ln(L - 1)."""
-    solved = thresholds.snrs["sigmoid"]
-    threshold = 2.0 * np.log(thresholds.lengths - 1.0)
-    return Claim(
-        id="needle-elementwise-threshold",
-        statement=(
-            "In the spiked model the best element-wise activation has risk one half at $ν = 2 ln(L - 1)$, at every "
-            "length (largest relative distance of the strength found by bisection)."
-        ),
-        source="derived here",
+    from_threshold, from_limit = (
+        np.abs(thresholds.snrs["sigmoid"] / (2.0 * np.log(others)) - 1.0).max()
+        for others in (thresholds.lengths - 1.0, thresholds.lengths)
+    )
+    claim.at_most(
+        "elementwise-threshold",
+        "In the spiked model the best element-wise activation has risk one half at $ν = 2 ln(L - 1)$, at every length "
+        "(largest relative distance of the strength found by bisection).",
+        from_threshold,
+        0,
+        within=1e-6,
+        because="quadrature and bisection are accurate to 10⁻⁹",
         box="elementwise-threshold",
-        measured=float(np.max(np.abs(solved / threshold - 1.0))),
-        expected=0.0,
-        tolerance=1e-6,
-        reason="quadrature and bisection are accurate to 10⁻⁹",
-        relation="≤",
-        alternative=Alternative(
-            "$2 ln L$ instead of $2 ln(L - 1)$",
-            float(np.max(np.abs(solved / (2.0 * np.log(thresholds.lengths)) - 1.0))),
-        ),
+        rejects=("$2 ln L$ instead of $2 ln(L - 1)$", from_limit),
     )
-
-
-def _linear_claim(linear: LinearRisks) -> Claim:
-    """Claim the closed form of the threshold of linear attention, about L, by a quadrature of the risk."""
-    return Claim(
-        id="needle-linear",
-        statement=(
-            "Linear attention has risk one half in the spiked model at a signal strength of about $L$ (risk at "
-            f"$ν = L(2 - L/(L - 1))$ for $L = {linear.length:g}$, by quadrature)."
-        ),
-        source="derived here",
+    claim.equal(
+        "linear",
+        "Linear attention has risk one half in the spiked model at a signal strength of about $L$ (risk at "
+        f"$ν = L(2 - L/(L - 1))$ for $L = {linear.length:g}$, by quadrature).",
+        linear.risk,
+        HALF,
+        within=1e-8,
+        because="the documented error of the quadrature, with a reserve",
         box="linear-threshold",
-        measured=linear.risk,
-        expected=HALF,
-        tolerance=1e-8,
-        reason="the documented error of the quadrature, with a reserve",
-        alternative=Alternative(
-            "a signal strength of $2 ln L$, which is enough for softmax", linear.at_softmax_threshold
-        ),
+        rejects=("a signal strength of $2 ln L$, which is enough for softmax", linear.at_softmax_threshold),
     )
+    return claim
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -21,30 +21,12 @@ from matplotlib.figure import Figure
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
 
 def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers:
     """Return the curves; claim that the weights freeze at the threshold, and that the step gets steeper."""
-    return Numbers(_table(curves), (_freezing_claim(weights), _sharpening_claim(curves)))
-
-
-def _table(curves: Mapping[int, Transition]) -> Table:
-    """Return one row per length and relative signal strength."""
-    frames = [
-        pd.DataFrame(
-            {
-                "decade": decade,
-                "ratio": curve.ratios,
-                "snr": curve.snrs,
-                "risk": curve.risk,
-                "participation": curve.participation,
-                "frozen": curve.frozen,
-            }
-        )
-        for decade, curve in curves.items()
-    ]
     columns = {
         "decade": Column("Decimal logarithm of the prompt length $L$"),
         "ratio": Column("Signal strength over the threshold, $ν/(2 ln L)$"),
@@ -55,59 +37,49 @@ def _table(curves: Mapping[int, Transition]) -> Table:
         ),
         "frozen": Column("Participation in the random-energy model, for $L = ∞$"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
-
-
-def _freezing_claim(weights: FrozenWeights) -> Claim:
-    """Claim that the weights without a relevant token are frozen beyond the threshold."""
+    groups = [
+        {
+            "decade": decade,
+            "ratio": curve.ratios,
+            "snr": curve.snrs,
+            "risk": curve.risk,
+            "participation": curve.participation,
+            "frozen": curve.frozen,
+        }
+        for decade, curve in curves.items()
+    ]
+    claim = Claims("needle")
     shorter, longer = weights.participation
     shrinks = np.sqrt(weights.decades[1] / weights.decades[0]) - 1.0
-    return Claim(
-        id="needle-freezing",
-        statement=(
-            "Softmax weights without a relevant token are frozen beyond the threshold: their participation is near "
-            "$1 - √(2 ln L/ν)$, the value of the random-energy model (participation at "
-            f"$ν = {weights.excess:g}·2 ln L$, $L = 10^{{{weights.decades[1]}}}$)."
-        ),
+    claim.equal(
+        "freezing",
+        "Softmax weights without a relevant token are frozen beyond the threshold: their participation is near "
+        "$1 - √(2 ln L/ν)$, the value of the random-energy model (participation at "
+        f"$ν = {weights.excess:g}·2 ln L$, $L = 10^{{{weights.decades[1]}}}$).",
+        longer,
+        weights.frozen,
+        within=abs(longer - shorter) / shrinks,
+        because="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
         source="derived here",
         box="frozen-participation",
-        measured=float(longer),
-        expected=weights.frozen,
-        tolerance=float(abs(longer - shorter) / shrinks),
-        reason="corrections fall at least like $1/√(ln L)$, so that the error at the longer length is at most this",
-        alternative=Alternative("no freezing: $e^ν/L$, the formula for long prompts, which is at most 1", 1.0),
+        rejects=("no freezing: $e^ν/L$, the formula for long prompts, which is at most 1", 1),
     )
-
-
-def _sharpening_claim(curves: Mapping[int, Transition]) -> Claim:
-    """Claim that the step gets steeper with L, in units of the threshold."""
-
-    def width(curve):
-        return float(np.ptp(np.interp([-0.8, -0.2], -curve.risk, curve.ratios)))
-
-    def linear_width(decade):
-        strengths = [linear_threshold(10.0**decade, risk) for risk in (0.8, 0.5, 0.2)]
-        return float((strengths[2] - strengths[0]) / strengths[1])
-
     shortest = min(curves)
-    return Claim(
-        id="needle-sharpening",
-        statement=(
-            "The Bayes risk as a function of $ν/(2 ln L)$ approaches a step on long prompts (width over which it falls "
-            f"from 0.8 to 0.2 at $L = 10^{{{LONG_DECADE}}}$, over that for the shortest prompt)."
-        ),
+    claim.at_most(
+        "sharpening",
+        "The Bayes risk as a function of $ν/(2 ln L)$ approaches a step on long prompts (width over which it falls "
+        f"from 0.8 to 0.2 at $L = 10^{{{LONG_DECADE}}}$, over that for the shortest prompt).",
+        _step_width(curves[LONG_DECADE]) / _step_width(curves[shortest]),
+        (shortest / LONG_DECADE) ** 0.25,
+        because="the heuristic gives the square root of the ratio of $ln L$; the bound has half that power",
         source="heuristic",
         box="tallest-straw",
-        measured=width(curves[LONG_DECADE]) / width(curves[shortest]),
-        expected=(shortest / LONG_DECADE) ** 0.25,
-        tolerance=0.0,
-        reason="the heuristic gives the square root of the ratio of $ln L$; the bound has half that power",
-        relation="≤",
-        alternative=Alternative(
+        rejects=(
             "the same for linear attention, in units of its threshold",
-            linear_width(LONG_DECADE) / linear_width(shortest),
+            _step_width_of_linear(LONG_DECADE) / _step_width_of_linear(shortest),
         ),
     )
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -132,3 +104,14 @@ def draw(table: pd.DataFrame) -> Figure:
     left.legend(loc="upper right")
     right.legend(loc="upper left")
     return figure
+
+
+def _step_width(curve: Transition) -> float:
+    """Return the width over which the Bayes risk falls from 0.8 to 0.2, in units of the threshold."""
+    return float(np.ptp(np.interp([-0.8, -0.2], -curve.risk, curve.ratios)))
+
+
+def _step_width_of_linear(decade: int) -> float:
+    """Return the same for linear attention."""
+    high, half, low = (linear_threshold(10.0**decade, risk) for risk in (0.8, 0.5, 0.2))
+    return float((low - high) / half)

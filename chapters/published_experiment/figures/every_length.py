@@ -160,18 +160,20 @@ def _claims(ends: pd.DataFrame) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the mean squares for both covariances with their lines and, below, the swapped fractions."""
     figure, panels = plt.subplots(2, 2, figsize=(WIDE, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
-    titles = {"corrected": "corrected covariances", "as published": "covariances of the published code"}
-    for (above, below), (law, title) in zip(panels.T, titles.items(), strict=True):
+    for (above, below), (law, title) in zip(panels.T, COVARIANCES.items(), strict=True):
         part = table[table["law"] == law]
         _risks(above, part, named=law == "as published")
-        above.set_title(f"{title}, {part['risk'].notna().sum()} runs")
+        above.set_title(f"{title.removeprefix('the ')}, {part['risk'].notna().sum()} runs")
         _swapped_fractions(below, part)
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("fraction that\nends swapped")
-    look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
-    entries = {"least of one head": legend_line("-", 1), "run at rest": Line2D([], [], **look)}
-    entries["still falling"] = Line2D([], [], **look | {"marker": "v"})
-    entries["with a swapped part"] = Line2D([], [], fillstyle="none", **look)
+    look = {"color": ink(), "linestyle": "", "markersize": 5}
+    entries = {
+        "least of one head": legend_line("-", 1),
+        "run at rest": Line2D([], [], marker="o", **look),
+        "still falling": Line2D([], [], marker="v", **look),
+        "with a swapped part": Line2D([], [], marker="o", fillstyle="none", **look),
+    }
     # space for the legend above all runs: a swapped run ends at about 1
     panels[0, 0].set_ylim(top=2.3)
     panels[0, 1].legend(list(entries.values()), list(entries), loc="upper right", fontsize=10, borderpad=0)
@@ -185,15 +187,14 @@ def _risks(axes: Axes, part: pd.DataFrame, *, named: bool) -> None:
         curve, colour = part[part["row"] == "optimum"], COLOURS[activation]
         axes.plot(curve["length"], curve[activation], color=colour, linewidth=1)
         runs = part[(part["row"] == "run") & (part["activation"] == activation)]
-        aligned, look = runs["way"] == RIGHT, {"color": colour, "linestyle": "", "markersize": 5}
-        rests = runs["state"] == RESTS
-        for chosen, marker, fill in (
-            (aligned & rests, SYMBOLS[activation], "full"),
-            (~aligned, SYMBOLS[activation], "none"),
-            (aligned & ~rests, "v", "full"),
+        aligned, rests = runs["way"] == RIGHT, runs["state"] == RESTS
+        for chosen, look in (
+            (aligned & rests, {"marker": SYMBOLS[activation]}),
+            (~aligned, {"marker": SYMBOLS[activation], "fillstyle": "none"}),
+            (aligned & ~rests, {"marker": "v", "markeredgecolor": ink(), "markeredgewidth": 0.7, "zorder": 3}),
         ):
-            edge = {"markeredgecolor": ink(), "markeredgewidth": 0.7, "zorder": 3} if marker == "v" else {}
-            axes.plot(runs["length"][chosen], runs["risk"][chosen], marker=marker, fillstyle=fill, **look, **edge)
+            points = runs[chosen]
+            axes.plot(points["length"], points["risk"], color=colour, linestyle="", markersize=5, **look)
         if named:
             label(axes, curve["length"].iloc[-1], curve[activation].iloc[-1], activation, colour)
     ridge = part[part["row"] == "ridge"]

@@ -28,7 +28,7 @@ from chapters.published_experiment.protocol import (
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from chapters.wording import listing
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, sequence
 
 
@@ -42,14 +42,20 @@ def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Nu
         "start": Column("Number of the random start; tracked runs and short runs have separate numbers"),
         "time": Column("Training time: steps times step size; the middle of the interval for a mean over steps"),
         "risk": Column(f"Exact mean square along a tracked run of {PUBLISHED_STEPS:,} steps"),
-        "loss": Column("Mean square on the fresh prompts of a twentieth of a short run", std_error="loss_std_error"),
-        "loss_std_error": Column("Standard error of this mean square", moves_with="loss"),
+        "loss": Estimate("Mean square on the fresh prompts of a twentieth of a short run"),
         "optimum": Column("Least mean square of this head, exact"),
     }
-    tracked = _thinned(long).assign(row="tracked", law="corrected", loss=np.nan, loss_std_error=np.nan)
-    frame = pd.concat([tracked, short_frame(short).assign(row="short", law=law)], ignore_index=True)
-    frame["optimum"] = [optima[run] for run in zip(frame["law"], frame["activation"], frame["length"], strict=True)]
-    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(optima, long))
+    # steps of the tracked runs, evenly spread on a logarithmic axis
+    kept = np.unique(np.round(np.geomspace(1, PUBLISHED_STEPS // STEPS_A_ROW, 60)).astype(int)) * STEPS_A_ROW
+    groups = []
+    for (activation, length, start), run in long.items():
+        shown = np.isin(run.steps, kept)
+        path = {"time": run.steps[shown] * PUBLISHED_STEP_SIZE, "risk": run.risks[shown]}
+        setting = {"law": "corrected", "activation": activation, "length": length, "start": start}
+        groups.append({"row": "tracked", **setting, **path, "optimum": optima["corrected", activation, length]})
+    losses = short_frame(short).assign(row="short", law=law)
+    losses["optimum"] = [optima[law, *head] for head in zip(losses["activation"], losses["length"], strict=True)]
+    return Numbers(Table.of([*groups, losses], columns), _claims(optima, long))
 
 
 def _claims(optima: Optima, long: LongRuns) -> Claims:
@@ -82,12 +88,11 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
+    looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
         runs = table[table["activation"] == activation]
-        for (length, _), run in runs[runs["row"] == "tracked"].groupby(["length", "start"]):
-            panel.plot(run["time"], run["risk"], color=colours[length], linewidth=2.5)
-        for (length, _), run in runs[runs["row"] == "short"].groupby(["length", "start"]):
-            panel.plot(run["time"], run["loss"], color=colours[length], linewidth=0.8, marker="o", markersize=3)
+        for (row, length, _), run in runs.groupby(["row", "length", "start"], sort=False):
+            panel.plot(run["time"], run["risk" if row == "tracked" else "loss"], color=colours[length], **looks[row])
         for (length, _), run in runs.groupby(["length", "law"]):
             level = run["optimum"].iloc[0]
             panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)
@@ -97,28 +102,9 @@ def draw(table: pd.DataFrame) -> Figure:
         plain_ticks(panel)
     panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
     lines = {
-        "trained as published": legend_line("-", 2.5),
-        "trained here": Line2D([], [], color=ink(), linewidth=0.8, marker="o", markersize=3),
+        "trained as published": Line2D([], [], color=ink(), **looks["tracked"]),
+        "trained here": Line2D([], [], color=ink(), **looks["short"]),
+        "exact optimum": legend_line("--", 1.3),
     }
-    lines["exact optimum"] = legend_line("--", 1.3)
     panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
     return figure
-
-
-def _thinned(long: LongRuns) -> pd.DataFrame:
-    """Return rows of the tracked runs, evenly spread on a logarithmic axis."""
-    kept = np.unique(np.round(np.geomspace(1, PUBLISHED_STEPS // STEPS_A_ROW, 60)).astype(int)) * STEPS_A_ROW
-    frames = [
-        pd.DataFrame(
-            {
-                "activation": activation,
-                "length": length,
-                "start": start,
-                "time": run.steps[shown] * PUBLISHED_STEP_SIZE,
-                "risk": run.risks[shown],
-            }
-        )
-        for (activation, length, start), run in long.items()
-        for shown in (np.isin(run.steps, kept),)
-    ]
-    return pd.concat(frames, ignore_index=True)

@@ -62,7 +62,7 @@ def _claims(activations: Mapping[str, ActivationRisks]) -> Claims:
         box="risk-is-an-angle",
         rejects=("an activation with the risk of softmax", excess["softmax"]),
     )
-    lowest = min(BIASES)
+    near, lowest = BIASES[2], BIASES[-1]
     claim.at_most(
         "softplus-bias",
         f"With a bias of {lowest:g} and the slope of the posterior, softplus attains the Bayes risk (risk "
@@ -72,7 +72,10 @@ def _claims(activations: Mapping[str, ActivationRisks]) -> Claims:
         within=DISTINCT,
         because=BECAUSE_DISTINCT,
         box="softplus-far-left",
-        rejects=("softplus without a bias, at its best slope", excess["softplus"]),
+        rejects=(
+            f"a bias of {near:g} is low enough",
+            max(model.shifted[near] - model.bayes for model in activations.values()),
+        ),
     )
     spiked = activations["spiked"].risks
     claim.at_least(

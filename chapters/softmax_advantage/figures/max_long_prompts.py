@@ -105,16 +105,6 @@ def _claims(prompts: LongPrompts) -> Claims:
         rejects=("the risk tends to 0, the infimum at $ν = ∞$", certain),
     )
     claim.equal(
-        "every-fixed",
-        "In the max model the risk of softmax at any fixed finite $ν$ tends to 1 on long prompts (smallest Bayes risk "
-        f"at $ν = {', '.join(f'{strength:g}' for strength in FIXED)}$ and $ln L = {LONGEST:g}$).",
-        min(risks[-1] for risks in prompts.fixed.values()),
-        1,
-        within=1e-9,
-        because="error of a quadrature; $e^{ν²}/L$, the leading term, is smaller",
-        rejects=("the risk tends to 0, the infimum at $ν = ∞$", certain),
-    )
-    claim.equal(
         "growing",
         f"At $ν = {GROWING:g}·√(2 ln L)$ the Bayes risk of the max model tends to $√(2 ln L)/ν$, between 0 and 1 "
         f"(risk at $ln L = {LONGEST:g}$).",
