@@ -91,8 +91,9 @@ def draw(table: pd.DataFrame) -> Figure:
     looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
         runs = table[table["activation"] == activation]
-        for (row, length, _), run in runs.groupby(["row", "length", "start"], sort=False):
-            panel.plot(run["time"], run["risk" if row == "tracked" else "loss"], color=colours[length], **looks[row])
+        for (row, look), column in zip(looks.items(), ("risk", "loss"), strict=True):
+            for (length, _), run in runs[runs["row"] == row].groupby(["length", "start"]):
+                panel.plot(run["time"], run[column], color=colours[length], **look)
         for (length, _), run in runs.groupby(["length", "law"]):
             level = run["optimum"].iloc[0]
             panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)

@@ -152,9 +152,10 @@ def draw(table: pd.DataFrame) -> Figure:
         lines.append((float((table[head] * table["value"]).sum()), f"{head} output", colour, "-"))
         _label_right(weights, 0.85 if head == "softmax" else 0.55, head, colour)
     lines = sorted(lines)
-    heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
-    for height, (value, name, colour, dashes) in zip(heights, lines, strict=True):
+    for value, _, colour, dashes in lines:
         values.axhline(value, color=colour, linewidth=2, linestyle=dashes)
+    heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
+    for height, (value, name, colour, _) in zip(heights, lines, strict=True):
         _label_right(values, height, name, colour, in_data=True)
         edge = {"transform": values.get_yaxis_transform(), "clip_on": False, "linewidth": 1}
         values.plot([1.0, 1.015], [value, height], color=colour, **edge)
