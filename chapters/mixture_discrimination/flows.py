@@ -14,13 +14,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from chapters.mixture_discrimination.gated_scores import GatedScore, bayes_score
-from chapters.mixture_discrimination.landscape import (
-    ROUNDING,
-    TOKENS,
-    hessian,
-    scores_and_slopes,
-    slope,
-)
+from chapters.mixture_discrimination.landscape import ROUNDING, TOKENS, hessian, scores_and_slopes, slope
 from chapters.mixture_discrimination.settings import (
     Blocks,
     excess,

@@ -24,8 +24,8 @@ from lib.single_location import (
     softmax,
 )
 
-# The chance that there is a relevant token, and the lengths at which it may be absent.
-PRESENT, SHORT = 0.5, 10
+# The chance that there is a relevant token, where it may be absent.
+PRESENT = 0.5
 # Nodes of the integrals over ν, and where they end.
 AREA_NODES, AREA_END = 60, 160.0
 

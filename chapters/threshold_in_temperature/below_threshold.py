@@ -5,12 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.threshold_in_temperature.phases import (
-    HIGHEST_TEMPERATURE,
-    LOWEST_TEMPERATURE,
-    log_length,
-    weights,
-)
+from chapters.threshold_in_temperature.phases import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, log_length, weights
 from chapters.threshold_in_temperature.softmax_weights import WeightAverages
 
 # Logarithms of two lengths, and the temperature at which the participation is compared with its limit.

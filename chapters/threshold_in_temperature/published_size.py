@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from chapters.threshold_in_temperature.below_threshold import excess_risk
-from chapters.threshold_in_temperature.phases import limit_amplitude, weights
+from chapters.threshold_in_temperature.phases import mean_field_weight, weights
 from lib.random import named_keys
 
 SIMULATED_OVERLAPS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
@@ -45,12 +45,6 @@ class Size:
         """√(2 ln L)/τ."""
         return float(np.sqrt(2.0 * np.log(self.length)) / self.spread)
 
-    @property
-    def limit_threshold(self) -> float:
-        """The overlap ψ√(2 ln(L - 1))/√ν at the threshold of the limit, where [Do25] has e^{αd} = L - 1."""
-        freezing = np.sqrt(2.0 * np.log(self.length - 1.0))
-        return float(limit_amplitude(freezing / self.spread) * freezing / self.amplitude)
-
 
 @dataclass(frozen=True)
 class Curves:
@@ -75,8 +69,9 @@ class Simulation:
 
 
 def limit_weight(size: Size, overlaps: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the weight of the relevant token by the formula of [Do25]."""
-    return 1.0 / (1.0 + np.exp(-size.spread * size.amplitude * (overlaps - size.limit_threshold)))
+    """Return the weight of the relevant token by the formula of [Do25], which has e^{αd} = L - 1."""
+    log_others = np.log(size.length - 1.0)
+    return mean_field_weight(log_others, size.amplitude * overlaps, np.sqrt(2.0 * log_others) / size.spread)
 
 
 def evaluate_curves(size: Size, overlaps: Float[np.ndarray, " n"]) -> Curves:

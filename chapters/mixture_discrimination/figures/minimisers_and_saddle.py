@@ -95,6 +95,7 @@ def _claims(
         rejects=("all flat directions are along the set of minimisers", (extra == 0).mean()),
     )
     saddle = points["saddle"]
+    at_minimisers = [points[name].eigenvalues[0] for name in ("without gate", "constant gate")]
     claim.at_most(
         "saddle",
         "A head with $v₂₁ = 0$, the best gate of this kind and a suitable $U₁₁$ is a critical point of the risk "
@@ -113,10 +114,7 @@ def _claims(
         because="rounding of the eigenvalues in double precision",
         source="[GBB26, Thm 3.3]",
         box="gbb26-thm-3-3",
-        rejects=(
-            "it is a minimum, as at the minimisers",
-            max(points[name].eigenvalues[0] for name in ("without gate", "constant gate")),
-        ),
+        rejects=("it is a minimum, as at the minimisers", max(at_minimisers)),
     )
     claim.at_most(
         "second-variation",

@@ -14,6 +14,7 @@ higher the longer the prompts. The dashed curve goes to infinity at one half.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -69,7 +70,7 @@ def numbers(errors: RescaledErrors) -> Numbers:
         price_of_one_head(errors.dimension),
         within=1e-9,
         because="the relative accuracy of $P$ and $Q$, with a reserve for the length",
-        rejects=("rescaling makes the head as good as linear attention", 1.0),
+        rejects=("the price is $e$, as in high dimension", np.e),
     )
     return Numbers(Table.of(groups, columns), claim)
 

@@ -92,10 +92,7 @@ def _claim_averages(claim: Claims, averages: AveragedErrors) -> None:
         within=max(dimensions) ** 2 / 4 * (1 / near - 1 / far) / np.log(far / near),
         because="the next term of the slope after $d/(2 ln L)$, its square, integrated between the two lengths",
         box="admissible-constant",
-        rejects=(
-            "the error has the factor $√(ln L)$ in every dimension",
-            np.max(np.abs(averages.powers + 0.5)),
-        ),
+        rejects=("the error has the factor $√(ln L)$ in every dimension", np.max(np.abs(averages.powers + 0.5))),
     )
     limits, unshifted = (
         [[mean_fluctuation(h, d, shifted=shifted) for d in DIMENSIONS] for h in SMALL_SQUARED_NORMS]

@@ -23,9 +23,9 @@ from matplotlib.ticker import NullLocator
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.sphere_descent import manifold_distance
-from chapters.single_location_training.style import draw_band
+from chapters.single_location_training.style import COLOURS, draw_band
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion.figures.style import WIDE, ink, label, ticks_at
 
 # The two strokes at a break of an axis.
 BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none", "markeredgewidth": 1.2}
@@ -91,10 +91,9 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     anywhere = table["start"] == "anywhere"
     names = ("flat erf", "sharp erf", "erf, ever flatter", "softmax")
-    for column, (head, name, colour) in enumerate(zip(heads, names, ("C3", "C4", "C2", "C0"), strict=True)):
+    for column, (head, name, colour) in enumerate(zip(heads, names, COLOURS, strict=True)):
         for panel, rows in zip(panels[:, column], (table[anywhere], table[~anywhere]), strict=True):
-            curve = rows[rows["head"] == head]
-            draw_band(panel, curve.assign(step=curve["step"] / curve["step"].max()), colour, "-")
+            draw_band(panel, rows[rows["head"] == head], colour)
         above, below = panels[:, column]
         above.axhline(np.sqrt(2), color=ink(), linestyle=":", linewidth=1.5)
         above.set_title(name + "\n" + head.split(", ")[1].replace("λ", "$\\lambda$"), color=colour)
@@ -104,11 +103,12 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
     (first, *_), (lowest, *_) = panels
     on_it = table[~anywhere]
-    for panel, low, high in ((first, table[anywhere]["low"].min() / 4, 4.0), (lowest, on_it["low"].min() / 50, None)):
-        panel.set(yscale="log", ylim=(low, high or 50 * on_it["high"].max()), xlim=(0, 1))
+    first.set(yscale="log", ylim=(table[anywhere]["low"].min() / 4, 4.0), xlim=(0, 1))
+    lowest.set(yscale="log", ylim=(on_it["low"].min() / 50, 50 * on_it["high"].max()))
+    lowest.set(yticks=[10.0 ** np.round(np.log10(on_it["median"].median()))])
+    ticks_at(lowest.xaxis, [0, 0.5, 1])
+    for panel in (first, lowest):
         panel.yaxis.set_minor_locator(NullLocator())
-    lowest.set(yticks=[10.0 ** np.round(np.log10(on_it["median"].median()))], xticks=[0, 0.5, 1])
-    lowest.set_xticklabels(["0", "0.5", "1"])
     figure.supxlabel("training time, as a part of the whole")
     first.set_ylabel("size of the cross overlaps\n(distance to the manifold)")
     label(panels[0, -1], 1, np.sqrt(2), "roles of key and\nvalue exchanged", ink())

@@ -33,11 +33,9 @@ from chapters.single_location_training.descents import (
 )
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
-from chapters.single_location_training.style import draw_band
+from chapters.single_location_training.style import COLOURS, draw_band
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-
-LINES = {"key": "-", "value": "--"}
 
 
 def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
@@ -145,20 +143,16 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the overlap of the value and of the key, one curve per head, with the step at which each is found."""
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
-    titles = {
-        "value": r"value, $|\langle v,v^{\star}\rangle|$",
-        "key": r"key, $|\langle k,k^{\star}\rangle|$",
-    }
+    titles = {"value": r"value, $|\langle v,v^{\star}\rangle|$", "key": r"key, $|\langle k,k^{\star}\rangle|$"}
     found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
-        for head, colour in zip(heads, ("C3", "C4", "C2", "C0"), strict=True):
+        for head, colour in zip(heads, COLOURS, strict=True):
             rows = table[table["head"] == head]
             curve, risk = (rows[rows["quantity"] == name] for name in (quantity, "risk"))
-            curve = curve.assign(step=curve["step"] / curve["step"].max())
-            draw_band(panel, curve, colour, "-")
+            draw_band(panel, curve, colour)
             reached = curve["median"].cummax()
             if reached.iloc[-1] >= found:
-                time = np.interp(found, reached, curve["step"])
+                time = np.interp(found, reached, curve["step"] / curve["step"].max())
                 panel.plot(time, found, "o", color=colour, markersize=9, markeredgecolor=ink(), zorder=4)
             if quantity == "key":
                 last = risk["median"].iloc[-1]

@@ -82,21 +82,16 @@ def _claims(
     simulated: Sequence[SimulatedFluctuation], short: Sequence[ShortPrompts], text: dict[str, pd.DataFrame]
 ) -> Claims:
     claim = Claims("sinks", source="derived here")
-
-    def deviations(limits):
-        drawn = [part for one in simulated for part in (one.along, one.across)]
-        expected = np.ravel([limits(one)[0] for one in simulated])
-        return [(part.mean() - limit) / standard_error(part) for part, limit in zip(drawn, expected, strict=True)]
-
+    drawn = np.array([(one.along, one.across) for one in simulated])
+    limits = np.array([solve_fluctuation(one.process.correlations, [one.tau])[0] for one in simulated])
+    independent = np.array([solve_independent([one.tau])[0] for one in simulated])
+    means, errors = drawn.mean(axis=2), standard_error(drawn, axis=2)
     claim.agree(
         "dependent-fluctuation",
         "The fluctuation of simulated prompts of dependent tokens, along and across the query, and its limit agree",
-        deviations(lambda one: solve_fluctuation(one.process.correlations, [one.tau])),
+        (means - limits) / errors,
         box="dependent-fluctuation",
-        rejects=(
-            "dependent tokens are worth as much as independent ones",
-            deviations(lambda one: solve_independent([one.tau])),
-        ),
+        rejects=("dependent tokens are worth as much as independent ones", (means - independent) / errors),
     )
 
     def identities(weighed):

@@ -52,8 +52,8 @@ def numbers(parts: Sequence[Parts]) -> Numbers:
         "top": Column("Score at which the limit is largest, over $τ√(2 ln L)$"),
     }
     claim = Claims("temperature", source="derived here", box="rare-prompts")
-    largest = max(parts, key=lambda hill: hill.ratio)
-    without_cap = LOG_LENGTH * (2 * largest.ratio**2 - 1) - np.log(largest.whole)
+    _, middle, largest = sorted(parts, key=lambda hill: hill.ratio)
+    without_cap = np.exp(LOG_LENGTH * (2 * middle.ratio**2 - 1)) / middle.whole
     claim.equal(
         "parts",
         f"The parts of the mean participation by score add up to the mean participation, for {len(parts)} sizes of "
@@ -62,10 +62,7 @@ def numbers(parts: Sequence[Parts]) -> Numbers:
         0.0,
         within=QUADRATURE,
         because="accuracy of the two quadratures",
-        rejects=(
-            f"weights that can exceed 1, with the mean $e^{{τ²}}/L$, at $c = {largest.ratio:g}$",
-            abs(np.expm1(without_cap)),
-        ),
+        rejects=("weights can exceed 1, with the mean $e^{τ²}/L$, at $c = 1/√3$", abs(without_cap - 1)),
     )
     claim.equal(
         "cap",
@@ -98,13 +95,12 @@ def draw(table: pd.DataFrame) -> Figure:
             label(axes, *end, "if weights could exceed 1", colour, xytext=(-2, 4), ha="right", va="bottom")
         axes.plot(top, height, "o", color=colour, markersize=7)
         name = r"$c=1/\sqrt{3}$" if abs(ratio * np.sqrt(3) - 1) < 1e-3 else f"$c={ratio:g}$"
-        place = {"xytext": (-20, -8), "ha": "center", "va": "top"}
         if ratio == sizes[0]:
-            name = f"spread of the scores\n{name}"
-            place = {"xytext": (-75, 10), "ha": "right", "va": "bottom"}
+            label(axes, top, height, f"spread of the scores\n{name}", colour, xytext=(-75, 10), ha="right", va="bottom")
         elif ratio == sizes[-1]:
-            place = {"xytext": (-14, 5), "ha": "right", "va": "bottom"}
-        label(axes, top, height, name, colour, **place)
+            label(axes, top, height, name, colour, xytext=(-14, 5), ha="right", va="bottom")
+        else:
+            label(axes, top, height, name, colour, xytext=(-20, -8), ha="center", va="top")
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
     arrow = {"arrowstyle": "->", "color": colour}

@@ -152,21 +152,20 @@ def _claims(normal: Curves, uniform: Curves, simulated: pd.DataFrame) -> Claims:
         ),
     )
     beyond = bounded.log_lengths >= longest
-    of_limit = bounded.mean[beyond] / _bounded_limit(bounded.taus[beyond], bounded.log_lengths[beyond])
+    # the standard deviation of scores that are uniform on [-a, a] is a/√3
+    half = np.sqrt(3.0) * bounded.taus[beyond]
+    times_length = bounded.mean[beyond] * np.exp(bounded.log_lengths[beyond])
     claim.at_most(
         "bounded",
         "Uniform scores on $[-a, a]$ with $a$ proportional to $ln L$ do not freeze: from "
         f"$ln L = {bounded.log_lengths[beyond][0]:.4g}$ on, their mean participation is "
         r"$a \operatorname{coth}(a)/L$ (measured: the largest relative deviation).",
-        np.max(np.abs(of_limit - 1)),
+        np.max(np.abs(times_length * np.tanh(half) / half - 1)),
         0.0,
         within=1e-9,
         because="corrections are of relative order $a/L$, which is negligible here; the rest is quadrature error",
         box="bounded-scores",
-        rejects=(
-            "normal scores of the same standard deviation, at the longest prompt of the tested domain",
-            abs(frozen_scores.mean[-1] / _bounded_limit(frozen_scores.taus[-1], longest) - 1),
-        ),
+        rejects=("all tokens share the weight equally, $1/L$", np.max(np.abs(times_length - 1))),
     )
     return claim
 
@@ -199,9 +198,3 @@ def _limits(law: str, scaling: str, taus, log_lengths) -> dict:
         return {"mean_limit": 1.0, "typical_limit": 1.0}
     ratio = {FIXED: 0.0, ROOT: taus / np.sqrt(2 * log_lengths), LOGARITHM: np.inf}[scaling]
     return {"mean_limit": mean_exponent(ratio), "typical_limit": typical_exponent(ratio)}
-
-
-def _bounded_limit(tau, log_length):
-    """Return a coth(a)/L, the mean participation of uniform scores on [-a, a], whose standard deviation is τ."""
-    half = np.sqrt(3.0) * tau
-    return half / np.tanh(half) * np.exp(-log_length)

@@ -23,19 +23,13 @@ from companion.figures.style import WIDE, error_bars, ink, legend_line, legend_p
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
     """Return weights and risks by overlap; claim that exact and simulated ones agree."""
     at = simulation.curves
-    exact, exact_at_points = (
-        {
-            "dimension": size.dimension,
-            "length": size.length,
-            "overlap": values.overlaps,
-            "weight": values.weight,
-            "risk": values.risk,
-            "limit_weight": values.limit_weight,
-            "limit_risk": values.limit_risk,
-        }
+    exact = ("weight", "risk", "limit_weight", "limit_risk")
+    curve, points = (
+        {"dimension": size.dimension, "length": size.length, "overlap": values.overlaps}
+        | {name: getattr(values, name) for name in exact}
         for values in (curves, at)
     )
-    simulated = {
+    points |= {
         "simulated_weight": simulation.weight,
         "simulated_weight_std_error": simulation.weight_std_error,
         "simulated_risk": simulation.risk,
@@ -77,7 +71,7 @@ def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
         comparisons=curves.overlaps.size,
         rejects=("the mean-field limit holds at this size", 0.0),
     )
-    return Numbers(Table.of([exact, exact_at_points | simulated], columns), claim)
+    return Numbers(Table.of([curve, points], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -128,14 +128,14 @@ def _claim_simulated(claim: Claims, every: Sequence[Trial]) -> None:
     trials = pd.DataFrame([trial for trial in every if trial.prompts * trial.exact >= LEAST_ERROR])
     rare = len(every) - len(trials)
     left_out = f"; left out are {rare} risks too small for {every[0].prompts:,} prompts" if rare else ""
+    from_exact, from_training = (
+        (trials["drawn"] - trials[name]) / trials["std_error"] for name in ("exact", "at_training")
+    )
     pairs = trials.drop_duplicates(["trained", "used"])
     claim.agree(
         "retrieval-drawn",
         f"The risks of {trials['head'].nunique()} heads trained at one length and used at another, on simulated "
         f"prompts, agree with the exact ones at {len(pairs)} pairs of lengths{left_out}",
-        (trials["drawn"] - trials["exact"]) / trials["std_error"],
-        rejects=(
-            "the risks at the length of training",
-            (trials["drawn"] - trials["at_training"]) / trials["std_error"],
-        ),
+        from_exact,
+        rejects=("the risks at the length of training", from_training),
     )

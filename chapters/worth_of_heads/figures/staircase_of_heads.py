@@ -39,19 +39,17 @@ def numbers(staircase: Staircase) -> Numbers:
         "tasks": Column("Number of tasks, I"),
     }
     frame = pd.DataFrame({name: getattr(staircase, name) for name in columns})
+    from_reached, from_bound = (np.max(np.abs(frame["found"] / frame[name] - 1)) for name in ("reached", "bound"))
     claim = Claims("worth-of-heads", source="measured here", box="staircase")
     claim.at_most(
         "staircase",
         f"For 1 to {len(frame)} heads, the least error found by searches is the one that the formula says heads reach "
         "(measured: the largest relative difference).",
-        np.max(np.abs(frame["found"] / frame["reached"] - 1)),
+        from_reached,
         SEARCH,
         because="the searches end where the gradient is small, at keys that are small and not zero",
         comparisons=len(frame),
-        rejects=(
-            "$H$ softmax heads reach the error of $H$ linear heads",
-            np.max(np.abs(frame["found"] / frame["bound"] - 1)),
-        ),
+        rejects=("$H$ softmax heads reach the error of $H$ linear heads", from_bound),
     )
     return Numbers(Table(frame, columns), claim)
 
