@@ -15,17 +15,12 @@ if TYPE_CHECKING:
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
     from companion.figures.schematics import no_numbers as no_numbers
-    from companion.figures.transition import Alternative as Alternative
-    from companion.figures.transition import Claim as Claim
-    from companion.figures.transition import WithheldClaim as WithheldClaim
     from companion.io.errors import UserError as UserError
     from companion.project.parameters import Parameters as Parameters
     from companion.project.parameters import Seed as Seed
     from companion.runs.rerun import rerun as rerun
 
 _MODULES = {
-    "Alternative": "figures.transition",
-    "Claim": "figures.transition",
     "Claims": "figures.claims",
     "Column": "figures.schema",
     "Estimate": "figures.schema",
@@ -34,7 +29,6 @@ _MODULES = {
     "Seed": "project.parameters",
     "Table": "figures.schema",
     "UserError": "io.errors",
-    "WithheldClaim": "figures.transition",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",
     "no_numbers": "figures.schematics",
