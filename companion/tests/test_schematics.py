@@ -29,11 +29,12 @@ def draw(_):
     arrow(axes, (2.15, 0.7), (2.85, 0.7))
     return figure
 '''
-CARD = "\n\n:::::{companion-card} toy/toy_sketch\n:alt: two boxes and an arrow\n:::::\n"
+CARD = "\n\n:::::{companion-card} toy\n:::::\n"
 
 
 def add_cell(notebook):
-    """Add a cell that publishes the schematic."""
+    """Add a cell that publishes the schematic, and a card that shows it."""
+    notebook["metadata"]["card"] = {"figure": "toy_sketch", "summary": "What a mean is."}
     cell = copy.deepcopy(notebook["cells"][-1])
     notebook["cells"].append(cell | {"id": "sketch", "source": ["publish(toy_sketch)"]})
 

@@ -11,6 +11,7 @@
   };
 
   // A view replaces the picture of a figure, in this chapter or in another one, below a line with its message.
+  // `says`: the message, or a function of the state that returns it;
   // `settings`: {name: {label, low, high, step, start, say}}, or `stops` for low, high and step; `readings`: {name: label};
   // `play`: {label, seconds, at}, a path through the settings, from at(0) to at(1);
   // `build(stage)` draws once and returns a function that draws again after every change.
@@ -27,7 +28,8 @@
       const how = element("span", {}, "Drag a point ", element("span", { class: "lab-hint-dot", "aria-hidden": "true" }), ", or move a slider.");
       const hint = element("p", { class: "lab-hint" }, how);
       if (view.play) hint.append(this.#player(view.play));
-      this.root.append(element("p", { class: "lab-says" }, view.says), hint, this.panels, this.#controls(), this.#readings());
+      this.message = element("p", { class: "lab-says" });
+      this.root.append(this.message, hint, this.panels, this.#controls(), this.#readings());
       this.link = element("a", { class: "lab-link" });
       this.link.addEventListener("click", (event) => {
         if (!navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey) return; // the link opens
@@ -127,6 +129,8 @@
         slider.setAttribute("aria-valuetext", words);
         shown.textContent = words;
       });
+      const { says } = this.view;
+      this.message.textContent = typeof says === "string" ? says : says(this.state);
       Object.entries(this.redraw(this.state)).forEach(([name, value]) => {
         this.said[name].textContent = typeof value === "number" ? laboratory.say(value) : value;
       });
@@ -170,6 +174,11 @@
         curve: (kind) => {
           const path = inside.append("path").attr("class", `lab-curve ${kind}`);
           return (points) => path.attr("d", line(points));
+        },
+        // a word next to a curve, which is placed by calling it with a point of the curve
+        name: (text, kind, [dx, dy], anchor = "start") => {
+          const name = layer.append("text").attr("class", `lab-name ${kind}`).attr("dx", dx).attr("dy", dy).attr("text-anchor", anchor).text(text);
+          return ([across, up]) => name.attr("x", x.scale(across)).attr("y", y.scale(up));
         },
         words: (text, across, up, kind = "") => layer.append("text").attr("class", `lab-words ${kind}`).attr("x", x.scale(across)).attr("y", y.scale(up)).text(text),
       };

@@ -3,7 +3,11 @@ laboratory.view({
   name: "needle",
   figure: "live_needle",
   about: "Risks of four heads, with a signal strength and a prompt length to move",
-  says: "The risk of softmax is one half at a signal strength of about 2 ln L, that of a linear head at one of about L.",
+  says: ({ decades }) => {
+    const length = laboratory.tokens(decades);
+    const needed = laboratory.say(Number((2 * Math.log(length)).toPrecision(2)));
+    return `Softmax finds one token among ${laboratory.say(length)} at a signal strength of about ${needed}; linear attention needs about ${laboratory.say(length)}.`;
+  },
   settings: {
     nu: { label: "signal strength, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
     decades: { label: "prompt length, L", low: 0.3, high: 12, step: 0.05, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
@@ -41,14 +45,36 @@ laboratory.view({
       });
       return [name, { mark, curves, rule, handle }];
     }));
+    // names at the curves: where a curve crosses a risk, on a side with room
+    const names = {
+      nu: [
+        ["softmax", "softmax", 0, 0.72, [-8, 0], "end"],
+        ["hardmax", "largest_score", 3, 0.6, [8, 0]],
+        ["element-wise", "element_wise", 2, 0.14, [10, -4]],
+      ],
+      decades: [
+        ["linear attention", "linear", 1, 0.6, [10, 0]],
+        ["softmax", "softmax", 0, 0.25, [8, 14]],
+      ],
+    };
+    const named = Object.entries(names).map(([panel, all]) => {
+      return [panel, all.map(([text, kind, colour, level, shift, anchor]) => [kind, level, panels[panel].name(text, `lab-c${colour}`, shift, anchor)])];
+    });
+    const linear = panels.nu.name("linear attention", "lab-c1", [0, 18], "end");
     const hints = d3.range(0, 80.01, 0.5);
     const lengths = d3.range(0.3, 12.01, 0.075).map((decades) => [decades, top(1 + Math.max(1, 10 ** decades - 1))]);
     return (state) => {
       const height = top(laboratory.tokens(state.decades));
-      kinds.forEach((kind, number) => {
-        drawn.nu.curves[number](hints.map((nu) => [nu, risk(kind, nu, height)]));
-        drawn.decades.curves[number](lengths.map(([decades, at]) => [decades, risk(kind, state.nu, at)]));
-      });
+      const points = {
+        nu: Object.fromEntries(kinds.map((kind) => [kind, hints.map((nu) => [nu, risk(kind, nu, height)])])),
+        decades: Object.fromEntries(kinds.map((kind) => [kind, lengths.map(([decades, at]) => [decades, risk(kind, state.nu, at)])])),
+      };
+      Object.entries(points).forEach(([panel, curves]) => kinds.forEach((kind, number) => drawn[panel].curves[number](curves[kind])));
+      named.forEach(([panel, all]) => all.forEach(([kind, level, put]) => {
+        const curve = points[panel][kind], falls = panel === "nu";
+        put(curve.find(([, up]) => (falls ? up <= level : up >= level)) ?? curve[curve.length - 1]);
+      }));
+      linear(points.nu.linear[hints.length - 1]);
       const middle = Math.log10(1 + Math.exp(state.nu / 2));
       drawn.nu.mark([[height ** 2, 0], [height ** 2, 2]]);
       drawn.decades.mark([[middle, 0], [middle, 2]]);

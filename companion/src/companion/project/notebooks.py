@@ -37,8 +37,27 @@ class Notebook:
         return self.path.stem
 
     @cached_property
+    def card(self) -> dict[str, str] | None:
+        """The `figure` and the `summary` with which other pages show the chapter, or None."""
+        metadata = self._content.get("metadata")
+        card = metadata.get("card") if isinstance(metadata, dict) else None
+        if card is None:
+            return None
+        if not isinstance(card, dict) or not {"figure", "summary"} <= card.keys():
+            raise UserError(f"`card` in the metadata of {self.path} needs a `figure` and a `summary`. Got {card!r}.")
+        return {name: str(card[name]) for name in ("figure", "summary")}
+
+    @cached_property
     def cells(self) -> list[dict[str, Any]]:
         """The cells, each with its source as one string."""
+        try:
+            return [self._read_cell(number, cell) for number, cell in enumerate(self._content["cells"], start=1)]
+        except (AttributeError, ValueError, KeyError, TypeError) as error:
+            raise self._is_none(error) from error
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        """The content of the file, in a format of notebooks that this version of Jupyter reads."""
         try:
             text = self.path.read_text(encoding="utf-8")
             if text.startswith("\ufeff"):
@@ -54,9 +73,12 @@ class Notebook:
                     f"{self.path} has the format of notebooks before 2015 (nbformat {content.get('nbformat')}). Open "
                     "it in JupyterLab and save it, which converts it."
                 )
-            return [self._read_cell(number, cell) for number, cell in enumerate(content["cells"], start=1)]
         except (AttributeError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
+            raise self._is_none(error) from error
+        return content
+
+    def _is_none(self, error: Exception) -> UserError:
+        return UserError(f"{self.path} is not a notebook: {error!r}. Restore it.")
 
     def _read_cell(self, number: int, cell: dict[str, Any]) -> dict[str, Any]:
         """Return a cell with its source as one string.

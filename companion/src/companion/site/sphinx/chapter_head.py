@@ -19,6 +19,7 @@ from companion.project.paths import Project
 from companion.site.sphinx.cards import thumbnail_file
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
+from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import archive_of, place_of
 from companion.site.sphinx.figure_numbers import FIGURE
 from companion.site.sphinx.inline_text import figure_anchor
@@ -62,6 +63,7 @@ def _main_figure(app: Sphinx, doctree: nodes.document, name: str) -> list[nodes.
     anchor = figure_anchor(figure)
     if (shown := _figures(doctree).get(anchor)) is None:
         return []
+    BookDomain.of(app.env).current.thumbnails.add(f"{name}/{figure}")
     link = nodes.reference("", "", refuri=f"#{anchor}", internal=True)
     alt = next(shown.findall(picture))["alt"]
     file = thumbnail_file(app.env.docname, figure)

@@ -26,7 +26,13 @@ from companion.project.repository import site_address
 from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
-from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, figures_of_cards
+from companion.site.sphinx.cards import (
+    CardDirective,
+    ChaptersDirective,
+    PictureDirective,
+    draw_thumbnails,
+    figures_of_cards,
+)
 from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
 from companion.site.sphinx.claim_index import pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
@@ -69,6 +75,7 @@ PUNCTUATION, OPENING = re.compile(r"[.,;:!?)\]’”]+"), re.compile(r"[(\[‘�
 DIRECTIVES = {
     "companion-api": ApiDirective,
     "companion-card": CardDirective,
+    "companion-chapters": ChaptersDirective,
     "companion-cite": CiteDirective,
     "companion-claims": FigureClaims,
     "companion-comparisons": ComparisonsDirective,

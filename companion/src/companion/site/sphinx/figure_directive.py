@@ -41,6 +41,8 @@ from companion.site.sphinx.nodes import Part, details, line, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
+# By shared function, the first figure of the page with its code.
+LISTED = "companion-listed"
 
 
 class FigureDirective(SphinxDirective):
@@ -98,6 +100,32 @@ class FigureDirective(SphinxDirective):
         BookDomain.of(self.env).note("figure", f"{folder.name}/{figure}", title, figure_anchor(figure))
         return with_anchor(self, shown, figure_anchor(figure))
 
+    def _code(self, project: Project, record: FigureRecord) -> str:
+        """Return the code of a figure in MyST: steps of the notebook, shared functions of the chapter, figure module.
+
+        A function that an earlier figure of the page shows is not listed again.
+        """
+        chapter = f"{project.settings.chapters}.{record.notebook}"
+        module = project.figure_module(record.notebook, record.figure)
+        shared = [name for name in record.functions if not name.startswith(f"{module}.")]
+        listed: dict[str, str] = self.env.temp_data.setdefault(LISTED, {})
+        new = [name for name in shared if name not in listed]
+        elsewhere: dict[str, list[str]] = {}
+        for name in shared:
+            if name in listed:
+                elsewhere.setdefault(listed[name], []).append(f"`{name.rpartition('.')[2]}`")
+        listed.update(dict.fromkeys(new, record.figure))
+        steps = "\n".join(record.steps)
+        return "\n".join(
+            [
+                f"In the notebook:\n```python\n{steps}\n```",
+                *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if new else []),
+                *map(_function, new),
+                *(f"With {{companion-number}}`{figure}`: {', '.join(names)}.\n" for figure, names in elsewhere.items()),
+                _file(project, module),
+            ]
+        )
+
     def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         """Return the line below a figure: each part that the figure has, as a word that opens it."""
         name = f"{folder.name}/{figure}"
@@ -109,7 +137,7 @@ class FigureDirective(SphinxDirective):
         else:
             texts = {
                 "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
-                "code": CODE.format(code=_code(project, record), figure=name, command=_command(record)),
+                "code": CODE.format(code=self._code(project, record), figure=name, command=_command(record)),
                 "data": _data(folder, figure, record),
                 "parameters": _parameters(project, record) if record.parameters else "",
                 "origin": origin,
@@ -196,22 +224,6 @@ class FigureClaims(SphinxDirective):
     def _anchored(self, container: nodes.Element, claim: Claim | WithheldClaim) -> nodes.Node:
         BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), claim_anchor(claim.id))
         return with_anchor(self, container, claim_anchor(claim.id))
-
-
-def _code(project: Project, record: FigureRecord) -> str:
-    """Return the code of a figure in MyST: steps of the notebook, shared functions of the chapter, figure module."""
-    chapter = f"{project.settings.chapters}.{record.notebook}"
-    module = project.figure_module(record.notebook, record.figure)
-    shared = [name for name in record.functions if not name.startswith(f"{module}.")]
-    steps = "\n".join(record.steps)
-    return "\n".join(
-        [
-            f"In the notebook:\n```python\n{steps}\n```",
-            *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if shared else []),
-            *map(_function, shared),
-            _file(project, module),
-        ]
-    )
 
 
 def _function(path: str) -> str:

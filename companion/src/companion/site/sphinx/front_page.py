@@ -18,8 +18,8 @@ from companion.io.errors import did_you_mean
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.theorem_blocks import prose
+from companion.site.sphinx.chapter_numbers import parts
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
-from companion.site.sphinx.gallery import parts
 from companion.site.sphinx.statement_index import PAGE, statements_of
 
 # A link from the text of a chapter to another page, or to a figure or a box in it.
@@ -162,4 +162,4 @@ def _arc(name: str, to: str, heights: dict[str, float], highest: float) -> str:
     start, end = heights[to], heights[name]
     across = (WIDTH - TITLES - 10) * ((end - start) / highest) ** 0.7
     path = f"M{TITLES},{start:g}A{across:.1f},{(end - start) / 2:g} 0 0 1 {TITLES},{end:g}"
-    return f'<path class="map-link map-of-{name} map-of-{to}" d="{path}"/>'
+    return f'<path class="map-link map-of-{name} map-of-{to}" data-later="{name}" d="{path}"/>'

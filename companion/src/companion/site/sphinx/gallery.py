@@ -7,12 +7,12 @@ import html
 from collections.abc import Iterator
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.cards import record_of
+from companion.site.sphinx.chapter_numbers import parts
 from companion.site.sphinx.downloads import picture_of
 from companion.site.sphinx.inline_text import figure_anchor, without_html
 
@@ -25,18 +25,6 @@ FILTER = """
 <output aria-live="polite"></output>
 </form>
 """
-
-
-def parts(app: Sphinx) -> list[tuple[str, list[str]]]:
-    """Return the parts of the table of contents that have chapters, each with the names of its notebooks."""
-    project: Project = app.config.companion_project
-    listed = project.notebooks()
-    groups: list[tuple[str, list[str]]] = []
-    for tree in app.config.external_site_map.root.subtrees:
-        names = [str(item).rpartition("/")[2] for item in tree.items]
-        if notebooks := [name for name in names if name in listed]:
-            groups.append((tree.caption or "", notebooks))
-    return groups
 
 
 class GalleryDirective(SphinxDirective):
