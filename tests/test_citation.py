@@ -1,4 +1,4 @@
-"""`CITATION.cff` and the front page cite the papers as the list of references does."""
+"""`CITATION.cff` and the page `cite` cite the papers as the list of references does."""
 
 import re
 from pathlib import Path
@@ -30,9 +30,9 @@ def test_citation_file_agrees_with_the_references(key):
 
 
 @pytest.mark.parametrize("key", PAPERS)
-def test_front_page_agrees_with_the_references(key):
+def test_page_of_citations_agrees_with_the_references(key):
     """The BibTeX that readers copy is compared: title, venue, year, volume and pages."""
-    blocks = re.findall(r"```bibtex\n(.*?)```", (ROOT / "book/index.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```bibtex\n(.*?)```", (ROOT / "book/cite.md").read_text(encoding="utf-8"), re.DOTALL)
     shown = parse_string("\n".join(blocks), "bibtex").entries[key].fields
     fields = REFERENCES[key].fields
     for name in ("title", "booktitle", "year", "volume", "pages"):

@@ -64,7 +64,7 @@ def test_the_papers_theorems_are_checked(statements):
 @pytest.mark.parametrize(
     "page",
     [
-        "index.md",
+        "new_results.md",
         "what_holds.md",
         "needle_in_a_long_prompt.ipynb",
         "threshold_in_temperature.ipynb",

@@ -247,11 +247,11 @@ def test_prose_gives_counts_of_starts_with_their_totals(count):
     assert {role for role, name in quoted if name not in ratios} <= {"claim-count", "claim-quiet"}
 
 
-def test_the_front_page_names_the_total_of_its_count():
+def test_the_page_of_new_results_names_the_total_of_its_count():
     """It shows the count of softmax starts with its total, which is the parameter of the published figure."""
     project = Project(Path(__file__).parents[2])
-    front = " ".join((project.book / "index.md").read_text(encoding="utf-8").split())
-    assert "{claim-count}`published-experiment-trapped-softmax` random starts of softmax" in front
+    text = " ".join((project.book / "new_results.md").read_text(encoding="utf-8").split())
+    assert "{claim-count}`published-experiment-trapped-softmax` random starts of softmax" in text
     record = store.read_record(project.published / "second_minima", "two_minima")
     (claim,) = [claim for claim in record.claims if claim.id == "published-experiment-trapped-softmax"]
     assert claim.trials == record.parameters["softmax_starts"]

@@ -61,7 +61,7 @@ def test_readings_are_as_wide_as_their_figure(visit):
 
 
 def test_a_phone_has_no_maps_and_the_name_of_the_book(visit):
-    page = visit("index", PHONE)
+    page = visit("maps", PHONE)
     assert page.locator(".companion-map").count() > 0
     assert page.locator(".companion-map:visible").count() == 0
     expect(page.locator(".companion-home")).to_be_in_viewport()

@@ -27,7 +27,7 @@ from companion.figures.record import PublishedClaim
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, relative
 from companion.project.repository import public_address
-from companion.site.sphinx.cards import CARD
+from companion.site.sphinx.cards import figures_of_cards
 from companion.site.sphinx.inline_text import figure_anchor, ledger_anchor
 from companion.site.sphinx.statement_index import SECOND_HAND
 from companion.site.statements import Statements
@@ -352,7 +352,7 @@ def test_every_figure_is_on_its_page(chapters: dict[str, dict], project: Project
 
 
 def test_links_to_figures_have_the_right_numbers(visits: dict[str, Visit], site: Path, project: Project):
-    """A link with the text `Fig. 12` leads to the figure whose caption begins with `Fig. 12`."""
+    """A link with the text `Fig. 4.3` leads to the figure whose caption begins with `Fig. 4.3`."""
     captions = {name: caption for visit in visits.values() for name, caption in visit.facts["captions"].items()}
     checked = 0
     for page in sorted(site.glob(f"{project.book.name}/*.html")):
@@ -389,7 +389,7 @@ def test_chapters_begin_with_a_line_about_them(
 
 def test_chapters_show_the_figures_of_their_card_and_findings(chapters: dict[str, dict], project: Project):
     """Below the line the figure of the chapter's card with its headline; each finding has a picture of its figure."""
-    cards = dict(CARD.findall((project.book / "index.md").read_text(encoding="utf-8")))
+    cards = figures_of_cards(project)
     assert cards.keys() == chapters.keys()
     for name, facts in chapters.items():
         anchor, headline = facts["lead"]

@@ -95,7 +95,7 @@ def serious(page: Page) -> list[str]:
 FIRST = {
     "Proposition 7": "Proposition 7 ",
     "lemma 2.1": "Lemma 2.1 of [BB26] ",
-    "Fig. 12": "Fig. 12 ",
+    "Fig. 2.2": "Fig. 2.2 ",
     "thm 4.3": "Theorem 4.3 ",
     "tau": "Symbol τ: ",
     "τ": "Symbol τ: ",

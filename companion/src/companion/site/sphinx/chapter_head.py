@@ -15,8 +15,9 @@ from sphinx.application import Sphinx
 
 from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
-from companion.project.paths import Project
+from companion.project.paths import CONTENTS, Project
 from companion.site.sphinx.cards import thumbnail_file
+from companion.site.sphinx.chapter_numbers import chapter_numbers
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.domain import BookDomain
@@ -48,7 +49,7 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
         _link(app, "notebook", f"{name}.ipynb"),
         _link(app, "data", archive_of(name)) if figures else None,
         nodes.raw("", PDF, format="html"),
-        ("cite", "cite", [citation(project, name, title.astext(), "Chapter", f"{app.env.docname}.html")]),
+        ("cite", "cite", [citation(project, name, title.astext(), _chapter(app, name), f"{app.env.docname}.html")]),
     ]
     place = title.parent.index(title) + 1
     title.parent.insert(place, line("About this chapter", filter(None, parts), ["companion-head"]))
@@ -114,6 +115,12 @@ def _figures(doctree: nodes.document) -> dict[str, nodes.figure]:
 def _linked(node: nodes.Node) -> list[str]:
     """Return the anchors of the figures to which a part of a page links."""
     return [link["reftarget"] for link in node.findall(pending_xref) if link["reftype"] == FIGURE]
+
+
+def _chapter(app: Sphinx, name: str) -> str:
+    app.env.note_dependency(str(app.config.companion_project.root / CONTENTS))
+    number = chapter_numbers(app).get(name)
+    return f"Chapter {number}" if number else "Chapter"
 
 
 def _link(app: Sphinx, word: str, file: str) -> nodes.Node:

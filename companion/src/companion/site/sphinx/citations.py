@@ -28,6 +28,8 @@ MARKED = re.compile(r'(<span data-book="(version|state|note|year|pdf)">)(?:[^<]|
 VERSION, STATE, NOTE, YEAR, PDF = (
     f'<span data-book="{name}"></span>' for name in ("version", "state", "note", "year", "pdf")
 )
+# In the note of an entry, while the site has no address.
+NO_ADDRESS = ", not yet at a public address"
 FOOTER = f'<p class="companion-version">Version {VERSION}{STATE}</p>'
 
 
@@ -50,14 +52,22 @@ def citation(project: Project, key: str, title: str, kind: str, target: str) -> 
     about = read_yaml(project.root / MARK)
     address = site_address(project)
     fields = {
-        "author": "{" + html.escape(str(about.get("author", ""))) + "}",
+        "author": html.escape(_authors(project)),
         "title": html.escape(" ".join(title.split()).rstrip(".")),
         "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'.replace("_", r"\_")),
         "year": YEAR,
-        "note": f"Version {VERSION}{NOTE}",
+        "note": f"Version {VERSION}{NOTE}{'' if address else NO_ADDRESS}",
         **({"url": html.escape(address + target)} if address else {}),
     }
     return _entry("misc", key, fields)
+
+
+def _authors(project: Project) -> str:
+    """Return the authors as in `CITATION.cff`, or, without this file, the author in the configuration."""
+    if not (project.root / CITATION).is_file():
+        return "{" + str(read_yaml(project.root / MARK).get("author", "")) + "}"
+    about: dict[str, Any] = read_yaml(project.root / CITATION)
+    return " and ".join(map(_author, about["authors"]))
 
 
 class CiteDirective(SphinxDirective):
@@ -72,10 +82,10 @@ class CiteDirective(SphinxDirective):
         about: dict[str, Any] = read_yaml(project.root / CITATION)
         address = site_address(project)
         fields = {
-            "author": html.escape(" and ".join(map(_author, about["authors"]))),
+            "author": html.escape(_authors(project)),
             "title": html.escape(f"{{{about['title']}}}"),
             "year": YEAR,
-            "note": f"Version {VERSION}{NOTE}",
+            "note": f"Version {VERSION}{NOTE}{'' if address else NO_ADDRESS}",
             **({"url": html.escape(address)} if address else {}),
         }
         key = re.sub(r"[^A-Za-z0-9]+", "-", str(project.metadata["name"])).strip("-")

@@ -40,7 +40,7 @@ from companion.site.sphinx.design import register_design
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
-from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
+from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure, register_numbers
 from companion.site.sphinx.formulas import is_short, register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
@@ -97,6 +97,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     register()
     register_design(app)
     register_formulas(app)
+    register_numbers()
     add_nodes(app)
     app.add_domain(BookDomain)
     for name, directive in DIRECTIVES.items():

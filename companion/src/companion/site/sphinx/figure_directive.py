@@ -17,8 +17,10 @@ from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_becau
 from companion.figures.record import Claim, ColumnRecord, FigureRecord, WithheldClaim, headline
 from companion.io.sources import read_source
 from companion.project import provenance
+from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
-from companion.project.paths import Project
+from companion.project.paths import CONTENTS, Project
+from companion.site.sphinx.chapter_numbers import chapter_numbers
 from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import PNG, picture_of
@@ -126,6 +128,13 @@ class FigureDirective(SphinxDirective):
             ]
         )
 
+    def _place(self, project: Project, notebook: str, figure: str) -> str:
+        """Return the number of a figure as in its caption, with its name, which stays when others are inserted."""
+        self.env.note_dependency(str(project.root / CONTENTS))
+        chapter = chapter_numbers(self.env.app).get(notebook)
+        number = Notebook.named(project, notebook).figures.index(figure) + 1
+        return f"{f'Chapter {chapter}, ' if chapter else ''}Figure {number} ({notebook}/{figure})"
+
     def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         """Return the line below a figure: each part that the figure has, as a word that opens it."""
         name = f"{folder.name}/{figure}"
@@ -149,13 +158,9 @@ class FigureDirective(SphinxDirective):
         if not record.claims and not record.withheld:
             parts.insert(0, nodes.inline("", "schematic" if record.is_schematic else "no claims"))
         target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
-        parts.append(
-            (
-                "cite",
-                "cite",
-                [citation(project, name.replace("/", "-"), headline(record.caption), f"Figure {name}", target)],
-            )
-        )
+        place = self._place(project, folder.name, figure)
+        entry = citation(project, name.replace("/", "-"), headline(record.caption), place, target)
+        parts.append(("cite", "cite", [entry]))
         return line(f"About the figure {figure}", parts, ["companion-details"], figure_anchor(figure))
 
 

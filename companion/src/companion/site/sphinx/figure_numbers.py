@@ -1,4 +1,7 @@
-"""Links to figures by their numbers.
+"""The numbers of figures, and links to figures by them.
+
+In a book with numbered chapters, figures are numbered by chapter (Fig. 4.3), and boxes such as theorems by the book,
+because a number such as "Theorem 4.3" is that of a paper.
 
 Sphinx's `{numref}` reads the whole page of the figure again for each link. This module resolves `{numref}` of a figure
 with the same result; Sphinx resolves the others.
@@ -9,6 +12,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
@@ -17,6 +22,8 @@ from companion.site.sphinx.inline_text import ANCHOR, figure_anchor
 
 # The type of such a link until it is resolved.
 FIGURE = "companion-figure"
+# The kind of figures among everything that Sphinx numbers.
+FIGURES = "figure"
 
 
 def figure_link(env: Any, figure: str, text: str = "Fig. %s") -> nodes.Node:
@@ -49,8 +56,32 @@ def find_figure(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> no
     if node["reftype"] != FIGURE:
         return None
     page, anchor = env.get_domain("std").anonlabels.get(node["reftarget"], ("", ""))
-    number = env.toc_fignumbers.get(page, {}).get("figure", {}).get(anchor)
+    number = env.toc_fignumbers.get(page, {}).get(FIGURES, {}).get(anchor)
     if number is None:
         return None
     text = contnode.astext() % ".".join(map(str, number))
     return make_refnode(app.builder, node["refdoc"], page, anchor, nodes.inline("", text, classes=["std-numref"]))
+
+
+_number_alike = TocTreeCollector.assign_figure_numbers
+
+
+def assign_numbers(collector: TocTreeCollector, env: BuildEnvironment) -> list[str]:
+    """Number the figures of each chapter and the boxes of the book; return the pages whose numbers changed.
+
+    Sphinx has one rule for all kinds.
+    """
+    before = env.toc_fignumbers
+    _number_alike(collector, env)
+    counts: dict[str, int] = {}
+    for kinds in env.toc_fignumbers.values():
+        for kind, numbers in kinds.items():
+            for anchor in numbers if kind != FIGURES else ():
+                counts[kind] = counts.get(kind, 0) + 1
+                numbers[anchor] = (counts[kind],)
+    return [page for page, kinds in env.toc_fignumbers.items() if kinds != before.get(page)]
+
+
+def register_numbers() -> None:
+    """Make Sphinx number figures and boxes by `assign_numbers`."""
+    TocTreeCollector.assign_figure_numbers = assign_numbers

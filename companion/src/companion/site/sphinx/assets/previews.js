@@ -1,4 +1,4 @@
-// Show a preview of a theorem, a formula, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
+// Show a preview of a chapter, a theorem, a formula, a figure, a claim, a symbol or a cited work when the user hovers over a link to it, focuses the link by
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
   const TARGETS = ".proof, div.math[id], figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
@@ -20,10 +20,19 @@ document.addEventListener("DOMContentLoaded", () => {
   // The target of a link, on this page or another page of the site; null if there is no preview for it.
   const find = async (link) => {
     const name = decodeURIComponent(link.hash.slice(1));
+    if (!name) return chapter(await page(link.href));
     const onThisPage = link.pathname === location.pathname;
     const target = onThisPage ? document.getElementById(name) : (await page(link.href.split("#")[0]))?.getElementById(name);
     if (target?.contains(link)) return null;
     return target?.closest(TARGETS) ?? cited(link);
+  };
+  // Of a chapter, its title and its main figure; other pages have no preview.
+  const chapter = (content) => {
+    const parts = content ? [".bd-article h1", ".companion-lead"].map((part) => content.querySelector(part)) : [];
+    if (!parts[1]) return null;
+    const shown = content.createElement("div");
+    shown.append(...parts.map((part) => part.cloneNode(true)));
+    return shown;
   };
   // The entry of a work in the list at the end of this page, if pages cannot be fetched because they are on a disk.
   const cited = (link) => link.closest(".bibtex-citation") && [...article.querySelectorAll(".companion-cited li")]
@@ -92,8 +101,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
   let wanted = null;
   const of = (event) => {
-    const link = event.target.closest?.("a[href*='#']:not(.headerlink, .companion-zoom)");
-    return link && link.hash.length > 1 && link.host === location.host && !link.target ? link : null;
+    const link = event.target.closest?.("a[href]:not(.headerlink, .companion-zoom, .download, .companion-lead a)");
+    if (!link || link.host !== location.host || link.target) return null;
+    return link.hash.length > 1 || (/\.html$/.test(link.pathname) && link.pathname !== location.pathname) ? link : null;
   };
   const soon = (link, wait) => {
     clearTimeout(timer);
