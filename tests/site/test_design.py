@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
+from companion.site import tokens
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 KILOBYTE = 1000
@@ -97,12 +98,12 @@ def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Pa
     assert line.startswith(f"Version {project.metadata['version']}")
 
 
-def test_tokens_are_the_only_colours(site: Path):
-    """The style sheets name no colour, except that of a shadow in `companion.css`."""
+def test_tokens_are_the_only_colours():
+    """The style sheets name no colour, except that of a shadow in `companion.css`, and no token that does not exist."""
     names = ("design.css", "navigation.css")
     assets = files("companion.site.sphinx") / "assets"
     sheet = "".join((assets / name).read_text(encoding="utf-8") for name in names)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b|rgba?\(", sheet) == []
-    written = "".join(path.read_text(encoding="utf-8") for path in (site / "_static").glob("sheets-*.css"))
+    written = tokens.css()
     for name in re.findall(r"var\(--((?:book|size|face)-[\w-]+)", sheet):
         assert f"--{name}:" in written

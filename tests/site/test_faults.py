@@ -98,7 +98,8 @@ def test_a_wide_table_shows_on_a_phone_that_it_scrolls(visit):
     expect(table).to_have_attribute("tabindex", "0")
     assert "gradient" in table.evaluate("node => getComputedStyle(node).backgroundImage")
     page = visit("notation", PHONE)
-    assert style(page, "article table a", "overflowWrap") == "normal"
+    # as wide as its longest word at least
+    assert style(page, "article table a", "overflowWrap") != "anywhere"
 
 
 def test_paper_has_text_and_figures_and_no_controls(visit):

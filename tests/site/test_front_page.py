@@ -59,6 +59,7 @@ def test_its_numbers_are_those_of_the_build(front: Page, project: Project, profi
 def test_it_has_five_screens(front: Page):
     """On a desktop; the live figure and its definition are on the first."""
     front.wait_for_selector(".lab-readings")
+    front.add_style_tag(content="section { content-visibility: visible !important; }")
     assert front.evaluate("document.documentElement.scrollHeight") <= 5 * DESKTOP["height"]
     expect(front.locator(".lab-readings")).to_be_in_viewport(ratio=1)
     assert front.locator(".companion-map").count() == 0

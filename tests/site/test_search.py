@@ -29,7 +29,7 @@ REVIEWED = {
     "attention sink": {"temperature_and_length", "real_heads", "trained_at_other_lengths"},
     "length generalization": {"trained_at_other_lengths"},
     "how much data do I need": {"finite_samples"},
-    "citation": {"index"},
+    "citation": {"cite"},
     "Boursier": {"index", "references"},
     "training dynamics": {"icl_infinite", "trajectory_stability", "single_location_training"},
     "MiniLM": {"real_heads"},

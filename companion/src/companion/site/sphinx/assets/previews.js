@@ -101,7 +101,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   let wanted = null;
   const of = (event) => {
-    const link = event.target.closest?.("a[href]:not(.headerlink, .companion-zoom, .download, .companion-lead a)");
+    const link = event.target.closest?.("a[href]:not(.headerlink, .companion-zoom, .download)");
     if (!link || link.host !== location.host || link.target) return null;
     return link.hash.length > 1 || (/\.html$/.test(link.pathname) && link.pathname !== location.pathname) ? link : null;
   };
