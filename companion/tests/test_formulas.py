@@ -5,7 +5,7 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 
 from companion.site.sphinx.extension import keep_punctuation
-from companion.site.sphinx.formulas import FormulaError, is_short, typeset
+from companion.site.sphinx.formulas import FormulaError, is_short, typeset, with_whole_brackets
 
 
 def page(*parts: str | nodes.Node) -> nodes.document:
@@ -89,3 +89,17 @@ def test_macros_are_replaced():
 def test_a_formula_with_a_mistake_is_refused():
     with pytest.raises(FormulaError, match="Undefined control sequence"):
         typeset(r"\unknown", displayed=False)
+
+
+def test_no_line_ends_in_short_brackets():
+    """The parts between which KaTeX allows a line to end are kept together within brackets."""
+    broken = typeset("a = L / (L - 1) + b", displayed=False)
+    whole = with_whole_brackets(broken)
+    assert whole.count("<span") == broken.count("<span") + 1
+    assert whole.count("</span>") == whole.count("<span")
+    inside = whole.partition("<span class=companion-unbroken>")[2]
+    assert "(" in inside.partition("katex-base")[2]
+    assert with_whole_brackets(typeset("a = b + c", displayed=False)).count("companion-unbroken") == 0
+    last = with_whole_brackets(typeset("a = (L - 1)", displayed=False))
+    assert last.count("<span") == last.count("</span>")
+    assert last.endswith("</span></span></span></span>")

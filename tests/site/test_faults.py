@@ -146,3 +146,80 @@ def test_the_link_to_a_setting_is_copied(browser: Browser, address: str):
     expect(link).to_have_text("Link copied")
     assert page.evaluate("navigator.clipboard.readText()") == link.evaluate("node => node.href")
     context.close()
+
+
+def test_code_in_the_text_has_short_docstrings(visit):
+    """The arguments and errors of a function open below it."""
+    page = visit("concentration")
+    folds = page.locator("article details.companion-docstring")
+    assert folds.count() > 0
+    expect(folds.first.locator("pre")).to_be_hidden()
+    codes = page.locator("article .highlight-python:visible pre").all_inner_texts()
+    assert [code for code in codes if re.search(r"^ +(Args|Returns|Raises):$", code, re.MULTILINE)] == []
+
+
+def test_the_reference_of_a_library_is_short(visit):
+    """Of a docstring, the first paragraph is shown; the sections open."""
+    page = visit("lib_attention")
+    page.evaluate("delete document.documentElement.dataset.lazy")
+    folds = page.locator("dl.py details.companion-rest")
+    assert folds.count() > 20
+    assert page.locator("dl.py details.companion-rest > :not(summary):visible").count() == 0
+
+
+def test_a_chapter_has_a_preview(visit):
+    """It shows its number, its title and its main figure; links to other pages have none."""
+    page = visit("index")
+    page.locator(f".companion-chapters a[href='{NEEDLE}.html']").hover()
+    card = page.locator("#companion-preview")
+    expect(card.locator("h1")).to_contain_text("A needle in a long prompt")
+    assert re.match(r"\d+\. ", card.locator("h1").inner_text())
+    expect(card.locator("img")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("article a[href='what_holds.html']").hover()
+    page.wait_for_timeout(1000)
+    expect(card).to_be_hidden()
+
+
+def test_figures_are_numbered_by_chapter(visit):
+    """In captions and in citations; theorems are numbered through the book."""
+    page = visit(NEEDLE)
+    number = page.locator("h1 .section-number").inner_text().strip().rstrip(".")
+    captions = page.locator("figure.companion-figure .caption-number").all_inner_texts()
+    assert [text.strip() for text in captions] == [f"Fig. {number}.{at}" for at in range(1, len(captions) + 1)]
+    entry = page.locator(".companion-line.companion-details .companion-cite pre").first.text_content()
+    assert f"Chapter {number}, Figure 1 (" in entry
+
+
+def test_the_gallery_shows_figures_that_can_be_read(visit):
+    """Fields of its form are in one line with their words."""
+    page = visit("gallery")
+    assert page.locator(".companion-gallery-card img:visible").first.bounding_box()["width"] > 240
+    assert style(page, ".companion-gallery-card a", "lineHeight") < "30"
+    middles = [
+        box["y"] + box["height"] / 2
+        for box in (
+            page.locator(f".companion-gallery-filter [name={name}]").bounding_box() for name in ("words", "topic")
+        )
+    ]
+    assert middles[0] == pytest.approx(middles[1], abs=4)
+
+
+def test_interactive_figures_have_the_face_of_the_text(visit):
+    """A focused point has one ring. Below its own figure, the message is that of the caption."""
+    page = visit(LABORATORY)
+    page.wait_for_selector(".lab-axis text")
+    assert style(page, ".lab-axis text", "fontFamily") == style(page, "article p", "fontFamily")
+    assert page.locator("figure .lab-says:visible").all_inner_texts() == [
+        text for text in page.locator("figure .lab-says:visible").all_inner_texts() if "signal strength" in text
+    ]
+    knob = page.locator(".lab-knob").first
+    knob.focus()
+    page.keyboard.press("ArrowRight")
+    assert knob.evaluate("node => getComputedStyle(node).outlineStyle") == "none"
+    before, place = knob.get_attribute("aria-valuenow"), page.evaluate("scrollY")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("PageUp")
+    page.keyboard.press("PageUp")
+    assert knob.get_attribute("aria-valuenow") != before
+    assert page.evaluate("scrollY") == place

@@ -29,6 +29,8 @@
       const hint = element("p", { class: "lab-hint" }, how);
       if (view.play) hint.append(this.#player(view.play));
       this.message = element("p", { class: "lab-says" });
+      // below its own figure, the caption begins with the message
+      this.message.hidden = typeof view.says === "string" && Boolean(figure.querySelector("figcaption"));
       this.root.append(this.message, hint, this.panels, this.#controls(), this.#readings());
       this.link = element("a", { class: "lab-link" });
       this.link.addEventListener("click", (event) => {
@@ -201,12 +203,13 @@
       if (anywhere) panel.svg.on("click", (event) => { if (!event.defaultPrevented) follow(...d3.pointer(event, panel.svg.node())); });
       knob.on("keydown", (event) => {
         const end = { Home: "low", End: "high" }[event.key]; // of the horizontal setting
-        const change = end ? keys.ArrowRight : keys[event.key];
+        const page = { PageUp: keys.ArrowUp, PageDown: keys.ArrowDown }[event.key];
+        const change = end ? keys.ArrowRight : page ?? keys[event.key];
         if (!change) return;
         event.preventDefault();
         const [name, direction] = change;
         const { low, high, step, stops } = this.view.settings[name];
-        const steps = direction * (event.shiftKey ? 10 : 1);
+        const steps = direction * (event.shiftKey || page ? 10 : 1);
         if (end) this.set({ [name]: { low: low ?? stops[0], high: high ?? stops.at(-1) }[end] });
         else this.set({ [name]: stops ? stops[Math.min(stops.length - 1, Math.max(0, stops.indexOf(this.state[name]) + steps))] : this.state[name] + steps * step });
       });

@@ -43,6 +43,8 @@ WORD = re.compile(r"[\w.]+")
 # Titles of sections of a docstring in Google's style; those of the first kind have one item per name.
 ITEMISED = ("Args:", "Attributes:", "Raises:")
 SECTIONS = (*ITEMISED, "Returns:", "Yields:")
+# The fold with a docstring after its first paragraph.
+DETAILS = "Arguments, results and errors"
 HIGHLIGHTER = PythonLexer(ensurenl=False)
 # The tokens of a signature that have a colour, each with the token whose colour they get.
 COLOURED = {
@@ -108,7 +110,12 @@ class ApiDirective(SphinxDirective):
 
     def _entry(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
         described, content = self._described(library, entry)
-        content += docstring(self.env, library, entry, entry.doc)
+        first, _, rest = entry.doc.strip("\n").partition("\n\n")
+        content += docstring(self.env, library, entry, first)
+        if rest:
+            fold = details(classes=["companion-rest"])
+            fold += [summary("", DETAILS), *docstring(self.env, library, entry, rest)]
+            content += fold
         for member in entry.members:
             member_node, member_content = self._described(library, member)
             member_content += docstring(self.env, library, member, member.doc)

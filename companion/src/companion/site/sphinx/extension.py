@@ -37,6 +37,7 @@ from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
 from companion.site.sphinx.claim_index import pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.design import register_design
+from companion.site.sphinx.docstrings import fold_docstrings
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
@@ -127,6 +128,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("env-updated", note_contents)
     app.connect("source-read", _read_executed_copy)
     app.connect("source-read", note_scripts)
+    app.connect("doctree-read", fold_docstrings)
     app.connect("doctree-read", mark_boxes)
     app.connect("doctree-read", link_theorems)
     app.connect("doctree-read", list_cited)

@@ -32,6 +32,13 @@ _ANNOTATED = re.compile(r"<semantics>(.*)<annotation .*?</annotation></semantics
 _QUOTES = re.compile(r"""(?<=[\w-])="([^\s"'=<>`]*[^\s"'=<>`/;]);?"(?!/)""")
 # A formula of at most so many signs stays on one line.
 SHORT = 12
+# KaTeX lets a line end after each of these parts of a formula, also between brackets.
+_PART = "<span class=katex-base>"
+_TAG = re.compile(r"<[^>]*>")
+# The ends of the elements around all parts of a formula in a line.
+_END = "</span></span>"
+# Longer brackets may break.
+_LONGEST = 24
 logger = logging.getLogger(__name__)
 
 
@@ -80,6 +87,27 @@ def _typeset(process: int, request: str) -> str:
     return _QUOTES.sub(r"=\1", slim)
 
 
+def with_whole_brackets(formula: str) -> str:
+    """Return the HTML of a formula in which no line ends within short brackets, as in `1/(L - 1)`."""
+    start, *parts = formula.split(_PART)
+    result, together = start, list[str]()
+    for number, part in enumerate(parts, start=1):
+        together.append(part)
+        text = "".join(_TAG.sub("", one) for one in together)
+        is_open = sum(map(text.count, "([{")) > sum(map(text.count, ")]}")) and len(text) <= _LONGEST
+        if is_open and number < len(parts):
+            continue
+        joined = "".join(f"{_PART}{one}" for one in together)
+        if len(together) > 1 and number < len(parts):
+            joined = f"<span class=companion-unbroken>{joined}</span>"
+        elif len(together) > 1:  # the last part has the ends of the elements around all parts
+            inside, end = joined.removesuffix(_END), joined[-len(_END) :]
+            joined = f"<span class=companion-unbroken>{inside}</span>{end}"
+        result += joined
+        together = []
+    return result
+
+
 @cache
 def _node(process: int) -> subprocess.Popen[str]:
     """Return the Node that typesets formulas for a process; the processes that write pages in parallel share none."""
@@ -104,7 +132,7 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula in a line of text."""
     classes = "math companion-short" if is_short(node.astext()) else "math"
     translator.body.append(translator.starttag(node, "span", "", CLASS=classes, **_source(node)))
-    translator.body.append(f"{_formula(translator, node, displayed=False)}</span>")
+    translator.body.append(f"{with_whole_brackets(_formula(translator, node, displayed=False))}</span>")
     raise nodes.SkipNode
 
 

@@ -13,6 +13,7 @@ from pygments.token import Keyword, Name, Number, Operator, Punctuation, String,
 
 # Kinds of words with the colour of the code around them; keywords such as `in`, and names in definitions, have others.
 PLAIN = {Name, Name.Builtin, Name.Builtin.Pseudo, Name.Namespace, Operator, Punctuation, Whitespace}
+ARROW = "->"
 # Kinds of words of one colour, by the kinds that they include.
 WHOLE = {Keyword: Keyword, Operator.Word: Keyword, String: String}
 
@@ -23,6 +24,9 @@ class PlainFilter(Filter):
     def filter(self, lexer: Any, stream: Any) -> Iterator[Any]:
         """Yield the words of a stream with the kinds that have a colour."""
         for kind, word in stream:
+            if word == ARROW:  # an element, so that no line ends in it
+                yield Operator, word
+                continue
             whole = next((whole for part, whole in WHOLE.items() if kind in part), kind)
             yield (Text if kind in PLAIN or kind in Number else whole), word
 

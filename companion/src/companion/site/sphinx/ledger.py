@@ -38,14 +38,15 @@ FILTER = """
 <form class="companion-filter pst-js-only" aria-label="Filter the claims" role="search">
 <label class="companion-words">Words <input type="search" name="words" autocomplete="off"></label>
 <label>Source <select name="source"><option value="">all</option>{sources}</select></label>
-<label>Verdict <select name="verdict"><option value="">all</option><option value="holds">holds</option>\
-<option value="fails">does not hold</option>{withheld}</select></label>
-{read}<button type="button" class="companion-open" aria-pressed="false">Open all</button>
+{verdicts}{read}<button type="button" class="companion-open" aria-pressed="false">Open all</button>
 <output aria-live="polite"></output>
 </form>
 """
 
-NOT_CLAIMED = '<option value="withheld">not claimed</option>'
+# A form has only the verdicts that some claims have.
+VERDICTS = {"holds": "holds", "fails": "does not hold", "withheld": "not claimed"}
+VERDICT = """<label>Verdict <select name="verdict"><option value="">all</option>{options}</select></label>
+"""
 READ = """<label>Read <select name="read"><option value="">anywhere</option>\
 <option value="first-hand">in the authors’ words</option>\
 <option value="second-hand">second-hand</option></select></label>
@@ -73,7 +74,10 @@ class LedgerDirective(SphinxDirective):
             claims_of_chapter = [claim for claim in claims if claim.notebook == name]
             withheld_of_chapter = [claim for claim in withheld if claim.notebook == name]
             ledger += self._chapter(name, claims_of_chapter, withheld_of_chapter, known)
-        form = FILTER.format(sources=options, read=read, withheld=NOT_CLAIMED if withheld else "")
+        given = [*("holds" if claim.holds else "fails" for claim in claims), *("withheld" for _ in withheld)]
+        verdicts = "".join(f'<option value="{kind}">{VERDICTS[kind]}</option>' for kind in VERDICTS if kind in given)
+        select = VERDICT.format(options=verdicts) if len(set(given)) > 1 else ""
+        form = FILTER.format(sources=options, read=read, verdicts=select)
         return [nodes.raw("", form, format="html"), ledger]
 
     def _chapter(
@@ -83,7 +87,10 @@ class LedgerDirective(SphinxDirective):
         title = Notebook.named(self.config.companion_project, name).title
         chapter = details(classes=["companion-chapter"])
         heading, _ = self.parse_inline(title)
-        count = f"{held} of {len(claims)} hold" + (f", {len(withheld)} not claimed here" if withheld else "")
+        failed = len(claims) - held
+        count = f"{len(claims)} claim{'s' if len(claims) != 1 else ''}"
+        count += f", {failed} do{'es' if failed == 1 else ''} not hold" if failed else ""
+        count += f", {len(withheld)} not claimed here" if withheld else ""
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
         for figure, claims_of_figure in groupby(claims, key=lambda claim: claim.figure):
             link = nodes.paragraph(classes=["companion-shown-in"])

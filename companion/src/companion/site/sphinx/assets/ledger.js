@@ -5,6 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!form) return;
   const entries = [...document.querySelectorAll(".companion-entry")];
   const chapters = [...document.querySelectorAll(".companion-chapter")];
+  const counts = new Map(chapters.map((chapter) => [chapter, chapter.querySelector(".companion-count").textContent]));
   const texts = new Map(entries.map((entry) => [entry, `${entry.id} ${entry.textContent}`.toLowerCase()]));
   const fields = ["words", "source", "verdict", "read"].map((name) => form.elements[name]).filter(Boolean);
   const opener = form.querySelector(".companion-open");
@@ -26,6 +27,8 @@ document.addEventListener("DOMContentLoaded", () => {
         while (next?.matches(".companion-entry[hidden]")) next = next.nextElementSibling;
         place.hidden = !next?.matches(".companion-entry");
       });
+      const all = chapter.querySelectorAll(".companion-entry").length, left = chapter.querySelectorAll(".companion-entry:not([hidden])").length;
+      chapter.querySelector(".companion-count").textContent = chosen ? `${left} of ${all} claims` : counts.get(chapter);
       if (chosen) chapter.open = true;
     });
     const left = entries.filter((entry) => !entry.hidden).length;
