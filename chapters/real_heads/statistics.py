@@ -164,6 +164,12 @@ def bootstrap(function: Callable, *statistics: PromptStatistics, key: PRNGKeyArr
     return np.std(values, axis=0, ddof=1)
 
 
+def measure(function: Callable, *statistics: PromptStatistics, alternative: float, key: PRNGKeyArray) -> Measured:
+    """Return `function` of statistics of the same prompts, with its bootstrap standard error."""
+    value, std_error = function(*statistics), bootstrap(function, *statistics, key=key)
+    return Measured(float(value), float(std_error), float(alternative))
+
+
 def columns_of(statistics: PromptStatistics) -> dict[str, np.ndarray]:
     """Return the columns of a table with one row per prompt, layer and head."""
     prompts, layers, heads = statistics.tau.shape

@@ -62,6 +62,8 @@ def numbers(samplers: Samplers) -> Numbers:
         "collapsed_se": Column("Standard error of this quantile", moves_with="collapsed"),
         "difference": Column("Collapsed minus plain, in standard errors of the difference", moves_with="collapsed"),
     }
+    from scipy.stats import ks_2samp  # the import takes a second, and only this function needs it
+
     angles = np.linspace(0, np.pi, 5)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)])
     plain, collapsed, scores_only = (
@@ -72,12 +74,12 @@ def numbers(samplers: Samplers) -> Numbers:
         "collapsed",
         f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(plain):,} outputs each find no "
         "difference between the collapsed sampler and plain prompts (measured: the smallest p-value).",
-        _smallest_p_value(plain, collapsed),
+        ks_2samp(plain, collapsed, method="asymp").pvalue.min(),
         1e-3 / len(angles),
         because=f"{len(angles)} tests together reject a correct sampler with probability at most 0.001",
         rejects=(
             "a sampler that draws the scores and omits the rest of the tokens",
-            _smallest_p_value(plain, scores_only),
+            ks_2samp(plain, scores_only, method="asymp").pvalue.min(),
         ),
     )
     return Numbers(Table(frame, columns), claim)
@@ -107,13 +109,6 @@ def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0
     """Return the standard errors of quantiles; densities come from the quantiles at `chances` ± `width`."""
     density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
     return np.sqrt(chances * (1 - chances) / len(samples)) / density
-
-
-def _smallest_p_value(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the smallest p-value of two-sample Kolmogorov-Smirnov tests, column by column."""
-    from scipy.stats import ks_2samp  # the import takes a second, and only this function needs it
-
-    return min(float(ks_2samp(a, b, method="asymp").pvalue) for a, b in zip(one.T, other.T, strict=True))  # pyright: ignore
 
 
 def simulate_samplers(ray: QueryRay, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:

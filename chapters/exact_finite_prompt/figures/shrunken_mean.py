@@ -72,7 +72,6 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
     shortest = curves[min(curves)]
     # at large τ only near ties matter: E[δ/(1 + e^{τδ})] = π²/12 · f(0)/τ² for the distance δ of the two largest scores
     deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
-    smallest = 1 - np.exp(-shortest.log_length)  # 1 - P for a query of size 0
     claim.equal(
         "ceiling",
         f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output has reached its ceiling, "
@@ -83,10 +82,7 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
         within=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
         because="the order of the next term of the expansion, in which the density of scores varies at rate "
         "$√(2 ln L)$",
-        rejects=(
-            "a mean output linear in the query, shrunk at every size by the same factor as at size 0",
-            LARGEST_TAU * smallest,
-        ),
+        rejects=("no near ties: the output is the largest score", shortest.ceiling),
         box="mean-ceiling",
     )
     return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)

@@ -33,8 +33,6 @@ from lib.measures import Empirical
 
 INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
-
-
 # Outputs by kind of prompt, one per query, centred and whitened with the mean and covariance of the lemma.
 Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
 
@@ -54,6 +52,8 @@ def numbers(outputs: Outputs, matching: Matching) -> Numbers:
         "density": Column("Fraction of the outputs in the bin, divided by its width", std_error="std_error"),
         "std_error": Column("Standard error of the density", moves_with="density"),
     }
+    from scipy.stats import kstest  # a second to import, and only this function needs it
+
     angles = np.linspace(0, np.pi, 5)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)])
     claim = Claims("gaussian-limit", source="[BB26, Lemma 2.1]")
@@ -61,12 +61,12 @@ def numbers(outputs: Outputs, matching: Matching) -> Numbers:
         "output-law",
         "Gaussian queries have outputs $N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ)$ (measured: the smallest p-value "
         f"of Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE]):,} outputs).",
-        _smallest_p_value(outputs[INFINITE] @ directions),
+        kstest(outputs[INFINITE] @ directions, "norm").pvalue.min(),
         1e-3 / len(angles),
         because=f"{len(angles)} tests at this level together reject a true statement at most once in a thousand times",
         rejects=(
             "tokens of a mixture with the same mean and covariance have these outputs too",
-            _smallest_p_value(outputs[MIXTURE] @ directions),
+            kstest(outputs[MIXTURE] @ directions, "norm").pvalue.min(),
         ),
         box="bb26-lemma-2-1-outputs",
     )
@@ -112,13 +112,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="output, standardised with Lemma 2.1", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left")
     return figure
-
-
-def _smallest_p_value(projections: Float[np.ndarray, "queries directions"]) -> float:
-    """Return the smallest p-value of Kolmogorov-Smirnov tests of each column against the standard normal."""
-    from scipy.stats import kstest  # a second to import, and only this function needs it
-
-    return min(float(kstest(column, "norm").pvalue) for column in projections.T)  # pyright: ignore
 
 
 def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:

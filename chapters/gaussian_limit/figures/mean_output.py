@@ -90,16 +90,14 @@ def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Floa
     small, large = responses[length].response[:, [taus.size // 2, -1]].T
     ratio = large.mean() / small.mean()
     exact = sizes * (1 - tabulate(participation, sizes, np.log(length)))
+    limit = np.minimum(sizes, np.sqrt(2 * np.log(length)))
     claim.equal(
         "mean-saturates",
         f"The mean output is not linear in the query (measured: the mean response at $τ = {sizes[1]:g}$, divided by "
         f"the mean response at $τ = {sizes[0]:g}$, for $L = {length}$; expected: the exact ratio).",
         ratio,
         exact[1] / exact[0],
-        rejects=(
-            "the mean output is linear in the query, shrunk by the same factor at every size",
-            sizes[1] / sizes[0],
-        ),
+        rejects=("the mean output is the smaller of $τ$ and $√(2 ln L)$, as for long prompts", limit[1] / limit[0]),
         # delta method for a ratio of two means over the same prompts
         std_error=standard_error(large - ratio * small) / small.mean(),
     )

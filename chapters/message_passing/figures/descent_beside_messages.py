@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.descents import EASY
 from chapters.message_passing.runs import mean
@@ -141,9 +140,8 @@ def draw(table: pd.DataFrame) -> Figure:
         title = name.replace("L", "$L$").replace("ν", r"$\nu$").replace("Δ", r"$\Delta$")
         panel.set(xscale="log", title=title, ylim=(0, 1.05))
         ticks = [1, 2, 4, 8] if name == names[0] else [1.5, 2, 3, 4]
-        panel.xaxis.set_major_locator(FixedLocator(ticks))
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticklabels([f"{tick:g}" for tick in ticks])
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.minorticks_off()
         panel.set_xlabel(r"prompts per dimension, $\alpha=n/D$")
     panels[0].set_ylabel("excess risk")
     marks = [

@@ -14,7 +14,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import is_hard, widths
 from chapters.wording import listing
@@ -112,11 +111,9 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.fill_between(snr, low, high, color=colour, alpha=0.25, linewidth=0)
             panel.plot([*snr, *snr[::-1], *snr[:1]], [*low, *high[::-1], *low[:1]], color=colour, linewidth=2)
         panel.set(yscale="log", title=f"prompts of {length:g} tokens", xlabel=r"signal strength, $\nu$")
-        panel.set_ylim(1.0, 1.05 * table["highest"].max())
-        panel.set_xlim(0.0, table["snr"].max())
-        panel.yaxis.set_major_locator(FixedLocator(TICKS))
-        panel.yaxis.set_minor_locator(NullLocator())
-        panel.set_yticklabels([f"{tick:g}" for tick in TICKS])
+        panel.set(xlim=(0.0, table["snr"].max()), ylim=(1.0, 1.05 * table["highest"].max()))
+        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.minorticks_off()
     panels[0].set_ylabel(r"prompts per dimension, $\alpha$")
     handles = [Patch(facecolor=(colour, 0.25), edgecolor=colour, linewidth=2) for colour in colours]
     names = [rf"hard at noise $\Delta={noise:g}$" for noise in noises]

@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, Setting
@@ -136,12 +135,9 @@ def draw(table: pd.DataFrame) -> Figure:
             marker = {"marker": "o", "fillstyle": "none"} if head == "Bayes-optimal" else {"marker": "x"}
             error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], color=colour, **marker)
         ticks = sorted(mine.loc[mine["kind"] == "message passing", "alpha"].unique())
-        panel.xaxis.set_major_locator(FixedLocator(ticks))
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticklabels([f"{tick:g}" for tick in ticks])
-        panel.yaxis.set_major_locator(FixedLocator([0.2, 0.3, 0.5, 1.0]))
-        panel.yaxis.set_minor_locator(NullLocator())
-    panels[0].set_yticklabels(["0.2", "0.3", "0.5", "1"])
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.set_yticks([0.2, 0.3, 0.5, 1], ["0.2", "0.3", "0.5", "1"])
+        panel.minorticks_off()
     panels[0].set_ylabel("excess risk")
     last = table[table["length"] == tasks[-1][0]]
     words = {"softmax": "softmax", "linear": "linear", "Bayes-optimal": "message\npassing"}

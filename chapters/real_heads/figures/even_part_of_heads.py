@@ -11,8 +11,8 @@ most points are between three and five tenths. Right, crosses fall from nine ten
 to zero too, most of them later, but some points at small spreads are below the crosses.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.even_parts import EvenParts
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.statistics import Heads, Measured, bootstrap
+from chapters.real_heads.statistics import Heads, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, TEXT, spread_axis
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Numbers, Table
@@ -170,26 +170,26 @@ def solve_even_comparison(parts: EvenParts, *, key: PRNGKeyArray) -> EvenCompari
     layers = np.repeat(np.arange(LAYERS), HEADS)
 
     def share(sample: EvenParts, heads=linear) -> float:
-        return float(np.mean(sample.share[heads]) / np.mean(sample.gaussian_share[heads]))
+        return np.mean(sample.share[heads]) / np.mean(sample.gaussian_share[heads])
 
     def ranks(sample: EvenParts) -> float:
-        return float(spearmanr(sample.ratio.ravel(), sample.gain.ravel()).statistic)
+        return spearmanr(sample.ratio.ravel(), sample.gain.ravel()).statistic
 
-    def mean_over(name: str, heads) -> Callable[[EvenParts], float]:
-        return lambda sample: float(np.mean(getattr(sample, name)[heads]))
+    def second(sample: EvenParts, heads=small) -> float:
+        return np.mean(sample.second_share[heads])
 
-    def measured(function, alternative: float) -> Measured:
-        return Measured(function(parts), float(bootstrap(function, parts, key=key)), alternative)
-
+    # the constant, a mean over the other prompts, adds its own variance to that of the plain average
+    independent = parts.prompts / (parts.prompts - 1)
+    of_layers, of_other = spearmanr(layers, parts.gain.ravel()).statistic, np.mean(parts.gain_of_other[linear])
+    measured = partial(measure, key=key)
     return EvenComparison(
         errors={
             name: bootstrap(lambda sample, name=name: getattr(sample, name), parts, key=key)
             for name in ("share", "gain", "variation", "second_share")
         },
-        gain=measured(mean_over("gain", linear), float(np.mean(parts.gain_of_other[linear]))),
-        share=measured(share, share(parts, frozen)),
-        # the constant, a mean over the other prompts, adds its own variance to that of the plain average
-        variation=measured(mean_over("variation", linear), parts.prompts / (parts.prompts - 1)),
-        ranks=measured(ranks, float(spearmanr(layers, parts.gain.ravel()).statistic)),
-        second=measured(mean_over("second_share", small), mean_over("second_share", frozen)(parts)),
+        gain=measured(lambda sample: np.mean(sample.gain[linear]), parts, alternative=of_other),
+        share=measured(share, parts, alternative=share(parts, frozen)),
+        variation=measured(lambda sample: np.mean(sample.variation[linear]), parts, alternative=independent),
+        ranks=measured(ranks, parts, alternative=of_layers),
+        second=measured(second, parts, alternative=second(parts, frozen)),
     )

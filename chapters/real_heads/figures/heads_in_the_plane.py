@@ -11,7 +11,7 @@ the curve, many outside the band, and left of a dashed line; a few are right of 
 points are lower, and spread more widely around the curve.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,16 @@ from matplotlib.figure import Figure
 from chapters.real_heads.encoder import HEAD_WIDTH
 from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
-from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
+from chapters.real_heads.statistics import (
+    ByLength,
+    Control,
+    Heads,
+    HeadStatistics,
+    Measured,
+    bootstrap,
+    freezing,
+    measure,
+)
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
@@ -209,9 +218,6 @@ def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -
     The Gaussian prompts of the control are compared with the exact participation at the spread of each query.
     """
 
-    def count(participations: Heads, expected: Heads) -> int:
-        return int(np.sum(_away(participations, expected) <= 0))
-
     def on_text(statistics: HeadStatistics) -> int:
         tau, measured = statistics.mean("tau"), statistics.mean("participation")
         curve = np.interp(tau, GRID, tabulate_participation(heads.length))
@@ -219,10 +225,10 @@ def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -
         edge = np.abs(_away(measured, curve)) < EDGE
         if edge.any():
             curve[edge] = participation(tau, np.log(heads.length))[edge]
-        return count(measured, curve)
+        return np.sum(_away(measured, curve) <= 0)
 
-    error = float(bootstrap(on_text, heads, key=key))
-    return Measured(on_text(heads), error, count(control.participation, control.expected_participation))
+    on_gaussian = np.sum(_away(control.participation, control.expected_participation) <= 0)
+    return measure(on_text, heads, alternative=on_gaussian, key=key)
 
 
 def _away(participations: Heads, expected: Heads) -> Heads:
@@ -243,10 +249,12 @@ def _at_mean_spread(control: Control) -> Heads:
 def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
     """Count the heads of small spread and the frozen heads."""
     unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
-
-    def count(inside: Callable) -> Measured:
-        error = bootstrap(lambda sample: np.sum(inside(sample.ratio)), heads, key=key)
-        return Measured(float(np.sum(inside(heads.ratio))), float(error), float(np.sum(inside(unscaled))))
-
-    between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
-    return Regimes(count(lambda ratio: ratio < LINEAR), count(lambda ratio: ratio >= FROZEN), between)
+    return Regimes(
+        linear=measure(
+            lambda sample: np.sum(sample.ratio < LINEAR), heads, alternative=np.sum(unscaled < LINEAR), key=key
+        ),
+        frozen=measure(
+            lambda sample: np.sum(sample.ratio >= FROZEN), heads, alternative=np.sum(unscaled >= FROZEN), key=key
+        ),
+        between=int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN))),
+    )

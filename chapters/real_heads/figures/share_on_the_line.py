@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.stats import spearmanr
 
 from chapters.real_heads.encoder import LAYERS
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders, spread_ticks
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
 from companion import Claims, Column, Numbers, Table
@@ -152,36 +152,25 @@ def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
     shortest, longest = heads[min(heads)], heads[max(heads)]
     linear, frozen = longest.ratio < LINEAR, longest.ratio >= FROZEN
     layers = np.repeat(np.arange(LAYERS), linear.shape[1])
-
-    def ranks(statistics: HeadStatistics) -> float:
-        return float(spearmanr(statistics.ratio.ravel(), statistics.share.ravel()).statistic)
-
     pooled = tuple(heads.values())
     plain, in_units, _ = _pool(*pooled)
 
-    def growth(chosen: Bool[np.ndarray, "layers heads"]):
-        return lambda short, long: float(np.mean((long.share - short.share)[chosen]))
+    def ranks(statistics: HeadStatistics) -> float:
+        return spearmanr(statistics.ratio.ravel(), statistics.share.ravel()).statistic
 
+    def growth(short: HeadStatistics, long: HeadStatistics, chosen=linear) -> float:
+        return np.mean((long.share - short.share)[chosen])
+
+    by_layer = spearmanr(layers, longest.share.ravel()).statistic
+    by_plain = spearmanr(in_units.ravel(), plain.ravel()).statistic - 1
     return Shares(
         errors={
             length: bootstrap(lambda sample: sample.share, statistics, key=key) for length, statistics in heads.items()
         },
-        ranks=Measured(
-            ranks(longest),
-            float(bootstrap(ranks, longest, key=key)),
-            float(spearmanr(layers, longest.share.ravel()).statistic),
-        ),
-        unit=Measured(
-            _gain_of_unit(*pooled),
-            float(bootstrap(_gain_of_unit, *pooled, key=key)),
-            float(spearmanr(in_units.ravel(), plain.ravel()).statistic) - 1,
-        ),
+        ranks=measure(ranks, longest, alternative=by_layer, key=key),
+        unit=measure(_gain_of_unit, *pooled, alternative=by_plain, key=key),
         unit_over_heads=_error_over_heads(*pooled),
-        growth=Measured(
-            growth(linear)(shortest, longest),
-            float(bootstrap(growth(linear), shortest, longest, key=key)),
-            growth(frozen)(shortest, longest),
-        ),
+        growth=measure(growth, shortest, longest, alternative=growth(shortest, longest, frozen), key=key),
         growing=int(np.sum((longest.share > shortest.share)[linear])),
     )
 

@@ -17,7 +17,7 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Numbers, Table
@@ -104,10 +104,13 @@ def draw(table: pd.DataFrame) -> Figure:
 def solve_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
     """Compare the slopes on the text with those on Gaussian tokens."""
 
-    def shortfall(statistics) -> float:
+    def shortfall(statistics: HeadStatistics | Control) -> float:
         return float(np.mean(statistics.expected_slope - statistics.slope))
 
-    errors = bootstrap(lambda sample: sample.slope, heads, key=key)
-    error = float(bootstrap(shortfall, heads, key=key))
     deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
-    return Slopes(errors, Measured(shortfall(heads), error, shortfall(control)), deviations, unshrunk)
+    return Slopes(
+        errors=bootstrap(lambda sample: sample.slope, heads, key=key),
+        shortfall=measure(shortfall, heads, alternative=shortfall(control), key=key),
+        deviations=deviations,
+        unshrunk=unshrunk,
+    )

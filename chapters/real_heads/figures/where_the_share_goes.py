@@ -20,7 +20,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.real_heads.regimes import LINEAR
-from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Numbers, Table
@@ -144,15 +144,16 @@ def solve_share_steps(
     def mean(share: Heads) -> float:
         return float(np.mean(share[linear]))
 
-    def part_of_loss(step: Heads):
-        top = mean(gaussian.share)
-        return lambda statistics: (top - mean(step)) / (top - mean(statistics.share))
+    top = mean(gaussian.share)
+
+    def part_of_loss(statistics: HeadStatistics, step: Control = independent) -> float:
+        return (top - mean(step.share)) / (top - mean(statistics.share))
 
     def gain(statistics: HeadStatistics) -> float:
         return mean(statistics.share_without_first - statistics.share)
 
     def position(statistics: HeadStatistics, without: HeadStatistics) -> float:
-        return float(without.mean("first").mean() / statistics.mean("first").mean())
+        return without.mean("first").mean() / statistics.mean("first").mean()
 
     arrays = {
         "ratio": heads.ratio,
@@ -168,19 +169,10 @@ def solve_share_steps(
         "skewness": heads.mean("skewness"),
         "tails": heads.mean("tails"),
     }
+    other_gain, equal_weight = mean(heads.share_without_another - heads.share), 1 / heads.length
     return ShareSteps(
         arrays=arrays,
-        independent=Measured(
-            part_of_loss(independent.share)(heads),
-            float(bootstrap(part_of_loss(independent.share), heads, key=key)),
-            part_of_loss(again.share)(heads),
-        ),
-        gain=Measured(
-            gain(heads), float(bootstrap(gain, heads, key=key)), mean(heads.share_without_another - heads.share)
-        ),
-        position=Measured(
-            position(heads, bare),
-            float(bootstrap(position, heads, bare, key=key)),
-            float(1 / (heads.length * heads.mean("first").mean())),
-        ),
+        independent=measure(part_of_loss, heads, alternative=part_of_loss(heads, again), key=key),
+        gain=measure(gain, heads, alternative=other_gain, key=key),
+        position=measure(position, heads, bare, alternative=equal_weight / heads.mean("first").mean(), key=key),
     )
