@@ -137,6 +137,10 @@ class Control:
         """All statistics by name."""
         return {name: value for name, value in vars(self).items() if name not in ("length", "prompts")}
 
+    def deviations(self, participation: Heads) -> Heads:
+        """Return the deviations of the simulated from this participation, in standard errors."""
+        return (self.participation - participation) / self.participation_se
+
 
 @dataclass(frozen=True)
 class Measured:

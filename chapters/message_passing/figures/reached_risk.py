@@ -30,12 +30,8 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
     """Return the risks of the optimum, message passing at D → ∞ and trained heads, with their claims."""
     limits = at_infinity(passed)
     heads = {key: _by_setting(each) for key, each in ridges.groupby("head")}
-    simulated = {
-        (head, Setting(int(length), snr, noise), alpha): mean(mine["risk"])
-        for (length, snr, noise, alpha, head), mine in trained.groupby(
-            ["length", "snr", "noise_std", "alpha", "head"], sort=False
-        )
-    }
+    groups = trained.groupby(["head", "length", "snr", "noise_std", "alpha"], sort=False)["risk"]
+    simulated = {(head, Setting(int(length), *of), alpha): mean(risks) for (head, length, *of, alpha), risks in groups}
     rows = [("evolution", "Bayes-optimal", *at, *risk) for at, risk in best.items()]
     rows += [
         ("message passing", "Bayes-optimal", *at, *risk)

@@ -11,7 +11,7 @@ the curve, many outside the band, and left of a dashed line; a few are right of 
 points are lower, and spread more widely around the curve.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -23,16 +23,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.encoder import HEAD_WIDTH
 from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
-from chapters.real_heads.statistics import (
-    ByLength,
-    Control,
-    Heads,
-    HeadStatistics,
-    Measured,
-    bootstrap,
-    freezing,
-    measure,
-)
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
@@ -203,10 +194,8 @@ def solve_participations(heads: ByLength, controls: Mapping[int, Control], *, ke
         },
         taus=taus,
         curves={length: np.asarray(participation(taus, np.log(length))) for length in heads},
-        deviations={
-            length: _deviation(control, control.expected_participation) for length, control in controls.items()
-        },
-        common={length: _deviation(control, _at_mean_spread(control)) for length, control in controls.items()},
+        deviations={length: control.deviations(control.expected_participation) for length, control in controls.items()},
+        common={length: control.deviations(_at_mean_spread(control)) for length, control in controls.items()},
         drawn=min(control.prompts for control in controls.values()),
         near={length: _count_near(heads[length], control, key=key) for length, control in controls.items()},
     )
@@ -236,25 +225,19 @@ def _away(participations: Heads, expected: Heads) -> Heads:
     return np.abs(np.log(participations / expected)) - np.log(NEAR)
 
 
-def _deviation(control: Control, expected: Heads) -> Heads:
-    """Return the deviations of the simulated participation from `expected`, in standard errors."""
-    return (control.participation - expected) / control.participation_se
-
-
 def _at_mean_spread(control: Control) -> Heads:
     """Return the exact participation at the mean spread of the queries of each head."""
-    return np.asarray(participation(control.ratio * freezing(control.length), np.log(control.length)))
+    log_length = np.log(control.length)
+    return np.asarray(participation(control.ratio * np.sqrt(2 * log_length), log_length))
 
 
 def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
     """Count the heads of small spread and the frozen heads."""
-    unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
-    return Regimes(
-        linear=measure(
-            lambda sample: np.sum(sample.ratio < LINEAR), heads, alternative=np.sum(unscaled < LINEAR), key=key
-        ),
-        frozen=measure(
-            lambda sample: np.sum(sample.ratio >= FROZEN), heads, alternative=np.sum(unscaled >= FROZEN), key=key
-        ),
-        between=int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN))),
-    )
+    between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
+    return Regimes(_count(heads, np.less, LINEAR, key=key), _count(heads, np.greater_equal, FROZEN, key=key), between)
+
+
+def _count(heads: HeadStatistics, compare: Callable, bound: float, *, key: PRNGKeyArray) -> Measured:
+    """Count the heads whose spread compares with the bound; the alternative is without the factor 1/√32."""
+    unscaled = compare(heads.ratio * np.sqrt(HEAD_WIDTH), bound).sum()
+    return measure(lambda sample: compare(sample.ratio, bound).sum(), heads, alternative=unscaled, key=key)
