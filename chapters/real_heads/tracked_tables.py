@@ -8,16 +8,15 @@ import pandas as pd
 
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics
-from companion import Column
+from companion import Column, Estimate
 
 DATA = Path(__file__).parent / "data"
 # Columns of the figures: the names of a head, and the explained share on the text.
 HEAD_COLUMNS = {"layer": Column("Layer, from 0"), "head": Column("Head of the layer, from 0")}
 SHARE_COLUMNS = {
-    "share": Column(
+    "share": Estimate(
         "$R²$, the share of the variation of the outputs that the Gaussian prediction explains", std_error="share_se"
     ),
-    "share_se": Column("Standard error of $R²$, over prompts", moves_with="share"),
 }
 
 

@@ -31,7 +31,7 @@ from chapters.concentration.gradient_theory import (
     ValueErrors,
 )
 from chapters.concentration.style import SYMBOL, coloured, shade_gap
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, label, legend_line, legend_point, legend_with
 
 
@@ -42,7 +42,7 @@ def numbers(
     single: SingleTokens,
 ) -> Numbers:
     """Return both errors with the exact one of ∇_V, and the claims on the bounds and on prompts of one token."""
-    frames = []
+    groups = []
     for sigma, errors in measured.items():
         for name, bound in bounds.items():
             curve = errors.curve(name)
@@ -50,13 +50,14 @@ def numbers(
             known = exact.right[sigma] if name == VALUE else np.nan
             simulated = {"error": curve.mean, "std_error": curve.std_error}
             shape = bound.shape(sigma, curve.lengths)
-            frames.append(pd.DataFrame({**base, **simulated, "exact": known, "bound": shape}))
+            groups.append({**base, **simulated, "exact": known, "bound": shape})
     columns = {
         "gradient": Column("The gradient with respect to $V$ or to $U$", "name"),
         "sigma": Column("Token scale $σ$"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "error": Column("Mean squared Hilbert–Schmidt norm of the gradient's error, in $L²(ν)$", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
+        "error": Estimate(
+            "Mean squared Hilbert–Schmidt norm of the gradient's error, in $L²(ν)$", std_error="std_error"
+        ),
         "exact": Column("Exact error by quadrature, for $∇_V$"),
         "bound": Column(
             "$c₁ σ^p (ln L)^q / L^{c₂/σ²}$, $(p, q) = (6, 1)$ for $∇_V$ and $(12, 2)$ for $∇_U$; constants as in the "
@@ -65,7 +66,7 @@ def numbers(
         ),
     }
     claim = _claims(measured, exact, bounds, single)
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def _claims(

@@ -25,23 +25,23 @@ from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
 from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
 from chapters.concentration.parameters import MODERATE
 from chapters.concentration.style import coloured
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
 
 def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Numbers:
     """Return ratios of the two errors, and the claims on long prompts and on the growth with the length."""
-    frames = []
+    groups = []
     for panel, family in {"scale": measured, "query": by_query}.items():
         for number, errors in family.items():
             logs, cov = errors.log_ratio
             base = {"panel": panel, "series": "prompts", "number": number, "length": np.asarray(errors.lengths, float)}
             ratio = {"ratio": np.exp(logs), "std_error": np.exp(logs) * np.sqrt(np.diagonal(cov))}
-            frames.append(pd.DataFrame({**base, **ratio}))
+            groups.append({**base, **ratio})
     taus = np.linspace(min(by_query), max(by_query), 60)
     limit = {"number": taus, "ratio": long_prompt_ratio(taus, gain)}
-    frames.append(pd.DataFrame({"panel": "query", "series": "limit", **limit}))
+    groups.append({"panel": "query", "series": "limit", **limit})
     columns = {
         "panel": Column(
             "`scale`: queries $N(0, I)$, tokens of scale $σ$; `query`: one query, tokens of scale 1", "name"
@@ -49,11 +49,9 @@ def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pai
         "series": Column("`prompts`: simulated; `limit`: prompts of infinite length", "name"),
         "number": Column("$σ$ in the first panel, $τ$ in the second"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "ratio": Column("Mean squared error of $∇_U$ divided by that of $∇_V$", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated ratio", moves_with="ratio"),
+        "ratio": Estimate("Mean squared error of $∇_U$ divided by that of $∇_V$", std_error="std_error"),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), _claims(measured, by_query, gain))
+    return Numbers(Table.of(groups, columns), _claims(measured, by_query, gain))
 
 
 def _claims(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Claims:

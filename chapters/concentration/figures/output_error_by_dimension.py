@@ -25,7 +25,7 @@ from chapters.concentration.exact_error import ExactError, dense_lengths
 from chapters.concentration.gaps import sample_isotropic
 from chapters.concentration.style import coloured, length_axes
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable
 
@@ -33,18 +33,17 @@ from lib.concentration import ErrorCurve, RadialTable
 def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:
     """Return exact and simulated relative errors, and the claim that they agree."""
     dense = dense_lengths()
-    frames = []
+    groups = []
     for d, curve in curves.items():
         size = norm**2 * d
         exact = {"length": dense, "error": exact_error(norm, d, dense) / size}
-        frames.append(pd.DataFrame({"dimension": d, "kind": "exact", **exact}))
-        frames.append(pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}))
+        groups.append({"dimension": d, "kind": "exact", **exact})
+        groups.append({"dimension": d, "kind": "prompts", **as_columns(curve, size)})
     columns = {
         "dimension": Column("Dimension $d$ of tokens and queries"),
         "kind": Column("`exact`: by quadrature; `prompts`: simulated scores, exact means over everything else", "name"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "error": Column("Mean squared error, divided by the mean square $H²dσ²$ of the limit", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean, in the same unit", moves_with="error"),
+        "error": Estimate("Mean squared error, divided by the mean square $H²dσ²$ of the limit", std_error="std_error"),
     }
     deviations = [curve.deviations(exact_error(norm, d, curve.lengths)) for d, curve in curves.items()]
     pairs = sum(curve.lengths.size for curve in curves.values())
@@ -59,8 +58,7 @@ def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: flo
             [curve.deviations(d * exact_error(norm, 1, curve.lengths)) for d, curve in curves.items()],
         ),
     )
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -25,7 +25,7 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
 from chapters.concentration.style import coloured
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, few_decades, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
 
@@ -34,13 +34,13 @@ ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Radem
 
 def numbers(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Numbers:
     """Return simulated and exact errors by distribution, and claims on exponents, limits and constants."""
-    frames, lengths = [], drawn_lengths()
+    groups, lengths = [], drawn_lengths()
     for name, curve in curves.items():
         exact = {"length": lengths, "error": theory.at(name, lengths)}
-        frames.append(pd.DataFrame({"law": name, "kind": "prompts", **as_columns(curve)}))
-        frames.append(pd.DataFrame({"law": name, "kind": "exact", **exact}))
+        groups.append({"law": name, "kind": "prompts", **as_columns(curve)})
+        groups.append({"law": name, "kind": "exact", **exact})
     for name, limit in theory.limits.weighted.items():
-        frames.append(pd.DataFrame({"law": name, "kind": "limit", "length": lengths, "error": limit / lengths}))
+        groups.append({"law": name, "kind": "limit", "length": lengths, "error": limit / lengths})
     columns = {
         "law": Column(f"Distribution of a token with {DIMENSION} independent coordinates of equal variance", "name"),
         "kind": Column(
@@ -48,11 +48,9 @@ def numbers(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Numbers:
             "name",
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "error": Column("Mean squared error of the output in $L²(ν)$", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
+        "error": Estimate("Mean squared error of the output in $L²(ν)$", std_error="std_error"),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), _claims(curves, theory))
+    return Numbers(Table.of(groups, columns), _claims(curves, theory))
 
 
 def _claims(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claims:

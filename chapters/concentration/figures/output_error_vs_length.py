@@ -28,7 +28,7 @@ from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
 from chapters.concentration.style import coloured, length_axes, shade_gap
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
 from lib.finite_prompt import rate_exponent
@@ -46,12 +46,12 @@ def numbers(
     curves = {sigma: proof.error for sigma, proof in proofs.items()}
     dense = exact.lengths
     fine = np.geomspace(SHORTEST, LONGEST, 8 * (dense.size - 1) + 1)
-    frames = []
+    groups = []
     for (sigma, curve), values in zip(curves.items(), exact.errors, strict=True):
-        frames += [
-            pd.DataFrame({"sigma": sigma, "kind": "exact", "length": dense, "error": values}),
-            pd.DataFrame({"sigma": sigma, "kind": "bound", "length": fine, "error": bound(sigma, fine)}),
-            pd.DataFrame({"sigma": sigma, "kind": "prompts", **as_columns(curve)}),
+        groups += [
+            {"sigma": sigma, "kind": "exact", "length": dense, "error": values},
+            {"sigma": sigma, "kind": "bound", "length": fine, "error": bound(sigma, fine)},
+            {"sigma": sigma, "kind": "prompts", **as_columns(curve)},
         ]
     columns = {
         "sigma": Column("Token scale $σ$"),
@@ -61,11 +61,9 @@ def numbers(
             "name",
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "error": Column("Mean squared error of the output, $𝔼 ‖T[μ̂_L] - T[μ]‖²$ in $L²(ν)$", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
+        "error": Estimate("Mean squared error of the output, $𝔼 ‖T[μ̂_L] - T[μ]‖²$ in $L²(ν)$", std_error="std_error"),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), _claims(curves, exact_error, exact, bound, gain))
+    return Numbers(Table.of(groups, columns), _claims(curves, exact_error, exact, bound, gain))
 
 
 def _claims(

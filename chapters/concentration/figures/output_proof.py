@@ -43,15 +43,15 @@ QUANTILES = {"lowest": 0.05, "low": 0.25, "median": 0.5, "high": 0.75, "highest"
 def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Numbers:
     """Return partition functions, fractions above M and parts of the error, and the claims on fractions and ceiling."""
     dense = np.geomspace(SHORTEST, LONGEST, 37)
-    frames = _partition_frames(partitions)
+    groups = _partition_groups(partitions)
     for sigma, proof in proofs.items():
         exact = {"x": dense, "value": fraction_above(gain * sigma, DIMENSION, truncation, dense)}
-        frames.append(pd.DataFrame({"panel": "share", "series": "exact", "sigma": sigma, **exact}))
-        frames.append(_simulated("share", "prompts", sigma, proof.lengths, proof.samples.above))
+        groups.append({"panel": "share", "series": "exact", "sigma": sigma, **exact})
+        groups.append(_simulated("share", "prompts", sigma, proof.lengths, proof.samples.above))
     smallest = min(proofs)
     samples = proofs[smallest].samples
     split = {"error": samples.gap, "above": samples.gap_above, "ceiling": samples.ceiling_above}
-    frames += [_simulated("split", name, smallest, proofs[smallest].lengths, part) for name, part in split.items()]
+    groups += [_simulated("split", name, smallest, proofs[smallest].lengths, part) for name, part in split.items()]
     columns = {
         "panel": Column("`partition`, `share` or `split`", "name"),
         "series": Column(
@@ -66,8 +66,7 @@ def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain
         "value": Column("$ln W$, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the simulated value: of a quantile, or of a mean", moves_with="value"),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), _claims(proofs, gain, truncation))
+    return Numbers(Table.of(groups, columns), _claims(proofs, gain, truncation))
 
 
 def _claims(proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Claims:
@@ -148,20 +147,20 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.legend([middle, *bands, legend_line("--", 1.5)], names, loc="lower left", handlelength=1.3)
 
 
-def _partition_frames(partitions: Partitions) -> list[pd.DataFrame]:
+def _partition_groups(partitions: Partitions) -> list[dict]:
     """Return quantiles of ln W against τ, and the median of its largest term where it is a large part of W."""
-    base, frames = {"panel": "partition", "tokens": partitions.length}, []
+    base, groups = {"panel": "partition", "tokens": partitions.length}, []
     for name, level in QUANTILES.items():
         value, std_error = partitions.quantile(level)
         points = {"x": partitions.taus, "value": value, "std_error": std_error}
-        frames.append(pd.DataFrame({**base, "series": name, **points}))
+        groups.append({**base, "series": name, **points})
     taus, logs = partitions.largest_term_alone
-    return [*frames, pd.DataFrame({**base, "series": "alone", "x": taus, "value": logs})]
+    return [*groups, {**base, "series": "alone", "x": taus, "value": logs}]
 
 
 def _simulated(
     panel: str, series: str, sigma: float, lengths: Sequence[int], samples: Float[np.ndarray, "prompts k"]
-) -> pd.DataFrame:
+) -> dict:
     """Return means over prompts, with standard errors."""
     means = {"x": np.asarray(lengths, float), "value": samples.mean(axis=0), "std_error": standard_error(samples)}
-    return pd.DataFrame({"panel": panel, "series": series, "sigma": sigma, **means})
+    return {"panel": panel, "series": series, "sigma": sigma, **means}

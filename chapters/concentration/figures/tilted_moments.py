@@ -29,7 +29,7 @@ NUDGES = {"mixture": 6, "uniform": -6}
 def numbers(tilts: TiltedMoments) -> Numbers:
     """Return tilted moments by distribution and order, and the claim that the ceiling holds."""
     named = tilts.moments | {(CEILING, order): values for order, values in tilts.ceilings.items()}
-    frames = [
+    groups = [
         pd.DataFrame({"law": law, "order": order, "tilt": tilts.tilts, "moment": values})[np.isfinite(values)]
         for (law, order), values in named.items()
     ]
@@ -55,7 +55,7 @@ def numbers(tilts: TiltedMoments) -> Numbers:
             laplace[np.isfinite(laplace)].max(),
         ),
     )
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

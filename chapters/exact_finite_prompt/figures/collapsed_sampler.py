@@ -21,7 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt import plain_prompts
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
@@ -39,27 +39,21 @@ class Samplers:
 def numbers(samplers: Samplers) -> Numbers:
     """Return the quantiles of both samplers, and the claim that tests find no difference."""
     probabilities = np.linspace(0.01, 0.99, 99)
-    frames = []
+    groups = []
     for coordinate in range(samplers.plain.shape[1]):
-        plain, collapsed = (each[:, coordinate] for each in (samplers.plain, samplers.collapsed))
-        quantiles = {
-            "plain": np.quantile(plain, probabilities),
-            "plain_se": quantile_error(plain, probabilities),
-            "collapsed": np.quantile(collapsed, probabilities),
-            "collapsed_se": quantile_error(collapsed, probabilities),
-        }
-        frames.append(pd.DataFrame({"coordinate": coordinate + 1, "chance": probabilities, **quantiles}))
-    frame = pd.concat(frames, ignore_index=True)
-    frame["difference"] = (frame["collapsed"] - frame["plain"]) / np.hypot(frame["plain_se"], frame["collapsed_se"])
+        samples = samplers.plain[:, coordinate], samplers.collapsed[:, coordinate]
+        plain, collapsed = (np.quantile(sample, probabilities) for sample in samples)
+        plain_se, collapsed_se = (quantile_error(sample, probabilities) for sample in samples)
+        quantiles = {"plain": plain, "plain_se": plain_se, "collapsed": collapsed, "collapsed_se": collapsed_se}
+        difference = (collapsed - plain) / np.hypot(plain_se, collapsed_se)
+        groups.append({"coordinate": coordinate + 1, "chance": probabilities, **quantiles, "difference": difference})
     columns = {
         "coordinate": Column("Coordinate of the output"),
         "chance": Column("Probability of an output below the quantile"),
-        "plain": Column("Quantile of plain prompts, $L$ vectors each", std_error="plain_se"),
-        "plain_se": Column("Standard error of this quantile", moves_with="plain"),
-        "collapsed": Column(
+        "plain": Estimate("Quantile of plain prompts, $L$ vectors each", std_error="plain_se"),
+        "collapsed": Estimate(
             "Quantile of the collapsed sampler, $L$ numbers and one vector each", std_error="collapsed_se"
         ),
-        "collapsed_se": Column("Standard error of this quantile", moves_with="collapsed"),
         "difference": Column("Collapsed minus plain, in standard errors of the difference", moves_with="collapsed"),
     }
     from scipy.stats import ks_2samp  # the import takes a second, and only this function needs it
@@ -82,7 +76,7 @@ def numbers(samplers: Samplers) -> Numbers:
             ks_2samp(plain, scores_only, method="asymp").pvalue.min(),
         ),
     )
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

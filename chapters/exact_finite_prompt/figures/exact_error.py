@@ -20,24 +20,22 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.output_errors import ErrorsBySize
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.statistics import standard_error
 
 
 def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
     """Return exact, simulated and large-L errors, and the claim that simulated and exact errors agree."""
-    frame = pd.concat([_frame(by_size) for by_size in errors], ignore_index=True)
+    frame = pd.concat([_frame(by_size) for by_size in errors]).sort_values(["tau", "log_length"], ignore_index=True)
     columns = {
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
         "log_length": Column("$ln L$"),
         "exact": Column("Exact mean square distance between the outputs of the finite and the infinite prompt"),
         "delta_method": Column("tr(fluctuation)$/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L$, the error for $L → ∞$"),
         "prompts": Column("Number of simulated prompts; empty where none is simulated", "prompts"),
-        "simulated": Column("Mean square error of the simulated prompts", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean square error", moves_with="simulated"),
+        "simulated": Estimate("Mean square error of the simulated prompts", std_error="std_error"),
     }
-    frame = frame.reindex(columns=list(columns)).sort_values(["tau", "log_length"], ignore_index=True)
     simulated = frame.dropna(subset=["simulated"])
     claim = Claims("exact-finite-prompt", source="derived here", box="output-error")
     claim.agree(
@@ -50,7 +48,7 @@ def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
             (simulated["simulated"] - simulated["delta_method"]) / simulated["std_error"],
         ),
     )
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of([frame], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -74,16 +72,10 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _frame(errors: ErrorsBySize) -> pd.DataFrame:
     """Return the rows of one query size: the grid of lengths, then the simulated lengths."""
-    grid = pd.DataFrame({"tau": errors.tau, "log_length": errors.log_lengths, "exact": errors.exact})
-    points = pd.DataFrame(
-        {
-            "tau": errors.tau,
-            "log_length": errors.simulated_log_lengths,
-            "exact": errors.exact_at_simulated,
-            "prompts": [len(squares) for squares in errors.squares],
-            "simulated": [squares.mean() for squares in errors.squares],
-            "std_error": [float(standard_error(squares)) for squares in errors.squares],
-        }
-    )
+    grid = pd.DataFrame({"log_length": errors.log_lengths, "exact": errors.exact})
+    points = pd.DataFrame({"log_length": errors.simulated_log_lengths, "exact": errors.exact_at_simulated})
+    points["prompts"] = [len(squares) for squares in errors.squares]
+    points["simulated"] = [squares.mean() for squares in errors.squares]
+    points["std_error"] = [standard_error(squares) for squares in errors.squares]
     frame = pd.concat([grid, points], ignore_index=True)
-    return frame.assign(delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))
+    return frame.assign(tau=errors.tau, delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))

@@ -37,7 +37,6 @@ def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
         "participation": Column("$P = 𝔼 Σp²$, the inverse of the number of tokens that matter"),
         "score_error": Column("$Q = 𝔼(ĝ - τ)²$, mean square error of the weighted mean score"),
     }
-    frame = pd.DataFrame({name: getattr(plane, name) for name in columns})
     claim = Claims("exact-finite-prompt", source="derived here")
     claim.at_most(
         "weights",
@@ -65,7 +64,7 @@ def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
         rejects=("a quadrature with half as many nodes", np.max(accuracy.coarse)),
         source="measured here",
     )
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of([{name: getattr(plane, name) for name in columns}], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -42,10 +42,10 @@ class Frozen:
 
 def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
     """Return participation and its limit, and the claim that they agree beyond freezing at the longest length."""
-    frames = []
+    groups = []
     for log_length, curve in curves.items():
         limits = {"participation": curve.participation, "limit": frozen_participation(curve.ratio)}
-        frames.append(pd.DataFrame({"log_length": log_length, "ratio": curve.ratio, **limits}))
+        groups.append({"log_length": log_length, "ratio": curve.ratio, **limits})
     columns = {
         "log_length": Column("$ln L$"),
         "ratio": Column("$a = τ/√(2 ln L)$, the size of the query in units of the largest score"),
@@ -68,7 +68,7 @@ def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
             np.exp(min((2 * ratio**2 - 1) * log_length, 0.0)),
         ),
     )
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -50,8 +50,8 @@ class MeanOutputs:
 
 def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Numbers:
     """Return the exact mean outputs, and the claims on simulated mean outputs and on the ceiling."""
-    frames = [
-        pd.DataFrame({"decade": decade, "tau": curve.taus, "mean": curve.mean, "ceiling": curve.ceiling})
+    groups = [
+        {"decade": decade, "tau": curve.taus, "mean": curve.mean, "ceiling": curve.ceiling}
         for decade, curve in curves.items()
     ]
     columns = {
@@ -85,7 +85,7 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
         rejects=("no near ties: the output is the largest score", shortest.ceiling),
         box="mean-ceiling",
     )
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

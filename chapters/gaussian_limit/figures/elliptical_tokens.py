@@ -21,7 +21,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalOutputs, length_factors
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
@@ -30,27 +30,23 @@ def numbers(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOu
     """Return lengths of outputs by distribution, and the claims on direction and length."""
     clusters = outputs[CLUSTERS]
     outputs = {name: sample for name, sample in outputs.items() if name != CLUSTERS}
-    frames = [
-        pd.DataFrame(
-            {
-                "law": name,
-                "tau": taus,
-                "exact": sample.exact @ sample.line / (sample.line @ sample.line),
-                "prompts_mean": sample.along.mean(axis=0),
-                "prompts_std_error": standard_error(sample.along),
-            }
-        )
+    groups = [
+        {
+            "law": name,
+            "tau": taus,
+            "exact": sample.exact @ sample.line / (sample.line @ sample.line),
+            "prompts_mean": sample.along.mean(axis=0),
+            "prompts_std_error": standard_error(sample.along),
+        }
         for name, sample in outputs.items()
     ]
     columns = {
         "law": Column("Elliptical distribution of the tokens; all have the same mean and covariance $Γ$", "name"),
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$; also the output of linear attention"),
         "exact": Column("Output of the infinite prompt along $VΓUz$, in the unit in which Lemma 2.1 gives $τ$"),
-        "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
-        "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
+        "prompts_mean": Estimate("Mean output of finite prompts", std_error="prompts_std_error"),
     }
-    table = Table(pd.concat(frames, ignore_index=True), columns)
-    return Numbers(table, _claims(taus, outputs, clusters))
+    return Numbers(Table.of(groups, columns), _claims(taus, outputs, clusters))
 
 
 def _claims(

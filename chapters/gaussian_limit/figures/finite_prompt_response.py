@@ -23,41 +23,37 @@ from matplotlib.lines import Line2D
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
 from chapters.wording import listing
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, power_of_ten, sequence
 from lib.statistics import standard_error
 
 
 def numbers(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Numbers:
     """Return responses by length and query size, and the claims on the lemma, the rate and the ceiling."""
-    frames = [
-        pd.DataFrame(
-            {
-                "length": length,
-                "prompts": len(sample.response),
-                "tau": sample.taus,
-                "response": sample.response.mean(axis=0),
-                "std_error": standard_error(sample.response),
-                "spread": sample.response.std(axis=0, ddof=1),
-                "departure": np.sqrt(2 * np.log(length)),
-            }
-        )
+    groups = [
+        {
+            "length": length,
+            "prompts": len(sample.response),
+            "tau": sample.taus,
+            "response": sample.response.mean(axis=0),
+            "std_error": standard_error(sample.response),
+            "spread": sample.response.std(axis=0, ddof=1),
+            "departure": np.sqrt(2 * np.log(length)),
+        }
         for length, sample in responses.items()
     ]
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "prompts": Column("Number of independent prompts", "prompts"),
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$; also the output of the infinite prompt, by Lemma 2.1"),
-        "response": Column(
+        "response": Estimate(
             "Mean over prompts of the component of the output along $VΓUz$, in the unit in which Lemma 2.1 gives $τ$",
             std_error="std_error",
         ),
-        "std_error": Column("Standard error of the mean response", moves_with="response"),
         "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
         "departure": Column("$√(2 ln L)$, the size of the largest of $L$ standard normals, to leading order"),
     }
-    table = Table(pd.concat(frames, ignore_index=True), columns)
-    return Numbers(table, _claims(responses, lemma, rate))
+    return Numbers(Table.of(groups, columns), _claims(responses, lemma, rate))
 
 
 def _claims(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Claims:

@@ -23,7 +23,7 @@ from matplotlib.ticker import MultipleLocator
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarErrors, far_growth, stable_median
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
@@ -50,8 +50,7 @@ def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
         "tilt": Column("Tilt $ξ$, in units of the pole $1/b$", "1/b"),
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "prompts": Column("Independent prompts", "prompts"),
-        "mean": Column("Mean output over prompts", "b", std_error="std_error"),
-        "std_error": Column("Standard error of the mean output", "b", moves_with="mean"),
+        "mean": Estimate("Mean output over prompts", "b", std_error="std_error"),
         "q05": Column("5 % quantile of the output over prompts", "b", moves_with="mean"),
         "q25": Column("25 % quantile", "b", moves_with="mean"),
         "q75": Column("75 % quantile", "b", moves_with="mean"),
@@ -97,7 +96,7 @@ def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
         rejects=(inside, shrinking),
         std_error=spread_error,
     )
-    return Numbers(Table(pd.DataFrame(rows), columns), claim)
+    return Numbers(Table.of(rows, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

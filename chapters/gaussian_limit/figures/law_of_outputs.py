@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
 from chapters.gaussian_limit.transport import MATCHED, Matching
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
@@ -40,17 +40,16 @@ Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
 def numbers(outputs: Outputs, matching: Matching) -> Numbers:
     """Return histograms of the first coordinate, a test against the lemma's distribution, and the optimal transport."""
     edges = np.arange(-4.0, 4.0 + WIDTH / 2, WIDTH)
-    frames = []
+    groups = []
     for kind, sample in outputs.items():
         share = np.histogram(sample[:, 0], edges)[0] / len(sample)
         error = np.sqrt(share * (1 - share) / len(sample))
         rows = {"kind": kind, "output": (edges[1:] + edges[:-1]) / 2, "density": share / WIDTH}
-        frames.append(pd.DataFrame({**rows, "std_error": error / WIDTH}))
+        groups.append({**rows, "std_error": error / WIDTH})
     columns = {
         "kind": Column("Kind of prompt; the tokens are Gaussian unless a mixture is named", "name"),
         "output": Column("Middle of a bin of the first output coordinate, standardised with Lemma 2.1"),
-        "density": Column("Fraction of the outputs in the bin, divided by its width", std_error="std_error"),
-        "std_error": Column("Standard error of the density", moves_with="density"),
+        "density": Estimate("Fraction of the outputs in the bin, divided by its width", std_error="std_error"),
     }
     from scipy.stats import kstest  # a second to import, and only this function needs it
 
@@ -84,7 +83,7 @@ def numbers(outputs: Outputs, matching: Matching) -> Numbers:
         source="derived here",
         box="optimal-transport",
     )
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.crossover import DECADES, FOLLOWS, SLOPES, Crossover
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     COLUMN,
     error_bars,
@@ -42,7 +42,7 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
     """Return slopes of mean responses with the exact ones, and the claims on the mean output."""
     taus = next(iter(responses.values())).taus
     positive = taus > 0
-    frames = []
+    groups = []
     for length, sample in well_sampled(responses).items():
         tau, response, squares = taus[positive], sample.response[:, positive], sample.squared_weights[:, positive]
         columns = {
@@ -55,19 +55,17 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
             "exact": 1 - tabulate(participation, tau, np.log(length)),
             "gap_std_error": standard_error(response / tau + squares),
         }
-        frames.append(pd.DataFrame(columns))
+        groups.append(columns)
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
-        "slope": Column("Mean response divided by $τ$: 1 is Lemma 2.1", std_error="slope_std_error"),
-        "slope_std_error": Column("Standard error of the slope", moves_with="slope"),
-        "shrinkage": Column("$1 - 𝔼 Σp²$, the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
-        "shrinkage_std_error": Column("Standard error of the shrinkage", moves_with="shrinkage"),
+        "slope": Estimate("Mean response divided by $τ$: 1 is Lemma 2.1"),
+        "shrinkage": Estimate("$1 - 𝔼 Σp²$, the slope that Stein's identity predicts"),
         "exact": Column("$1 - P$ by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
     claim = _claims(responses, crossover, taus)
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Float[np.ndarray, " queries"]) -> Claims:

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
@@ -32,18 +32,16 @@ HEIGHT = 4.4
 
 def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
     """Return exact and simulated outputs along the tilts, and one claim per distribution that is not Gaussian."""
-    frames = [
-        pd.DataFrame(
-            {
-                "measure": name,
-                "tilt": curve.tilts,
-                "log_mgf": curve.log_mgf,
-                "exact": curve.exact,
-                "prompts_mean": curve.outputs.mean(axis=0),
-                "prompts_std_error": standard_error(curve.outputs),
-                "pole": curve.pole if np.isfinite(curve.pole) else np.nan,
-            }
-        )
+    groups = [
+        {
+            "measure": name,
+            "tilt": curve.tilts,
+            "log_mgf": curve.log_mgf,
+            "exact": curve.exact,
+            "prompts_mean": curve.outputs.mean(axis=0),
+            "prompts_std_error": standard_error(curve.outputs),
+            "pole": curve.pole if np.isfinite(curve.pole) else np.nan,
+        }
         for name, curve in curves.items()
     ]
     columns = {
@@ -51,13 +49,12 @@ def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
         "tilt": Column("Tilt $ξ = Uz$, the score per unit of token"),
         "log_mgf": Column("$Λ(ξ)$, the logarithm of the moment-generating function", absolute=1e-12),
         "exact": Column("Output $Λ'(ξ)$ of the infinite prompt", absolute=1e-12),
-        "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
-        "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
+        "prompts_mean": Estimate("Mean output of finite prompts", std_error="prompts_std_error"),
         "pole": Column(
             "Tilt at which $Λ$ becomes infinite: $1/b$ for Laplace tokens of scale $b$; empty for the others"
         ),
     }
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), _claims(curves))
+    return Numbers(Table.of(groups, columns), _claims(curves))
 
 
 def _claims(curves: Mapping[str, TiltCurve]) -> Claims:

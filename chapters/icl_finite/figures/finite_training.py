@@ -31,11 +31,11 @@ Compared = tuple[StochasticDescents, np.ndarray, np.ndarray, np.ndarray]
 
 def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
     """Return the flows and descents, and the claims that descents follow the exact descent of the same length."""
-    lengths, frames = {str(run.length) for run in runs}, []
+    lengths, groups = {str(run.length) for run in runs}, []
     for quantity in ("risk", "gain"):
         for flow in (*(flow for flow in flows.finite if flow.prompt in lengths), flows.infinite):
             common = {"prompt": flow.prompt, "kind": "flow", "quantity": quantity}
-            frames.append(pd.DataFrame({**common, "time": flow.times, "value": getattr(flow, quantity)}))
+            groups.append({**common, "time": flow.times, "value": getattr(flow, quantity)})
     for run in runs:
         common = {"prompt": str(run.length), "kind": run.sampling}
         for quantity, times, samples, exact in (
@@ -43,7 +43,7 @@ def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
             ("gain", run.plan.gain_times, run.gain, run.exact.gain),
         ):
             measured = {"value": samples.mean(axis=0), "std_error": standard_error(samples), "descent": exact}
-            frames.append(pd.DataFrame({**common, "quantity": quantity, "time": times, **measured}))
+            groups.append({**common, "quantity": quantity, "time": times, **measured})
     columns = {
         "prompt": Column("Number of tokens $L$", "name"),
         "kind": Column("Exact flow, or stochastic descent on prompts drawn in the collapsed or the plain way", "name"),
@@ -53,7 +53,6 @@ def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
         "std_error": Column("Standard error of the mean over seeds", moves_with="value"),
         "descent": Column("Value of gradient descent on the exact risk, with the same step", absolute=1e-9),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
     claim = Claims("icl-finite", source="derived here", box="exact-risk-of-block-heads")
     lengths = ", ".join(str(length) for length in sorted({run.length for run in runs}))
     _claim_agreement(
@@ -71,7 +70,7 @@ def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
         [(run, run.gain, run.exact.gain, run.longer_steps.gain) for run in runs],
         other=f"a descent with {LONGER - 1:.0%} longer steps",
     )
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def _claim_agreement(claim: Claims, id: str, statement: str, compared: list[Compared], *, other: str) -> None:

@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
 from chapters.style import mark_real_prompt
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
@@ -54,16 +54,14 @@ def numbers(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -
         "kind": Column("`one prompt` that grows, or `many prompts` of the same length", "name"),
         "prompt": Column("Number of the growing prompt"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "output": Column("First output; for many prompts, its mean", std_error="output_se"),
-        "output_se": Column("Standard error of that mean", moves_with="output"),
-        "spread": Column("Standard deviation between prompts", std_error="spread_se"),
-        "spread_se": Column("Standard error of the spread", moves_with="spread"),
+        "output": Estimate("First output; for many prompts, its mean", std_error="output_se"),
+        "spread": Estimate("Standard deviation between prompts", std_error="spread_se"),
         "limit": Column("Output of the infinite prompt, $V∇Λ(Uz)$"),
         "predicted": Column("Predicted standard deviation √(fluctuation$/L$)"),
         "standardised": Column("Output minus limit, in predicted standard deviations", moves_with="output"),
         "spread_ratio": Column("Spread divided by the predicted standard deviation", moves_with="spread"),
     }
-    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(theory, grown, many))
+    return Numbers(Table.of([frame], columns), _claims(theory, grown, many))
 
 
 def _claims(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Claims:

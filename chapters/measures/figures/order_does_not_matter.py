@@ -32,8 +32,8 @@ GOLDEN = (5**0.5 - 1) / 2
 
 def numbers(moves: Moves) -> Numbers:
     """Return the size of every move, and the claims on shuffled, doubled and repeated tokens."""
-    frames = [
-        pd.DataFrame({"change": name, "instance": np.arange(len(distances)), "distance": _lengths(distances)})
+    groups = [
+        {"change": name, "instance": np.arange(len(distances)), "distance": _lengths(distances)}
         for name, distances in moves.by_change.items()
     ]
     columns = {
@@ -73,7 +73,7 @@ def numbers(moves: Moves) -> Numbers:
         source="derived here",
         box="one-token-more",
     )
-    return Numbers(Table(pd.concat(frames, ignore_index=True), columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     COLUMN,
     error_bars,
@@ -38,14 +38,14 @@ from lib.statistics import comparison_quantile, standard_error, tells_apart
 def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
     """Return simulated and exact errors with the form of the bound, and the claims on short prompts."""
     taus, lengths = simulated.taus, simulated.lengths
-    frames, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
+    groups, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
     for tau, squares, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
         bound = _form_of_the_bound(np.asarray(lengths)[longer], values[longer], dense)
         prompts = {"error": squares.mean(axis=0), "std_error": standard_error(squares)}
-        frames += [
-            pd.DataFrame({"tau": tau, "kind": "prompts", "length": lengths, **prompts}),
-            pd.DataFrame({"tau": tau, "kind": "exact", "length": lengths, "error": values}),
-            pd.DataFrame({"tau": tau, "kind": "bound", "length": dense, "error": bound}),
+        groups += [
+            {"tau": tau, "kind": "prompts", "length": lengths, **prompts},
+            {"tau": tau, "kind": "exact", "length": lengths, "error": values},
+            {"tau": tau, "kind": "bound", "length": dense, "error": bound},
         ]
     columns = {
         "tau": Column("Size of the query, $τ$: the standard deviation of a score"),
@@ -55,11 +55,9 @@ def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -
             "name",
         ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "error": Column("Mean squared error of the output around its limit", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
+        "error": Estimate("Mean squared error of the output around its limit", std_error="std_error"),
     }
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), _claims(simulated, exact))
+    return Numbers(Table.of(groups, columns), _claims(simulated, exact))
 
 
 def _claims(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claims:

@@ -35,13 +35,13 @@ from companion.figures.style import WIDE, ink
 
 def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], averages: Mapping[str, Average]) -> Numbers:
     """Return densities, tokens and means, and the claims on the tilted distribution and its mean."""
-    frames = []
+    groups = []
     for name, theory in tilted.items():
         densities = {"density": np.exp(theory.log_density), "tilted": np.exp(theory.log_tilted)}
         prompt = shown[name]
         single = {"mean": theory.mean, "tilted mean": theory.tilted_mean}
         single |= {"prompt's output": prompt.output, "tilt": theory.tilt}
-        frames += [
+        groups += [
             _points("density", name, theory.points).assign(**densities),
             _points("token", name, prompt.tokens).assign(weight=prompt.weights),
             *(_points(kind, name, point[None]) for kind, point in single.items()),
@@ -86,8 +86,7 @@ def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], average
         ),
         box="tilted-moments",
     )
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
-    return Numbers(Table(frame, columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

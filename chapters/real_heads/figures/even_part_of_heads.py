@@ -27,7 +27,7 @@ from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import Heads, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, TEXT, spread_axis
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars
 
 # Largest spread of scores τ̂ at which an expansion in the scores is compared with the even part.
@@ -64,29 +64,25 @@ def numbers(parts: EvenParts, comparison: EvenComparison) -> Numbers:
     columns = {
         **HEAD_COLUMNS,
         "ratio": Column("$τ̂/√(2 ln L)$ at $L = 512$"),
-        "share": Column(
+        "share": Estimate(
             "Share of the even part in the mean square of the outputs at $q$ and $-q$", std_error="share_se"
         ),
-        "share_se": Column("Standard error of `share`, over prompts", moves_with="share"),
-        "gain": Column(
+        "gain": Estimate(
             "Part of the mean square of the even part that disappears if the plain average is subtracted",
             std_error="gain_se",
         ),
-        "gain_se": Column("Standard error of `gain`, over prompts", moves_with="gain"),
-        "variation": Column(
+        "variation": Estimate(
             "Mean square of the plain average, relative to independent tokens", std_error="variation_se"
         ),
-        "variation_se": Column("Standard error of `variation`, over prompts", moves_with="variation"),
-        "second_share": Column(
+        "second_share": Estimate(
             "Part of the mean square of $e - v$̄ that the best multiple of the second-order term explains",
             std_error="second_share_se",
         ),
-        "second_share_se": Column("Standard error of `second_share`, over prompts", moves_with="second_share"),
         "gaussian_ratio": Column("$τ/√(2 ln L)$ for Gaussian tokens with the same mean and covariance"),
         "gaussian_share": Column("The share for these Gaussian tokens, exact"),
         "gaussian_gain": Column("The gain for these Gaussian tokens, exact"),
     }
-    return Numbers(Table(frame[list(columns)], columns), _claims(comparison))
+    return Numbers(Table.of([frame], columns), _claims(comparison))
 
 
 def _claims(comparison: EvenComparison) -> Claims:

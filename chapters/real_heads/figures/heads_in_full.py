@@ -38,7 +38,7 @@ def numbers(examples: Sequence[Example]) -> Numbers:
         "found": Column("Density of scores; mean weight; output", absolute=1e-2),
         "gaussian": Column("Normal density; weight of Gaussian scores; prediction times $1 - P$", absolute=1e-2),
     }
-    return Numbers(Table(pd.concat([rows_of(example) for example in examples], ignore_index=True), columns))
+    return Numbers(Table.of(map(rows_of, examples), columns))
 
 
 def draw(table: pd.DataFrame) -> Figure:

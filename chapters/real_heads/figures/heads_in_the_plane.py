@@ -85,17 +85,16 @@ def numbers(participations: Participations, regimes: Regimes) -> Numbers:
         "tau_se": Column("Standard error of `tau`, over prompts", moves_with="tau"),
         "participation_se": Column("Standard error of `participation`, over prompts", moves_with="participation"),
     }
-    parts = []
+    groups = []
     for length, heads in participations.heads.items():
         means = {"tau": "tau", "participation": "participation", "expected": "gaussian"}
         points = {column: heads.mean(name) for column, name in means.items()}
         errors = {f"{name}_se": error for name, error in participations.errors[length].items()}
-        parts.append(by_head(**points, **errors).assign(kind="head", length=length))
+        groups.append(by_head(**points, **errors).assign(kind="head", length=length))
         exact, no_error = participations.curves[length], {"tau_se": 0.0, "participation_se": 0.0}
-        curve = pd.DataFrame({"tau": participations.taus, "participation": exact, "expected": exact})
-        parts.append(curve.assign(kind="curve", length=length, layer=-1, head=-1, **no_error))
-    table = Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
-    return Numbers(table, _claims(participations, regimes))
+        curve = {"tau": participations.taus, "participation": exact, "expected": exact, **no_error}
+        groups.append({"kind": "curve", "length": length, "layer": -1, "head": -1, **curve})
+    return Numbers(Table.of(groups, columns), _claims(participations, regimes))
 
 
 def _claims(participations: Participations, regimes: Regimes) -> Claims:

@@ -50,8 +50,7 @@ def numbers(replacement: Replacement) -> Numbers:
     together = replacement.together.rename(columns={"stretches": "cosine"}).assign(kind="together", ratio=0.0)
     alone = replacement.alone.melt(["ratio"], ["own", "fitted", "mean"], "answer", "damage")
     alone = alone.assign(kind="alone", order="alone", count=1, cosine=1 - alone["damage"], sentences=0.0, partners=0.0)
-    frame = pd.concat([together, alone], ignore_index=True)
-    return Numbers(Table(frame[list(columns)], columns), _claims(replacement))
+    return Numbers(Table.of([together[list(columns)], alone[list(columns)]], columns), _claims(replacement))
 
 
 def _claims(replacement: Replacement) -> Claims:

@@ -56,11 +56,11 @@ class Shares:
 
 def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
     """Return shares at every length, and the claims on spread and length."""
-    frames = []
+    groups = []
     for length, statistics in heads.items():
         on_text = {"ratio": statistics.ratio, "share": statistics.share, "share_se": shares.errors[length]}
         on_gaussian = {"gaussian_ratio": controls[length].ratio, "gaussian": controls[length].share}
-        frames.append(by_head(**on_text, **on_gaussian).assign(length=length))
+        groups.append(by_head(**on_text, **on_gaussian).assign(length=length))
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         **HEAD_COLUMNS,
@@ -71,8 +71,7 @@ def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) ->
             "$R²$ of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING
         ),
     }
-    table = Table(pd.concat(frames, ignore_index=True)[list(columns)], columns)
-    return Numbers(table, _claims(shares, lengths=list(heads)))
+    return Numbers(Table.of(groups, columns), _claims(shares, lengths=list(heads)))
 
 
 def _claims(shares: Shares, *, lengths: list[int]) -> Claims:

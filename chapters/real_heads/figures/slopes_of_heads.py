@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
@@ -50,11 +50,9 @@ def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
         "expected": Column(
             "$1 - P$ at the spread of the queries, weighted by $|o_{\\mathrm{lin}} - v̄|²$", moves_with="slope"
         ),
-        "slope": Column("Best slope of the outputs against the linear prediction, on the text", std_error="slope_se"),
-        "slope_se": Column("Standard error of the slope on the text, over prompts", moves_with="slope"),
+        "slope": Estimate("Best slope of the outputs against the linear prediction, on the text", std_error="slope_se"),
         "gaussian_expected": Column("Weighted $1 - P$ for the queries of the Gaussian prompts", moves_with="gaussian"),
-        "gaussian": Column("Slope on Gaussian tokens with the same mean and covariance", std_error="gaussian_se"),
-        "gaussian_se": Column("Standard error of the slope on Gaussian tokens, over prompts", moves_with="gaussian"),
+        "gaussian": Estimate("Slope on Gaussian tokens with the same mean and covariance", std_error="gaussian_se"),
     }
     claim = Claims("real-heads", source="measured here")
     claim.agree(

@@ -68,7 +68,7 @@ def numbers(steps: ShareSteps) -> Numbers:
         "skewness": Column("Mean skewness of the scores", moves_with="text"),
         "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
     }
-    return Numbers(Table(by_head(**steps.arrays)[list(columns)], columns), _claims(steps))
+    return Numbers(Table.of([by_head(**steps.arrays)], columns), _claims(steps))
 
 
 def _claims(steps: ShareSteps) -> Claims:
