@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, Setting
@@ -132,8 +133,10 @@ def draw(table: pd.DataFrame) -> Figure:
             error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], color=colour, **marker)
         ticks = sorted(mine.loc[mine["kind"] == "message passing", "alpha"].unique())
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.set_yticks([0.2, 0.3, 0.5, 1], ["0.2", "0.3", "0.5", "1"])
         panel.minorticks_off()
+        # such that the last tick does not extend the axis
+        panel.yaxis.set_major_locator(FixedLocator([0.2, 0.3, 0.5, 1.0]))
+    panels[0].set_yticklabels(["0.2", "0.3", "0.5", "1"])
     panels[0].set_ylabel("excess risk")
     last = table[table["length"] == tasks[-1][0]]
     words = {"softmax": "softmax", "linear": "linear", "Bayes-optimal": "message\npassing"}
