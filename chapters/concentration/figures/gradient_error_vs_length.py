@@ -36,10 +36,7 @@ from companion.figures.style import WIDE, error_bars, few_decades, label, legend
 
 
 def numbers(
-    measured: Mapping[float, PairedErrors],
-    exact: ValueErrors,
-    bounds: Mapping[str, LooseBound],
-    single: SingleTokens,
+    measured: Mapping[float, PairedErrors], exact: ValueErrors, bounds: Mapping[str, LooseBound], single: SingleTokens
 ) -> Numbers:
     """Return both errors with the exact one of ∇_V, and the claims on the bounds and on prompts of one token."""
     groups = []
@@ -70,10 +67,7 @@ def numbers(
 
 
 def _claims(
-    measured: Mapping[float, PairedErrors],
-    exact: ValueErrors,
-    bounds: Mapping[str, LooseBound],
-    single: SingleTokens,
+    measured: Mapping[float, PairedErrors], exact: ValueErrors, bounds: Mapping[str, LooseBound], single: SingleTokens
 ) -> Claims:
     claim = Claims("gradient-concentration", source="[BB26, Prop. 3.4]", box="bb26-prop-3-4")
     curves = {sigma: errors.curve(VALUE) for sigma, errors in measured.items()}
