@@ -62,8 +62,7 @@ def numbers(
             moves_with="error",
         ),
     }
-    claim = _claims(measured, exact, bounds, single)
-    return Numbers(Table.of(groups, columns), claim)
+    return Numbers(Table.of(groups, columns), _claims(measured, exact, bounds, single))
 
 
 def _claims(

@@ -45,7 +45,7 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
     groups = []
     for length, sample in well_sampled(responses).items():
         tau, response, squares = taus[positive], sample.response[:, positive], sample.squared_weights[:, positive]
-        columns = {
+        group = {
             "length": length,
             "tau": tau,
             "slope": response.mean(axis=0) / tau,
@@ -55,7 +55,7 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
             "exact": 1 - tabulate(participation, tau, np.log(length)),
             "gap_std_error": standard_error(response / tau + squares),
         }
-        groups.append(columns)
+        groups.append(group)
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
@@ -64,8 +64,7 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
         "exact": Column("$1 - P$ by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
-    claim = _claims(responses, crossover, taus)
-    return Numbers(Table.of(groups, columns), claim)
+    return Numbers(Table.of(groups, columns), _claims(responses, crossover, taus))
 
 
 def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Float[np.ndarray, " queries"]) -> Claims:
