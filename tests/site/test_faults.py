@@ -110,8 +110,9 @@ def test_paper_has_text_and_figures_and_no_controls(visit):
     assert page.locator("article details:not([open]):visible").count() == 0
     expect(page.locator(".companion-lead img")).to_be_visible()
     assert style(page, "figure.companion-figure", "breakInside") == "avoid"
-    # a proof may break: boxes that hide what overflows are not split
-    boxes = page.locator("article .admonition:not([class*='from-']):visible").evaluate_all(
+    # boxes may break: those that hide what overflows are not split; and no formula is cut
+    assert style(page, ".katex-display", "overflowX") == "visible"
+    boxes = page.locator("article .admonition:visible").evaluate_all(
         "all => all.map(box => [getComputedStyle(box).breakInside, getComputedStyle(box).overflow].join())"
     )
     assert set(boxes) == {"auto,visible"}

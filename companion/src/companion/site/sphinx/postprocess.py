@@ -41,7 +41,9 @@ document.querySelectorAll(["pre",".nboutput > .output_area",".cell_output > .out
 SCRIPT_PRELOAD = re.compile(r'\s*<link rel="preload" as="script"[^>]*>')
 # Spans that docutils puts around the words of code. They add half a megabyte, and no style needs them.
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
-# A class of docutils on every name in a page, which no style of code needs; it adds a tenth of a megabyte.
+# The quotes around the classes of words in listings, and a class of docutils on every name in a page, which no style of
+# code needs, each add a tenth of a megabyte.
+TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
@@ -69,6 +71,7 @@ def slim(out: Path) -> None:
     for page, text in texts.items():
         slimmer = ICON_SCRIPT.sub("", SEARCH_SCRIPT.sub("", text)).replace(AUTOMATIC, SYSTEM + LAZY)
         slimmer = _scripts_last(WORD.sub(r"\1", slimmer).replace(NAME, SHORT_NAME))
+        slimmer = TOKEN.sub(r"<span class=\1>", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
