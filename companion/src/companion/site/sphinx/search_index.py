@@ -42,9 +42,17 @@ KEPT = ".texts.json"
 SYMBOL = "Symbol"
 # Longer texts are cut. No result shows more.
 LONGEST = 200
-# What is no text to read: what other entries find, code, and the parts of a page that are folded.
+# What is no text to read: what other entries find, code, lists of the figures and chapters, and folded parts of a page.
 APART = (addnodes.desc, nodes.comment, nodes.literal_block, nodes.raw, nodes.system_message, nodes.title)
-FOLDED = {"cell", "companion-details", "companion-ledger", "companion-live", "toctree-wrapper"}
+FOLDED = {
+    "cell",
+    "companion-chapters",
+    "companion-details",
+    "companion-gallery",
+    "companion-ledger",
+    "companion-live",
+    "toctree-wrapper",
+}
 PARTS = (nodes.paragraph, nodes.caption, nodes.term)
 Kind = Literal["page", "section", "figure", "box", "claim", "symbol", "term", "name"]
 
