@@ -42,5 +42,5 @@ def test_a_docstring_links_to_its_sources(page: Page, address: str, library: Api
     """It links to the box of a lemma, or to the reference if there is no box."""
     open_page(page, address, library.page_of("lib.attention.attend"))
     entry = page.locator("dl:has(> dt[id='lib.attention.attend'])")
-    assert entry.locator("a[href$='#bb26-lemma-2-1']").inner_text() == "BB26, Lemma 2.1"
+    assert entry.locator("a[href$='#bb26-lemma-2-1']").text_content() == "BB26, Lemma 2.1"
     assert page.locator("dl a[href*='references.html#']").count() >= 1
