@@ -197,12 +197,9 @@ def test_the_gallery_shows_figures_that_can_be_read(visit):
     page = visit("gallery")
     assert page.locator(".companion-gallery-card img:visible").first.bounding_box()["width"] > 240
     assert style(page, ".companion-gallery-card a", "lineHeight") < "30"
-    middles = [
-        box["y"] + box["height"] / 2
-        for box in (
-            page.locator(f".companion-gallery-filter [name={name}]").bounding_box() for name in ("words", "topic")
-        )
-    ]
+    form = page.locator(".companion-gallery-filter")
+    words, topic = (form.locator(f"[name={name}]").bounding_box() for name in ("words", "topic"))
+    middles = [box["y"] + box["height"] / 2 for box in (words, topic)]
     assert middles[0] == pytest.approx(middles[1], abs=4)
 
 
@@ -219,9 +216,9 @@ def test_interactive_figures_have_the_face_of_the_text(visit):
     knob.focus()
     page.keyboard.press("ArrowRight")
     assert knob.evaluate("node => getComputedStyle(node).outlineStyle") == "none"
-    before, place = knob.get_attribute("aria-valuenow"), page.evaluate("scrollY")
+    before, place = knob.get_attribute("aria-valuetext"), page.evaluate("scrollY")
     page.keyboard.press("PageDown")
     page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
-    assert knob.get_attribute("aria-valuenow") != before
+    assert knob.get_attribute("aria-valuetext") != before
     assert page.evaluate("scrollY") == place
