@@ -66,13 +66,13 @@ def find_figure(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> no
 _number_alike = TocTreeCollector.assign_figure_numbers
 
 
-def assign_numbers(collector: TocTreeCollector, env: BuildEnvironment) -> list[str]:
+def assign_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
     """Number the figures of each chapter and the boxes of the book; return the pages whose numbers changed.
 
     Sphinx has one rule for all kinds.
     """
     before = env.toc_fignumbers
-    _number_alike(collector, env)
+    _number_alike(self, env)
     counts: dict[str, int] = {}
     for kinds in env.toc_fignumbers.values():
         for kind, numbers in kinds.items():
