@@ -3,8 +3,7 @@ r"""Replica theory predicts every overlap and the training loss of both trained 
 The horizontal axes show prompts per dimension, $\alpha=n/D$ (logarithmic). The panels show $m_k=k\cdot k^\star/D$,
 $q_k=|k|^2/D$, the same for the value vector, and half the mean square error on the training prompts. Lines: replica
 theory. Markers: training runs at three dimensions, extrapolated to $D\to\infty$ by a straight line in $1/D$, with two
-standard errors. The kinks come from the ridges, which change with $\alpha$. Crosses instead of a line: the replica
-iteration found no fixed point.
+standard errors. The kinks come from the ridges, which change with $\alpha$.
 
 Alt: Five panels of curves for softmax and linear attention against prompts per dimension, with markers of simulated
 training near every curve, within about one error bar. The overlaps of softmax with both hidden directions

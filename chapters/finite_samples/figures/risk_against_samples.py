@@ -5,7 +5,6 @@ output 0 has risk 1. Lines: replica theory for softmax and for linear attention,
 evolution. Markers: means of training runs in three dimensions, with two standard errors. Dotted: the best risk of each
 head with infinitely many prompts; that of softmax is also the limit of the Bayes-optimal estimator. Bars at the bottom:
 sample ratios at which the best key ridge of a head is the smallest one allowed, so that a lower risk is possible.
-Crosses instead of a line: the replica iteration found no fixed point.
 
 Alt: Line chart with three falling curves. The Bayes-optimal curve is lowest. Linear attention is below softmax with
 few prompts and highest from one and a half prompts per dimension on. Markers of simulated training are on these two.

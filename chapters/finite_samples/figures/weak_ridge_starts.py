@@ -1,10 +1,10 @@
 r"""With weak ridges the start decides at which minimum L-BFGS ends, and with strong ridges it does not.
 
-Each line is one set of prompts, on which softmax attention was trained twice: from the hidden directions (informed)
-and from random ones. It joins the excess risks of both ends. The horizontal axis shows the ridge, equal for keys and
-values. The numbers count the sets of prompts for which the objectives at both ends differ by more than one part in ten
-thousand; the table has their difference. The figure shows no theory, because the replica-symmetric equations assume one
-minimum.
+Each line is one set of prompts ($\alpha=1.5$, $D=200$), on which softmax attention was trained twice: from the hidden
+directions (informed) and from random ones. It joins the excess risks of both ends. The horizontal axis shows the ridge,
+equal for keys and values. The numbers count the sets of prompts for which the objectives at both ends differ by more
+than one part in ten thousand; the table has their difference. The figure shows no theory: the replica-symmetric
+equations describe one minimum.
 
 Alt: Points in five columns, one per ridge from 0.01 to 1, joined by vertical lines. Both risks coincide for large
 ridges, and for small ones the run from the random start is much worse than the informed one.

@@ -1,9 +1,9 @@
 r"""Linear attention sets the relevant token against the sum of the others, softmax against the largest of them.
 
-Schematic. Bars are scores; that of the relevant token, the first bar, is larger by $\sqrt\nu$ on average. Left: in
-linear attention the contributions of the other tokens add up. Their signs are random, so the sum of $L$ is of order
-$\sqrt L$, and $\nu$ must be of order $L$. Right: softmax weights grow exponentially with the score, so only the
-largest other score counts. It is near $\sqrt{2\ln L}$, and $\nu>2\ln L$ is enough.
+Schematic, not to scale. Left: in linear attention the contributions of the other tokens add up. Their signs are random,
+so the sum of $L$ is of order $\sqrt L$. That of the relevant token, about $\sqrt\nu$, exceeds it if $\nu$ is of order
+$L$. Right: bars are scores $\chi^\star$. Softmax weights grow exponentially with them, so the relevant token, near
+$\sqrt\nu$, only has to exceed the largest other score, near $\sqrt{2\ln L}$.
 
 Alt: Two panels. In each a tall bar, the relevant token, is on the left. Left panel: the bars of the others are stacked
 to a pile that is much taller than the first bar. Right panel: the bars of the others are side by side, and the first

@@ -3,8 +3,8 @@ r"""Of eight activations only softmax attains the Bayes risk, and softplus appro
 Left: the spiked model. Right: the max model. Horizontal axis: the lowest excess risk of each activation on prompts of
 ten tokens at $\nu=6$. The slope and the scale are the best ones, and so is the bias of
 sigmoid, erf and relu. Dashed: the Bayes risk. Filled markers: normalised activations. Round markers: exponential
-activations, with hardmax as a limit of softmax. Small filled squares: softplus at the slope of the posterior with the
-biases −2, −4, −8, −16 and −64; the lower the bias, the lower the risk. The distance of a risk from 1 is
+activations, with hardmax as a limit of softmax. Large filled square: softplus without a bias. Small ones: at the slope
+of the posterior with the biases −2, −4, −8, −16 and −64, from right to left. The distance of a risk from 1 is
 $\mathbb{E}|p|^2\cos^2\theta$, where $\theta$ is the angle between the weights and the posterior $p$.
 
 Alt: Two dot charts, one per model, that list softmax, hardmax, softplus, exp, sigmoid, erf, relu and linear. Softmax

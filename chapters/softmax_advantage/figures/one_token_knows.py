@@ -4,8 +4,8 @@ The figure shows one prompt of ten tokens from the spiked model at the signal st
 token. Upper row: the scores $\chi^\star$. The score of the relevant token (shaded) has the mean $\sqrt\nu$ instead of
 0; the heads do not know which token it is. Middle row: the weights of the best softmax head and of the best linear
 head. Lower row: the values $z^\star$. The dashed line is the label, which is the value of the relevant token; the solid
-lines are the outputs of the two heads. The prompt is a typical one of many simulated prompts: sorted by the squared
-error of the softmax head, or by that of the linear head, it is near the middle of either order.
+lines are the outputs of the two heads. The prompt is typical: the squared errors of both heads are near the medians of
+many simulated prompts.
 
 Alt: Three rows of bars over the same tokens. In the upper row, of scores, the relevant token is among the largest. In
 the middle row softmax has nearly all its weight on the relevant token, and linear attention has weights of both signs
