@@ -1,4 +1,4 @@
-r"""SGD ends above the risk of L-BFGS for linear attention, and for softmax with many prompts; gradient descent does not.
+r"""Gradient descent reaches the risk of L-BFGS; SGD ends above it, in the case of softmax only with many prompts.
 
 The task is the paper's spiked task at $\nu=2$, with the ridges of {numref}`fig-published-samples`. The horizontal axis
 shows prompts per dimension, $\alpha=n/D$ (logarithmic). The vertical axis is the risk of gradient descent on all
