@@ -14,11 +14,21 @@ from chapters.trajectory_stability.problems import DIMENSION
 
 # Power of ln L that multiplies the average over tasks, as the audit reads Assumption 4.2.
 LOGARITHMS = 4
+# Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
+LONG, ENDS = 1e3, (5e3, 1e4)
+LOG_LENGTHS = np.union1d(np.geomspace(1.0, ENDS[1], 121), [LONG, ENDS[0]])
+# Degrees of freedom on both sides of eight, at which a falling curve becomes a rising one.
+LIGHT, HEAVY = 12, 5
+# ‖w‖² in a corner of the square on which uniform tasks have covariance I.
+CORNER = 6.0
 # Trapezoid nodes for ln ‖w‖²: densities and bounds are analytic there, and negligible at both ends.
 _NODES = np.linspace(-25.0, 60.0, 8501)
 
 # The logarithm of the density of ‖w‖².
 LogDensity = Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]
+
+# Averaged bounds by distribution of the task vectors.
+Curves = dict[str, Float[np.ndarray, " n"]]
 
 NORMAL: LogDensity = chi2(DIMENSION).logpdf
 
@@ -48,3 +58,17 @@ def student_power(freedom: int) -> float:
 def student_correction(freedom: int, log_length: float) -> float:
     """Return the next term of the local power at ln L, for d = 2, where the density is `∝ (n - 2 + ‖w‖²)^{-n/2-1}`."""
     return (freedom / 2 + 1) * (freedom - 3) * freedom / 2 / log_length
+
+
+def student(freedom: int) -> str:
+    """Return the name of a Student distribution."""
+    return f"Student, n = {freedom}"
+
+
+def solve_averaged_bounds() -> Curves:
+    """Return the averaged bound for each distribution of task vectors, all with covariance I, by quadrature."""
+    normal, light, heavy = (
+        mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))
+    )
+    bounded = one_bound(LOG_LENGTHS, CORNER)
+    return {"bounded": bounded, "normal": normal, student(LIGHT): light, student(HEAVY): heavy}

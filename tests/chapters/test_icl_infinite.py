@@ -17,9 +17,9 @@ from chapters.icl_infinite.block_flows import (
     slowest_rate,
     toeplitz,
 )
-from chapters.icl_infinite.figures.escape_from_saddle import SADDLE_SIZE
-from chapters.icl_infinite.figures.infinite_flow import make_tasks
+from chapters.icl_infinite.limit_flows import make_tasks
 from chapters.icl_infinite.parameters import Parameters
+from chapters.icl_infinite.saddle_flows import SADDLE_SIZE
 from lib.flow import gradient_flow
 from lib.icl import Blocks, LinearRegression
 

@@ -12,40 +12,18 @@ end at one of two opposite levels. Right, escape times against imbalance on a lo
 dashed line, for both kinds of starts.
 """
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.icl_infinite.block_flows import Flow, first_below, solve_flows
+from chapters.icl_infinite.block_flows import first_below
+from chapters.icl_infinite.saddle_flows import SMALL_IMBALANCE, ByStart
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
-from lib.icl import Blocks, LinearRegression
 
-# Size of the starts with the wrong sign, and the imbalance below which escape times are a straight line.
-SADDLE_SIZE, SMALL_IMBALANCE = 0.3, 1e-3
 LARGER = {"gain": r"$b>\|A\|_F$", "matrix": r"$\|A\|_F>b$"}
-
-# Flows by start: which of b and ‖A‖ is larger, and by how much.
-ByStart = Mapping[tuple[str, float], Flow]
-
-
-def solve_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
-    """Return flows at Σ = I from `A = -sI/√d` and b = s, one of them slightly larger, and from A = 0, b = 0."""
-    task = LinearRegression(np.eye(d))
-    imbalances = 10.0 ** -np.arange(1, decades + 1)
-    wrong = -SADDLE_SIZE * np.eye(d) / np.sqrt(d)
-    labels, starts = [("neither", 0.0)], [Blocks(np.zeros((d, d)), 0.0)]
-    for imbalance in imbalances:
-        factor = np.sqrt(1 + imbalance)
-        labels += [("gain", imbalance), ("matrix", imbalance)]
-        starts += [Blocks(wrong, SADDLE_SIZE * factor), Blocks(wrong * factor, SADDLE_SIZE)]
-    times = np.linspace(0.0, (decades * np.log(10) + 8) / np.sqrt(d), points)
-    flows = solve_flows([task] * len(starts), starts, [times] * len(starts))
-    return dict(zip(labels, flows, strict=True))
 
 
 def numbers(flows: ByStart) -> Numbers:

@@ -10,11 +10,9 @@ identity, the Toeplitz matrix, and more than ten times later the ill-conditioned
 falls slowly before it drops.
 """
 
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import (
@@ -23,40 +21,18 @@ from chapters.icl_infinite.block_flows import (
     Flow,
     decay_rates,
     distance_between,
-    published_bounds,
-    recording_times,
     slowest_rate,
-    solve_flows,
-    toeplitz,
 )
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades
-from lib.icl import Blocks, LinearRegression
+from lib.icl import Blocks
 
 # Largest relative change of the invariant, after up to 10⁵ steps.
 INVARIANT_TOLERANCE = 1e3 * RTOL
 # Bound on the relative error of an eigenvalue that is a thousandth of the largest: rounding is 1e-16 of the largest.
 ROUNDING = 1e-9
 DASHES = ("-", "--", "-.")
-
-
-def make_tasks(d: int, condition: float, *, key: PRNGKeyArray) -> dict[str, LinearRegression]:
-    """Return tasks with an isotropic, a mildly correlated and an ill-conditioned covariance."""
-    axes = np.linalg.qr(np.asarray(jr.normal(key, (d, d)))).Q
-    ill = axes * np.geomspace(1.0, 1 / condition, d) @ axes.T
-    named = {"identity": np.eye(d), "Toeplitz": toeplitz(d), f"condition number {condition:g}": (ill + ill.T) / 2}
-    return {name: LinearRegression(cov) for name, cov in named.items()}
-
-
-def solve_to_the_limit(tasks: dict[str, LinearRegression], points: int, *, key: PRNGKeyArray) -> dict[str, Flow]:
-    """Return the flow of each task from a random balanced start, at half the smaller published bound on α."""
-    starts = [
-        Blocks.balanced(jr.normal(jr.fold_in(key, i), task.cov.shape), min(published_bounds(task.cov)) / 2)
-        for i, task in enumerate(tasks.values())
-    ]
-    flows = solve_flows([*tasks.values()], starts, [recording_times(task, points) for task in tasks.values()])
-    return dict(zip(tasks, flows, strict=True))
 
 
 def numbers(flows: dict[str, Flow]) -> Numbers:
@@ -119,21 +95,6 @@ def _claims(flows: dict[str, Flow]) -> Claims:
     return claim
 
 
-def _distance_of_unit_gain(flow: Flow) -> float:
-    """Return the relative distance from the limit of the head of risk zero with gain 1, which is not balanced."""
-    return float(distance_between(Blocks(np.linalg.inv(flow.task.cov), 1.0), flow.limit)) / flow.size
-
-
-def _drift_of_fast_gain(flow: Flow) -> float:
-    """Return the change of ‖A‖² - b² at the end if a gain that learns twice as fast conserves ‖A‖² - b²/2 = α²/2.
-
-    It has a closed form, with bA = Σ⁻¹.
-    """
-    power, alpha = np.sum(np.linalg.inv(flow.task.cov) ** 2), float(flow.start.gain)
-    square = np.sqrt(alpha**4 / 4 + 2 * power) - alpha**2 / 2
-    return abs(power / square - square) / float(flow.limit.gain) ** 2
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per quantity and one curve per covariance."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
@@ -149,3 +110,18 @@ def draw(table: pd.DataFrame) -> Figure:
         few_decades(panel)
     panels[1].legend(loc="lower left", fontsize=9, handlelength=3.2)
     return figure
+
+
+def _distance_of_unit_gain(flow: Flow) -> float:
+    """Return the relative distance from the limit of the head of risk zero with gain 1, which is not balanced."""
+    return float(distance_between(Blocks(np.linalg.inv(flow.task.cov), 1.0), flow.limit)) / flow.size
+
+
+def _drift_of_fast_gain(flow: Flow) -> float:
+    """Return the change of ‖A‖² - b² at the end if a gain that learns twice as fast conserves ‖A‖² - b²/2 = α²/2.
+
+    It has a closed form, with bA = Σ⁻¹.
+    """
+    power, alpha = np.sum(np.linalg.inv(flow.task.cov) ** 2), float(flow.start.gain)
+    square = np.sqrt(alpha**4 / 4 + 2 * power) - alpha**2 / 2
+    return abs(power / square - square) / float(flow.limit.gain) ** 2

@@ -67,20 +67,6 @@ def numbers(landscapes: Landscapes) -> Numbers:
     return Numbers(Table(pd.DataFrame(rows), columns), claim)
 
 
-def _entries(landscapes: Landscapes, pool: str, place: str) -> Float[np.ndarray, "rows columns"]:
-    """Return U with v as a further column, of the copy with positive values for the label and for covariates."""
-    points = copies(pool, landscapes[pool, CORRECTED].named[place].point)
-    point = max(points, key=lambda one: (round(one[-1], 6), one[-WIDTH:-1].sum()))
-    matrix, value = np.split(point, [WIDTH * (WIDTH - 1)])
-    return np.column_stack([matrix.reshape(WIDTH, WIDTH - 1), value])
-
-
-def _share(entries: Float[np.ndarray, "rows columns"]) -> float:
-    """Return the part along the first principal axis of the block of U on covariates, over the norm of the block."""
-    block, axis = entries[: WIDTH - 1, : WIDTH - 1], np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1]
-    return float(axis @ block @ axis / np.linalg.norm(block))
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the matrix and the column of softmax at both minima, with the row and the column of a swapped head."""
     head = table[table["activation"] == "softmax"]
@@ -103,6 +89,20 @@ def draw(table: pd.DataFrame) -> Figure:
         right.set_xlabel(words[place][1], color="C1", fontsize=11, loc="right")
     figure.supylabel("coordinate of a token", fontsize=11)
     return figure
+
+
+def _entries(landscapes: Landscapes, pool: str, place: str) -> Float[np.ndarray, "rows columns"]:
+    """Return U with v as a further column, of the copy with positive values for the label and for covariates."""
+    points = copies(pool, landscapes[pool, CORRECTED].named[place].point)
+    point = max(points, key=lambda one: (round(one[-1], 6), one[-WIDTH:-1].sum()))
+    matrix, value = np.split(point, [WIDTH * (WIDTH - 1)])
+    return np.column_stack([matrix.reshape(WIDTH, WIDTH - 1), value])
+
+
+def _share(entries: Float[np.ndarray, "rows columns"]) -> float:
+    """Return the part along the first principal axis of the block of U on covariates, over the norm of the block."""
+    block, axis = entries[: WIDTH - 1, : WIDTH - 1], np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1]
+    return float(axis @ block @ axis / np.linalg.norm(block))
 
 
 def _symbol(name: str) -> str:

@@ -13,49 +13,24 @@ dash-dotted line, the best swapped head, is far above the pass for linear attent
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.published_experiment.protocol import CLOSE
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
-from chapters.second_minima.landscape import alignment, curvatures_at, distance, square_and_slope
+from chapters.second_minima.landscape import alignment, distance
 from chapters.second_minima.parameters import SECOND_LENGTH
-from chapters.second_minima.saddle_search import LAW, PASS, Way
+from chapters.second_minima.saddle_search import LAW, PASS, Stationary, Ways
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-Ways = Mapping[str, Way]
 # Searches end at gradients of 1e-7, where curvatures are above 1e-3: smaller distances have no true digit.
 RESOLUTION = 1e-4
-
-
-@dataclass(frozen=True)
-class Stationary:
-    """Curvatures at a pass in increasing order, norm of the gradient there, and at the top of the straight line."""
-
-    curvatures: Float[np.ndarray, " m"]
-    slope: float
-    straight_slope: float
-
-
-def solve_stationarity(ways: Ways) -> Mapping[str, Stationary]:
-    """Return gradients and curvatures at the tracked passes, computed from the exact mean square."""
-    return {activation: _stationary(activation, way) for activation, way in ways.items()}
-
-
-def _stationary(activation: str, way: Way) -> Stationary:
-    saddle = way.points[way.top]
-    part = way.along[np.argmax(way.straight)] / way.along[-1]
-    straight = way.points[0] + part * (way.points[-1] - way.points[0])
-    slopes = [float(np.linalg.norm(square_and_slope(activation, LAW, point)[1])) for point in (saddle, straight)]
-    return Stationary(curvatures_at(activation, saddle), *slopes)
 
 
 def numbers(

@@ -98,11 +98,6 @@ def numbers(
     return Numbers(Table.of(groups, columns), claim)
 
 
-def _levels(places: StationaryHeads) -> dict[str, float]:
-    """Return the mean squares of the stationary heads; a column is empty if there is no such head."""
-    return {name.replace(" ", "_"): places.named[name].square for name in LEVELS if name in places.named}
-
-
 def _claim_stationary_heads(
     claim: Claims, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float]
 ) -> None:
@@ -253,6 +248,11 @@ def draw(table: pd.DataFrame) -> Figure:
     handles["tracked runs, as long as published"] = legend_line("-", 2.2)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     return figure
+
+
+def _levels(places: StationaryHeads) -> dict[str, float]:
+    """Return the mean squares of the stationary heads; a column is empty if there is no such head."""
+    return {name.replace(" ", "_"): places.named[name].square for name in LEVELS if name in places.named}
 
 
 def _counts(axes: Axes, part: pd.DataFrame) -> None:

@@ -72,28 +72,6 @@ def numbers(envelopes: Mapping[str, Envelope]) -> Numbers:
     return Numbers(Table.of(groups, columns), claim)
 
 
-def _path(name: str, envelope: Envelope, index: int) -> dict[str, Any]:
-    """Return the columns of one task and length."""
-    gap, std_error, bound = (values[:, index] for values in (envelope.distance, envelope.std_error, envelope.bound))
-    linear = envelope.prompt_noise[index] * envelope.times
-    at = [envelope.step_at(unit) for unit in UNITS]
-    return {
-        "task": name,
-        "length": envelope.lengths[index],
-        "time": envelope.times,
-        "gap": gap,
-        "std_error": std_error,
-        "envelope": bound,
-        "linear": linear,
-        "curvature": envelope.curvature,
-        "scaled_time": envelope.curvature * envelope.times,
-        "envelope_growth": bound / linear,
-        "growth": gap / linear,
-        "growth_std_error": std_error / linear,
-        "compared": np.where(np.isin(np.arange(len(envelope.times)), at), "yes", "no"),
-    }
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw all tasks in one panel: distance over linear growth, against time in units of 1/β."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
@@ -122,3 +100,25 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, unit / 7, 1, "in proportion to time", ink(), xytext=(0, 8), ha="left", fontsize=10.5)
     axes.legend(loc="lower left", ncols=3)
     return figure
+
+
+def _path(name: str, envelope: Envelope, index: int) -> dict[str, Any]:
+    """Return the columns of one task and length."""
+    gap, std_error, bound = (values[:, index] for values in (envelope.distance, envelope.std_error, envelope.bound))
+    linear = envelope.prompt_noise[index] * envelope.times
+    at = [envelope.step_at(unit) for unit in UNITS]
+    return {
+        "task": name,
+        "length": envelope.lengths[index],
+        "time": envelope.times,
+        "gap": gap,
+        "std_error": std_error,
+        "envelope": bound,
+        "linear": linear,
+        "curvature": envelope.curvature,
+        "scaled_time": envelope.curvature * envelope.times,
+        "envelope_growth": bound / linear,
+        "growth": gap / linear,
+        "growth_std_error": std_error / linear,
+        "compared": np.where(np.isin(np.arange(len(envelope.times)), at), "yes", "no"),
+    }

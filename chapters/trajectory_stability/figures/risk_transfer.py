@@ -76,12 +76,6 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
     return Numbers(Table.of(groups, columns), claim)
 
 
-def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs k"]:
-    """Return `R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
-    late = slice(-((len(infinite.times) - 1) // 4), None)
-    return (finite.risks[:, late] - infinite.risks[late, None]).mean(axis=1)
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8))
@@ -107,3 +101,9 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
     length_ticks(right, ends)
     return figure
+
+
+def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs k"]:
+    """Return `R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
+    late = slice(-((len(infinite.times) - 1) // 4), None)
+    return (finite.risks[:, late] - infinite.risks[late, None]).mean(axis=1)

@@ -14,45 +14,21 @@ distribution falls slowly along a dotted line, and that of the other rises along
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.task_scales import (
-    NORMAL,
-    mean_bound,
-    one_bound,
+    ENDS,
+    HEAVY,
+    LIGHT,
+    LOG_LENGTHS,
+    LONG,
+    Curves,
+    student,
     student_correction,
     student_power,
-    student_tasks,
 )
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-
-# Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
-LONG, ENDS = 1e3, (5e3, 1e4)
-LOG_LENGTHS = np.union1d(np.geomspace(1.0, ENDS[1], 121), [LONG, ENDS[0]])
-# Degrees of freedom on both sides of eight, at which a falling curve becomes a rising one.
-LIGHT, HEAVY = 12, 5
-# ‖w‖² in a corner of the square on which uniform tasks have covariance I.
-CORNER = 6.0
-
-
-# Averaged bounds by distribution of the task vectors.
-Curves = dict[str, Float[np.ndarray, " n"]]
-
-
-def student(freedom: int) -> str:
-    """Return the name of a Student distribution."""
-    return f"Student, n = {freedom}"
-
-
-def solve_averaged_bounds() -> Curves:
-    """Return the averaged bound for each distribution of task vectors, all with covariance I, by quadrature."""
-    normal, light, heavy = (
-        mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))
-    )
-    bounded = one_bound(LOG_LENGTHS, CORNER)
-    return {"bounded": bounded, "normal": normal, student(LIGHT): light, student(HEAVY): heavy}
 
 
 def numbers(curves: Curves) -> Numbers:

@@ -92,16 +92,6 @@ def _claims(frame: pd.DataFrame, limit: float, dimension: int, noisy: NoisyCompa
     return claim
 
 
-def _neglected(kernel: str, limit: float, dimension: int, length: int) -> float:
-    return ALLOWED_ORDERS * dimension * limit * -2 / (curvature(kernel) * length)
-
-
-def _decides(apart: float, neglected: float) -> tuple[bool, str]:
-    """Return whether neglected terms are below half the distance of the other theory, and a reason if they are not."""
-    reason = f"the neglected terms may be {neglected:.3g}, and the alternative is only {apart:.3g} away"
-    return apart > 2 * neglected, f"the prompts are too short: {reason}"
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled gains against the length, with their limit and linear attention."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
@@ -116,3 +106,13 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylim(-0.5, 1.35 * table["limit"].iloc[0])
     legend_with(axes, {r"$L\,\to\,\infty$, all $\kappa<0$": legend_line("--", 1.5)}, loc="upper left", ncols=3)
     return figure
+
+
+def _neglected(kernel: str, limit: float, dimension: int, length: int) -> float:
+    return ALLOWED_ORDERS * dimension * limit * -2 / (curvature(kernel) * length)
+
+
+def _decides(apart: float, neglected: float) -> tuple[bool, str]:
+    """Return whether neglected terms are below half the distance of the other theory, and a reason if they are not."""
+    reason = f"the neglected terms may be {neglected:.3g}, and the alternative is only {apart:.3g} away"
+    return apart > 2 * neglected, f"the prompts are too short: {reason}"
