@@ -13,8 +13,8 @@ import pandas as pd
 
 from chapters.finite_samples.extrapolation import solve_infinite_size
 from chapters.finite_samples.style import DIFFERENT
-from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, quantities_of, solve_fixed_point
-from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, read_tracked, train
+from chapters.finite_samples.theory import QUANTITIES, Measured, Trained
+from chapters.finite_samples.training import read_tracked
 from lib.single_location import LocationTask, Max, Spiked, bayes_risk, best_risk, linear
 from lib.statistics import standard_error
 
@@ -89,30 +89,3 @@ def _starts(runs: pd.DataFrame) -> dict[tuple[str, float], Starts]:
         differ = excess.abs() > DIFFERENT
         starts[head, alpha] = Starts(informed, random, float(differ.mean()), int(differ.sum()), len(differ))
     return starts
-
-
-@dataclass(frozen=True)
-class Recomputed:
-    """One fixed point and one training run of the max task, both tracked and recomputed."""
-
-    fixed: tuple[Measured, Measured]
-    neighbour: Measured
-    run: Rerun
-
-
-def train_first_published_run(panels: Mapping[str, Panel], *, points: int) -> Recomputed:
-    """Recompute the fixed point and the first run of the linear head at the sample ratio 1 of the max task."""
-    ridges, runs = read_tracked("published_ridges"), read_tracked("published_runs")
-    chosen = ridges[(ridges["panel"] == MAX) & (ridges["head"] == "linear") & (ridges["alpha"] == 1)].iloc[0]
-    ridge, task = (float(chosen["ridge_k"]), float(chosen["ridge_v"])), tasks()[MAX]
-    fixed = quantities_of(solve_fixed_point(HEADS["linear"], 1.0, ridge, points=points, task=task))["risk"]
-    of_run = (runs["panel"] == MAX) & (runs["head"] == "linear") & (runs["alpha"] == 1)
-    row = runs[of_run & (runs["dimension"] == min(RUNS))].iloc[0]
-    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(row["dimension"]), "task": task}
-    again, other = train("linear", "informed", **setting, seeds=[int(row["seed"]), OTHER_SEED]).risk
-    theory = panels[MAX].theory
-    return Recomputed(
-        fixed=(theory["linear", 1.0]["risk"], fixed),
-        neighbour=theory["linear", CURVE_ALPHAS[CURVE_ALPHAS.index(1) + 1]]["risk"],
-        run=Rerun(float(row["risk"]), float(again), float(other)),
-    )

@@ -87,7 +87,11 @@ class Way:
         return float(self.squares[self.top])
 
 
-def read_ways() -> Mapping[str, Way]:
+# The path of each head.
+Ways = Mapping[str, Way]
+
+
+def read_ways() -> Ways:
     """Return the tracked paths by activation."""
     frame = pd.read_csv(DATA / f"{TABLE}.csv")
     return {
@@ -229,26 +233,6 @@ def whole_way(activation: str, places: StationaryHeads, saddle: Float[np.ndarray
     return frame[list(COLUMNS)]
 
 
-Ways = Mapping[str, Way]
-
-
-@dataclass(frozen=True)
-class Stationary:
-    """Curvatures at a pass in increasing order, norm of the gradient there, and at the top of the straight line."""
-
-    curvatures: Float[np.ndarray, " m"]
-    slope: float
-    straight_slope: float
-
-
-def solve_stationarity(ways: Ways) -> Mapping[str, Stationary]:
-    """Return gradients and curvatures at the tracked passes, computed from the exact mean square."""
-    return {activation: _stationary(activation, way) for activation, way in ways.items()}
-
-
-def _stationary(activation: str, way: Way) -> Stationary:
-    saddle = way.points[way.top]
-    part = way.along[np.argmax(way.straight)] / way.along[-1]
-    straight = way.points[0] + part * (way.points[-1] - way.points[0])
-    slopes = [float(np.linalg.norm(square_and_slope(activation, LAW, point)[1])) for point in (saddle, straight)]
-    return Stationary(curvatures_at(activation, saddle), *slopes)
+def solve_pass_curvatures(ways: Ways) -> dict[str, Float[np.ndarray, " _"]]:
+    """Return the curvatures of the exact mean square at each tracked pass, in increasing order."""
+    return {activation: curvatures_at(activation, way.points[way.top]) for activation, way in ways.items()}

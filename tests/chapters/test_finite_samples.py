@@ -99,6 +99,27 @@ def test_tracked_runs_are_those_that_make_writes(float64):
     assert len(weak) == len(make.WEAK_RIDGES) * len(training.STARTS) * make.WEAK_RUNS
 
 
+def test_a_tracked_published_fixed_point_and_run_are_found_again(float64):
+    """Of the linear head at the sample ratio 1 of the max task; the next ratio and other prompts differ."""
+    tables = [training.read_tracked(f"published_{name}") for name in ("ridges", "theory", "runs")]
+    of_head = [table[(table["panel"] == published_settings.MAX) & (table["head"] == "linear")] for table in tables]
+    ridges, tracked, runs = (rows[rows["alpha"] == 1].iloc[0] for rows in of_head)
+    after = of_head[1][of_head[1]["alpha"] > 1].sort_values("alpha").iloc[0]
+    ridge, task = (
+        (float(ridges["ridge_k"]), float(ridges["ridge_v"])),
+        published_settings.tasks()[published_settings.MAX],
+    )
+    fixed = theory.solve_fixed_point(training.HEADS["linear"], 1.0, ridge, points=512, task=task)
+    risk = theory.quantities_of(fixed)["risk"]
+    error = comparison_quantile(1) * np.hypot(risk.std_error, tracked["risk_std_error"])
+    assert abs(risk.value - tracked["risk"]) < error < abs(risk.value - after["risk"])
+    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(runs["dimension"]), "task": task}
+    seeds = [int(runs["seed"]), training.OTHER_SEED]
+    again, other = training.train("linear", runs["start"], **setting, seeds=seeds).risk
+    # the final gradient of L-BFGS, and rounding on another machine
+    assert abs(again - runs["risk"]) < 1e-4 < abs(other - runs["risk"])
+
+
 def test_tracked_tables_are_what_their_records_say():
     assert faults(training.DATA) == []
     assert list(training.read_tracked("best_ridges").columns) == list(make.RIDGES)
