@@ -60,23 +60,16 @@ def numbers(
     descents: Descents, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float], long: LongRuns
 ) -> Numbers:
     """Return the paths and the levels of stationary heads; claim what these are and how many starts end there."""
-    groups = [
-        {
-            **{"activation": activation, "law": law, "start": start, "end": end},
-            **{"time": paths.times[start], "risk": paths.risks[start]},
-            **_levels(landscapes[activation, law]),
-        }
-        for (activation, law), paths in descents.items()
-        for start, end in enumerate(classify_ends(paths, landscapes[activation, law]))
-    ]
-    groups += [
-        {
-            **{"activation": activation, "law": CORRECTED, "tracked": start},
-            **{"time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]},
-            **_levels(landscapes[activation, CORRECTED]),
-        }
-        for (activation, _, start), run in long.items()
-    ]
+    groups = []
+    for (activation, law), paths in descents.items():
+        levels = _levels(landscapes[activation, law])
+        for start, end in enumerate(classify_ends(paths, landscapes[activation, law])):
+            path = {"start": start, "end": end, "time": paths.times[start], "risk": paths.risks[start]}
+            groups.append({"activation": activation, "law": law, **path, **levels})
+    for (activation, _, start), run in long.items():
+        levels = _levels(landscapes[activation, CORRECTED])
+        path = {"tracked": start, "time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]}
+        groups.append({"activation": activation, "law": CORRECTED, **path, **levels})
     columns = {
         "activation": Column("Head that is trained", "name"),
         "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
