@@ -7,6 +7,9 @@ from pydantic import AfterValidator, Field
 import companion
 from companion.project.parameters import different
 
+# Heads and signal strength ν of the prompt that is shown token by token.
+SHOWN_HEADS, SHOWN_SNR = ("softmax", "linear"), 9.0
+
 
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the defaults are in the notebook."""

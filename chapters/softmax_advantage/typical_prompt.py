@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 
 from chapters.softmax_advantage.models import bayes_risk
+from chapters.softmax_advantage.parameters import SHOWN_HEADS, SHOWN_SNR
 from lib.single_location import Spiked, draw_prompts, draw_truth
 
-# Length, signal strength, dimension of the tokens, and the number of simulated prompts.
-LENGTH, SNR, DIMENSION, PROMPTS = 10, 9.0, 200, 4000
-HEADS = ("softmax", "linear")
+# Length, dimension of the tokens, and the number of simulated prompts.
+LENGTH, DIMENSION, PROMPTS = 10, 200, 4000
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Prompts:
     @property
     def median(self) -> int:
         """Return the index of the prompt whose squared errors of both heads are nearest to their medians, by rank."""
-        errors = np.stack([self.squared_errors(head) for head in HEADS])
+        errors = np.stack([self.squared_errors(head) for head in SHOWN_HEADS])
         ranks = errors.argsort(axis=1).argsort(axis=1)
         return int(np.argmin(np.abs(ranks - (errors.shape[1] - 1) / 2).max(axis=0)))
 
@@ -51,7 +51,7 @@ class Prompts:
 def simulate_prompts(*, key: PRNGKeyArray) -> Prompts:
     """Draw prompts of tokens without label noise; return the weights of the best softmax and the best linear head."""
     truth_key, prompt_key, position_key = jr.split(key, 3)
-    task, truth = Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)
+    task, truth = Spiked(LENGTH, SHOWN_SNR), draw_truth(DIMENSION, key=truth_key)
     drawn = jax.jit(lambda key: draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
     tokens = np.asarray(drawn.tokens)
     scores, values = (tokens @ np.asarray(side) / np.sqrt(DIMENSION) for side in (truth.key, truth.value))
@@ -59,12 +59,12 @@ def simulate_prompts(*, key: PRNGKeyArray) -> Prompts:
     order = (np.arange(LENGTH) - hidden[:, None]) % LENGTH
     scores, values = np.take_along_axis(scores, order, axis=1), np.take_along_axis(values, order, axis=1)
     offset, slope = _least_squares()
-    softmax = np.exp(np.sqrt(SNR) * (scores - scores.max(axis=1, keepdims=True)))
+    softmax = np.exp(np.sqrt(SHOWN_SNR) * (scores - scores.max(axis=1, keepdims=True)))
     weights = {"softmax": softmax / softmax.sum(axis=1, keepdims=True), "linear": offset + slope * scores}
     return Prompts(scores, values, hidden, weights, float(bayes_risk(task)))
 
 
 def _least_squares() -> Float[np.ndarray, "2"]:
     """Return offset and slope of the linear weights with the least risk `1 - 2 E s_ε + E Σ s²`."""
-    shift = np.array([1.0, np.sqrt(SNR)])
+    shift = np.array([1.0, np.sqrt(SHOWN_SNR)])
     return np.linalg.solve(np.diag([LENGTH - 1.0, LENGTH]) + np.outer(shift, shift), shift)

@@ -9,6 +9,7 @@ from chapters.softmax_advantage import crossings, typical_prompt
 from chapters.softmax_advantage.activation_risks import ACTIVATIONS, BIASES
 from chapters.softmax_advantage.best_risks import strengths
 from chapters.softmax_advantage.models import GENERIC_SNR
+from chapters.softmax_advantage.parameters import SHOWN_HEADS
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, simulate_cosine
 from lib import single_location as sl
 from lib.finite_prompt import participation
@@ -105,7 +106,7 @@ def test_softmax_finds_the_token_in_the_prompt_that_is_shown(run):
     """As the headline says; a linear head spreads its weight, and misses the label by more."""
     frame = run.tables["one_token_knows"].frame
     hidden = frame[frame["hidden"] == 1].iloc[0]
-    outputs = {head: (frame[head] * frame["value"]).sum() for head in typical_prompt.HEADS}
+    outputs = {head: (frame[head] * frame["value"]).sum() for head in SHOWN_HEADS}
     assert hidden["softmax"] > 0.5
     assert np.abs(frame["linear"]).sum() > 2 * abs(hidden["linear"])
     assert abs(outputs["softmax"] - hidden["value"]) < abs(outputs["linear"] - hidden["value"])
@@ -115,7 +116,7 @@ def test_the_prompt_that_is_shown_is_the_median_one():
     """The median of five prompts with the same errors for both heads; the fourth is nearest to the mean square."""
     errors = np.sqrt([1.0, 100.0, 2.0, 5.0, 3.0])
     values = np.stack([errors, np.zeros(5)], axis=1)  # all weight on a token of value 0, and the label is the other's
-    weights = {head: np.tile([0.0, 1.0], (5, 1)) for head in typical_prompt.HEADS}
+    weights = {head: np.tile([0.0, 1.0], (5, 1)) for head in SHOWN_HEADS}
     prompts = typical_prompt.Prompts(values, values, np.zeros(5, int), weights, 0.0)
     assert prompts.median == 4
     assert not prompts.found("softmax").any()

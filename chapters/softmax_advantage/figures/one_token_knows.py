@@ -20,7 +20,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.typical_prompt import DIMENSION, HEADS, LENGTH, PROMPTS, SNR, Prompts
+from chapters.softmax_advantage.parameters import SHOWN_HEADS, SHOWN_SNR
+from chapters.softmax_advantage.typical_prompt import DIMENSION, LENGTH, PROMPTS, Prompts
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 from lib.statistics import standard_error
@@ -34,7 +35,7 @@ def numbers(prompts: Prompts) -> Numbers:
         "hidden": (np.arange(LENGTH) == prompts.hidden[shown]).astype(int),
         "score": prompts.scores[shown],
         "value": prompts.values[shown],
-        **{head: prompts.weights[head][shown] for head in HEADS},
+        **{head: prompts.weights[head][shown] for head in SHOWN_HEADS},
     }
     columns = {
         "token": Column("Position of the token in the prompt"),
@@ -49,7 +50,7 @@ def numbers(prompts: Prompts) -> Numbers:
     claim.equal(
         "one-prompt",
         f"The mean square error of the best softmax head on {PROMPTS:,} prompts of {LENGTH} tokens in {DIMENSION} "
-        f"dimensions, in the spiked model at $ν = {SNR:g}$, is the Bayes risk.",
+        f"dimensions, in the spiked model at $ν = {SHOWN_SNR:g}$, is the Bayes risk.",
         errors.mean(),
         prompts.bayes,
         std_error=standard_error(errors),
@@ -58,8 +59,8 @@ def numbers(prompts: Prompts) -> Numbers:
     found = prompts.found("softmax")
     claim.at_least(
         "one-prompt-found",
-        f"On most prompts of {LENGTH} tokens in the spiked model at $ν = {SNR:g}$, the relevant token has more than "
-        "half of the weight of the best softmax head (fraction of the prompts).",
+        f"On most prompts of {LENGTH} tokens in the spiked model at $ν = {SHOWN_SNR:g}$, the relevant token has more "
+        "than half of the weight of the best softmax head (fraction of the prompts).",
         found.mean(),
         0.5,
         because="more than half, as stated",
@@ -83,7 +84,7 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     values.bar(tokens, table["value"], width=0.5, color=ink(), alpha=0.6, linewidth=0)
     lines = [(hidden["value"], "label", ink(), "--")]
-    for head, colour, side in zip(HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):
+    for head, colour, side in zip(SHOWN_HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):
         weights.bar(tokens + side, table[head], width=0.36, color=colour, linewidth=0)
         lines.append((float((table[head] * table["value"]).sum()), f"{head} output", colour, "-"))
         _label_right(weights, 0.85 if head == "softmax" else 0.55, head, colour)
@@ -98,7 +99,7 @@ def draw(table: pd.DataFrame) -> Figure:
     scores.set(ylabel=r"score $\chi^{\star}$")
     weights.set(ylabel="weight")
     values.set(ylabel=r"value $z^{\star}$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
-    scores.set_title(rf"$\nu = {SNR:g}$", loc="right", fontsize=11)
+    scores.set_title(rf"$\nu = {SHOWN_SNR:g}$", loc="right", fontsize=11)
     return figure
 
 

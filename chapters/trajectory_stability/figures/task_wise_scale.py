@@ -85,16 +85,16 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2.4)
         shown = inside[(inside["line"] > low) & (inside["line"] < 1e6) & (inside["log_length"] > 30)]
         axes.plot(shown["log_length"], shown["line"], color=f"C{index}", linewidth=1.2, linestyle=":")
-        end, student = inside.iloc[-1], "Student" in str(law)
+        end, is_student = inside.iloc[-1], "Student" in str(law)
         grows = inside["bound"].iloc[-1] > inside["bound"].iloc[-2]
-        name = f"{law}\n{fates[grows]}" if student else str(law)
-        place = {"fontsize": 10} if student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
+        name = f"{law}\n{fates[grows]}" if is_student else str(law)
+        place = {"fontsize": 10} if is_student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
         if law == "normal":
             name, place = f"normal\n{fates[False]}", {"xytext": (8, 14)}
         label(axes, end["log_length"], end["bound"], name, f"C{index}", **place)
     real = np.log(1e6)
     axes.axvline(real, color=ink(), linewidth=1, alpha=0.5)
     label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
-    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, ENDS[1]), xlabel=r"$\ln L$")
+    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, table["log_length"].max()), xlabel=r"$\ln L$")
     axes.set_ylabel("averaged bound,\n" + r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
     return figure
