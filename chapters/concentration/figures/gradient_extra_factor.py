@@ -4,8 +4,8 @@ lengths.
 Both panels show the ratio of the two mean squared errors, with two standard errors. Left: on average over queries from
 $\nu$, against the length, by token scale; the dash-dotted line is proportional to $\ln L$. Right: for one query of size
 $\tau$ and tokens of scale 1, at the lengths of the left panel. The dashed curve is the limit of long prompts; longer
-prompts follow it up to larger queries. At each length the ratio has a maximum, which is higher for longer prompts;
-beyond it the ratio falls towards $1/u^2$, with $U=uI$. At the smallest query it is below 1.
+prompts follow it up to larger queries. At each length the ratio then levels off, higher for longer prompts, and falls
+again, towards $1/u^2$ (a heuristic), with $U=uI$. At the smallest query it is below 1.
 
 Alt: Two panels. Left, ratios rise with the logarithm of the length, for the largest scale about in proportion to it.
 Right, on a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short

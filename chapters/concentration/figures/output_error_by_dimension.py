@@ -4,7 +4,7 @@ The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mea
 Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
 simulated scores, averaged exactly over everything else, with two standard errors; solid curves are exact. The
 dash-dotted line has slope $-1$. All curves have the same $H$. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and
-the length beyond which the error falls nearly like $1/L$ grows exponentially with it. The grey tick on the axis is the
+the length beyond which the error falls nearly like $1/L$ grows exponentially with it (a heuristic). Grey tick: the
 longest prompt of {doc}`real_heads`.
 
 Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each

@@ -5,8 +5,7 @@ and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate an
 the bound of Proposition 3.1 is the same for all. Points are simulated, with two standard errors; solid curves are
 exact, by quadrature. Dashed lines are the limit, the mean of $\operatorname{tr}(\mathrm{fluctuation})$ over queries,
 where it is finite. The curves of Rademacher (sign), uniform and mixture (clustered) tokens level off at it. The
-Gaussian curve has no finite limit and keeps growing. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+Gaussian curve has no finite limit and keeps growing. Grey tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log plot of prompt length times error against prompt length, four solid curves with points on them. Those of
 Rademacher, uniform and mixture tokens become flat, each on a dashed horizontal line. The Gaussian curve

@@ -2,10 +2,10 @@ r"""For larger tokens the error decreases more slowly with the length, and it is
 
 The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and queries, for Gaussian tokens of scale
 $\sigma$. Points are simulated, with two standard errors; solid curves are exact, from the integrals $P$ and $Q$. Dashed
-curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound. The constants are not known; the figure
-uses the pair that bounds all solid curves most tightly. The dash-dotted line has slope $-1$. No pair of constants
-brings the bound near the error at all scales, and at larger ones the bound rises with $L$ before it falls. The grey
-tick on the axis is the longest prompt of {doc}`real_heads`.
+curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound. The constants are not known; the figure uses the
+pair that bounds all solid curves most tightly. The dash-dotted line has slope $-1$. The number in the shading is for
+the largest $\sigma$, in the middle; the bound is furthest from the error at $\sigma=2$, on the right. At larger scales
+the bound rises with $L$ before it falls. Grey tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
 slope minus one and the highest barely; points are on them where prompts are short. Dashed curves of the same colours

@@ -1,14 +1,14 @@
-r"""Prompts and queries with a large weight become rarer as the prompt grows, and slowly if tokens are large.
+r"""Prompts and queries with a large unnormalised weight become rarer on longer prompts, and slowly if tokens are large.
 
 Two steps of the proof for Gaussian tokens. Left: the normalised partition function
 $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, the sum of the weights over its mean, so that the mean of $W$
 is 1 at every query size $\tau$; with the median, the central half and nine tenths of the prompts. It concentrates only
 for small $\tau$, where many tokens contribute. If $\tau$ exceeds the size of the largest of $L$ normals (dotted), the
 largest term (dashed: its median) is a large part of $W$, at the longest queries most of it. Right: fraction of prompts
-and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors), for token
-scales $\sigma$; it falls like $L^{-c/\sigma^2}$. The table also has the error, for the smallest $\sigma$, the
-contribution of prompts with a weight above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this
-contribution. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+and queries with some $e^{\langle\xi,z_i\rangle}$ above $M=L^\kappa$, exact (lines) and simulated (points, two standard
+errors), for token scales $\sigma$; it falls about like $L^{-c/\sigma^2}$ (a heuristic). The data also have the error,
+for the smallest $\sigma$, the contribution of these prompts, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this
+contribution. Grey tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
 grows, where it is marked "one token has a large part". Right, log-log: falling curves with points, the lowest falling

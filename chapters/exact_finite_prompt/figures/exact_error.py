@@ -3,8 +3,8 @@ r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger q
 The vertical axis is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt,
 one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
 mostly smaller than the points). Dotted lines are the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma
-V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only well beyond $\ln L\approx\frac32\tau^2$; for
-large queries no simulation reaches these lengths. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only well beyond $\ln L\approx\frac32\tau^2$; for large
+queries no simulation reaches these lengths. Grey tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Log-log line chart of error against length. One solid curve for each query size bends into a straight
 dotted line of slope minus one, at longer lengths for larger queries, whose curves start flatter. Points of

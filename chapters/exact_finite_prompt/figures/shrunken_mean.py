@@ -3,8 +3,7 @@ r"""The mean output of a finite prompt follows the infinite prompt for small que
 The horizontal axis is the size $\tau$ of the query, which is also the output of the infinite prompt (dashed). The
 vertical axis is the exact mean output $\tau(1-P)$ of prompts of $L$ tokens, also at lengths that no computer can hold.
 Each curve follows the dashed line, leaves it gradually, and approaches the mean of the largest of $L$ standard normals
-(tick at the right edge), which is below $\sqrt{2\ln L}$: lengths that differ by orders of magnitude have ceilings close
-together.
+(tick at the right edge), which is below $\sqrt{2\ln L}$ and grows as slowly.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. Curves, one for each length, leave it one
 after the other and flatten out, each towards a short tick at the right edge. The ticks are close together although

@@ -3,7 +3,7 @@ r"""Attention freezes when no token is left under the shifted bell.
 Schematic. Each dot is the score of a token, in units of the standard deviation of the scores. Multiplied by their
 weights, the scores of an infinite prompt have the bell curve, shifted to the right by the size $\tau$ of the query. A
 finite prompt has tokens only up to about $\sqrt{2\ln L}$. Left: many tokens are under the bell, and the output is an
-average of many. Right: the bell is beyond the last token, which carries most of the weight. Filled dots have large
+average of many. Right: the bell is beyond the last token, and the few largest carry the weight. Filled dots have large
 weights.
 
 Alt: Two panels with the same pile of dots in the shape of a bell around zero. Left: a bell curve shifted slightly to

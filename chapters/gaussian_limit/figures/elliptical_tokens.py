@@ -1,12 +1,12 @@
-r"""For elliptical tokens the output has the direction of linear attention but not its length.
+r"""For centred elliptical tokens the output has the direction of linear attention but not its length.
 
-The vertical axis is the length of the output along $V\Gamma Uz$, the horizontal axis the size $\tau$ of the query, for
-three elliptical distributions with the same mean and covariance $\Gamma$. Curves are exact for the infinite prompt;
-points are means of finite prompts, with two standard errors. The dashed line under the Gaussian curve is linear
-attention, which depends only on the covariance. All curves are tangent to it at $\tau=0$. The curve of Gaussian tokens
-with one of two scales bends upwards, because large queries favour the larger scale. The curve of tokens on an ellipsoid
-bends downwards, because no output is outside the ellipsoid. Points fall below the curves where the prompts are too
-short for the query.
+The vertical axis is the length of the output minus $Vm$, along $V\Gamma Uz$, the horizontal axis the size $\tau$ of the
+query, for three elliptical distributions with the same mean and covariance $\Gamma$. Curves are exact for the infinite
+prompt; points are means of finite prompts, with two standard errors. The dashed line under the Gaussian curve is linear
+attention on the centred tokens. All curves are tangent to it at $\tau=0$. The curve of Gaussian tokens with one of two
+scales bends upwards, because large queries favour the larger scale. The curve of tokens on an ellipsoid bends
+downwards, because no output is outside the ellipsoid. Points fall below the curves where the prompts are too short for
+the query.
 
 Alt: Line chart of output length against query size. A straight diagonal for Gaussian tokens; a curve above it for a
 mixture of two scales, a curve below it for tokens on an ellipsoid. All three touch at the origin.

@@ -2,10 +2,10 @@ r"""Finite Gaussian prompts follow the linear limit for small queries, and then 
 
 The horizontal axis is the size $\tau = \|\Gamma^{1/2}Uz\|$ of the query. The vertical axis is the component of the
 output along the straight line of Lemma 2.1, in the unit in which the infinite prompt has the output $\tau$ (dashed).
-Each colour is a prompt length $L$: the mean over independent prompts with two standard errors (bars, mostly smaller
-than the line) and the standard deviation between prompts (band). Rings mark $\tau = \sqrt{2\ln L}$, the size of the
-largest of $L$ standard normals. A curve leaves the line gradually, well before its ring, and levels off at the largest
-token beyond the ring.
+Each colour is a prompt length $L$: the mean over independent prompts with two standard errors (bars, long where prompts
+are few) and the standard deviation between prompts (band). Rings mark $\tau = \sqrt{2\ln L}$; the mean of the largest
+of $L$ standard normals is below it at these lengths. A curve leaves the line gradually, well before its ring, and
+levels off at the largest token beyond the ring.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the diagonal
 one after the other and flatten, the longest last; rings on the diagonal, one for each length, are not far apart

@@ -4,8 +4,8 @@ Each panel shows outputs of independent prompts against their length at one tilt
 errors (points), and the central half and nine tenths of the prompts (thick and thin bars). The vertical scales differ.
 Dashed lines are the limit $2b^2\xi/(1-b^2\xi^2)$ where it exists, and $b\ln L$ plus a fitted constant beyond the pole.
 Left: the fluctuation is finite, and the outputs converge like $1/\sqrt L$. Middle: the limit exists, the fluctuation is
-infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size. The
-grey tick on the axis is the longest prompt of {doc}`real_heads`.
+infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size. Grey
+tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line. Middle:
 bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a straight line

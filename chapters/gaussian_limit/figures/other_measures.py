@@ -1,10 +1,10 @@
 r"""Only Gaussian tokens give an output that is linear in the query; four other distributions give other curves.
 
-All five distributions of one coordinate have mean 0 and variance 1. The curves are $\Lambda'(\xi)$ at the tilt
-$\xi = Uz$, the exact output of the infinite prompt ($V=1$); points are mean outputs of finite prompts, with two
-standard errors. At $\xi=0$ all curves have the same tangent. The outputs of signs and uniform tokens saturate at the
-largest token, the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite
-prompts cannot follow. At large $\xi$ finite Gaussian prompts also leave their line. The table also has $\Lambda$.
+All five distributions of one coordinate have mean 0 and variance 1. The curves are $\Lambda'(\xi)$ at the tilt $\xi =
+Uz$, the exact output of the infinite prompt ($V=1$); points are mean outputs of finite prompts, with two standard
+errors. At $\xi=0$ all curves have the same tangent. The outputs of signs and uniform tokens saturate at the largest
+token, the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite prompts
+cannot follow. At large $\xi$ finite Gaussian prompts also leave their line. The data of the figure also have $\Lambda$.
 
 Alt: A line chart of outputs against the tilt xi from minus four to four. The Gaussian is a straight line, signs and
 uniform saturate, the mixture is an asymmetric S, and the Laplace curve blows up at two vertical dotted lines. Points of

@@ -2,11 +2,11 @@ r"""The output of a single growing prompt converges to the output of its distrib
 
 Above, each thin line is one prompt: the first coordinate of its output after its first $L$ tokens, which are drawn from
 the mixture of {numref}`fig-the-tilt`. The dashed line is the limit $V\nabla\Lambda(Uz)$; the band is two predicted
-standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$ (valid for long prompts). Points and bars are the mean and two
-standard deviations over many independent prompts. Below are the same data as deviations from the limit, in predicted
-standard deviations. From a few hundred tokens on, the bars fill the band. Shorter prompts spread otherwise, and their
-mean is still shifted towards the output without a tilt. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$; the fluctuation is the variance of $\sqrt L$ times the deviation
+of long prompts. Points and bars are the mean and two standard deviations over many independent prompts. Below are the
+same data as deviations from the limit, in predicted standard deviations. From a few hundred tokens on, the bars fill
+the band. Shorter prompts spread otherwise, and their mean is still shifted towards the output without a tilt. Grey
+tick: the longest prompt of {doc}`real_heads`.
 
 Alt: Two line charts against prompt length on a logarithmic axis. Above, jagged lines start far apart at one
 token and merge into a horizontal dashed line, inside a band that narrows like a funnel. Below, the same lines,
