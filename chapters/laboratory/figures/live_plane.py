@@ -1,4 +1,4 @@
-r"""At queries of size $\sqrt{2\ln L}$ the mean output of a Gaussian prompt is clearly below that of linear attention.
+r"""Around queries of size $\sqrt{2\ln L}$ the mean output of a Gaussian prompt gradually falls behind linear attention.
 
 Left: each point of the plane is a query of size $\tau$ (the standard deviation of the scores) and a prompt of $L$
 tokens. The shades of blue show the ratio $1-P$ of the mean output to that of linear attention; it is larger where the
