@@ -1,6 +1,6 @@
 r"""After training to the end, the length that a small risk needs is proportional to the inverse of this risk.
 
-Left, for one dimension: the risk of the exact flow after infinite time (solid), at the time when the descents stop
+Left, for one value of $d$: the risk of the exact flow after infinite time (solid), at the time when the descents stop
 (dashed), and at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and the risk of the best linear attention
 (orange). Points are the last losses of the descents, with two standard errors over seeds. Right: the least length
 $L(\varepsilon)$ at which the risk after infinite time is below $\varepsilon$ (solid), and the same for the head

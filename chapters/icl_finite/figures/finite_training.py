@@ -4,7 +4,7 @@ Left: the risk; right: the gain $b$; both as functions of time, which for descen
 Curves are exact gradient flows, one per length and one for the infinite prompt. Points are stochastic gradient descent
 on new prompts, the mean over seeds with two standard errors (bars, mostly smaller than the points); dots are collapsed
 prompts, crosses plain ones. The risk of the infinite prompt tends to 0. The fast fall of the risk of a finite prompt
-ends at a level that is lower for longer prompts; risk and gain then change for a time of order $L$.
+ends at a level that is lower for longer prompts; risk and gain then still change, on long prompts for a long time.
 
 Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the risk of the infinite prompt plunges; curves of
 finite lengths leave it one after the other and level off, shorter lengths at higher levels, with points on each curve.

@@ -1,10 +1,10 @@
-r"""The risks converge uniformly over every ball of heads, and more slowly over all heads than over block heads.
+r"""The risks converge uniformly over balls of heads: of block heads like a power of $L$, of all heads more slowly.
 
 The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
-heads in the plane; dashed lines have the slope $-\beta(\rho)$ of the largest head in the ball. Right: all heads on the
-line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, as a decay does
-that is slower than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the risks do
-not converge. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+heads in the plane; dashed lines have the slope $-\beta(\rho)$, the exponent of {doc}`sharp_rates` at $H=\rho$. Right:
+all heads on the line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, as a
+decay does that is slower than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the
+risks do not converge. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves

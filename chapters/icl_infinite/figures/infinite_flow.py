@@ -1,9 +1,9 @@
 r"""All three flows of the infinite-prompt risk end at the limit of the theorem, the ill-conditioned one last.
 
 Left: the risk, divided by the risk of predicting 0, as a function of time. Right: the distance of $(A,b)$ to the limit
-$(A^*,b^*)$, relative to the size of the limit. There is one curve for each of three covariances $\Sigma$; each starts
-at a random balanced head in the middle of the published interval. Distances fall until the precision of the
-integration.
+$(A^*,b^*)$, relative to the size of the limit. The covariances $\Sigma$ are the identity, the Toeplitz matrix
+$2^{-|i-j|}$ and one with the condition number in the legend; each flow starts at a random balanced head in the middle
+of the published interval. Distances fall until the precision of the integration.
 
 Alt: Two log-log panels over time. Risk and distance stay near one and then drop to the bottom, in order: the
 identity, the Toeplitz matrix, and more than ten times later the ill-conditioned matrix. The risk of the latter two

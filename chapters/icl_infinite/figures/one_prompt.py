@@ -2,9 +2,9 @@ r"""With many pairs of one hidden task, softmax and linear attention output near
 
 Left: a prompt with one token per column. The upper rows are the entries of the covariate, the last row is its label,
 which depends on a vector $w$ that is drawn for this prompt and not shown: the hidden task of in-context regression. In
-the last column, the query, the label is missing. Right: outputs of the balanced head of risk zero for this query, for
-prompts of increasing length with the same $w$, with softmax and with linear attention. The dashed line is the missing
-label.
+the last column, the query, the label is missing. Right: outputs for this query of the head at which the flow of this
+chapter ends, for prompts of increasing length with the same $w$, with softmax and with linear attention. The dashed
+line is the missing label.
 
 Alt: Left, a grid of coloured cells with numbers, one column per token, under a bracket named "pairs of one hidden
 task". The last column is named "query"; its lowest cell has a frame and contains a question mark. Right, a line chart

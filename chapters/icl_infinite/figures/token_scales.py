@@ -1,8 +1,8 @@
-r"""For covariates with $\|\Sigma\|\le1$ the scale of the tokens of a task $w$ is at most $1+\|w\|^2$.
+r"""For covariates with $\|\Sigma\|\le1$ the squared scale of the tokens of a task $w$ is at most $1+\|w\|^2$.
 
 Each point is a random task: the largest eigenvalue of the covariance $\Gamma_w$ of its tokens as a function of
-$\|w\|^2$, for the Toeplitz matrix divided by its norm (dots) and for the Toeplitz matrix itself (crosses). The line is
-$1+\|w\|^2$, the scale $\sigma_w^2$ of the lemma, which is valid for every task if $\|\Sigma\|\le1$.
+$\|w\|^2$, for the Toeplitz matrix $2^{-|i-j|}$ divided by its norm (dots) and for this matrix itself (crosses). The
+line is $1+\|w\|^2$, the squared scale $\sigma_w^2$ of the lemma, valid for every task if $\|\Sigma\|\le1$.
 
 Alt: Points rise with the squared size of the task vector. The dots stay below a straight line, one of them on it; many
 of the crosses are above.

@@ -1,11 +1,11 @@
 r"""Runs of the published protocol rest at the predicted optimum, still fall, or have heads with a swapped part.
 
-The upper panels show the exact mean square after 300,000 steps against the length of the prompt, on the left for the
-corrected covariances and on the right for those of the published code. The lines are the least mean squares of one
-softmax head and of linear attention. Full symbols are runs at rest, triangles that point down are runs that still fall,
-and open symbols are heads with a swapped part, which uses labels as scores and covariates as values. Green
-triangles that point up are ridge regression, which is the Bayes predictor. The lower panels show the fraction of starts
-that end swapped, at the lengths at which all starts are tracked. Some of the swapped runs still fall too.
+The upper panels show the exact mean square after 300,000 steps against the length of the prompt. The lines are the
+least mean squares of one softmax head and of linear attention. Full symbols are aligned runs at rest (they fell by less
+than 0.3 % in the last fifth of the steps), triangles that point down aligned runs that still fall, and open symbols
+runs with a swapped part, which uses labels as scores and covariates as values, at rest or not. Green triangles that
+point up are ridge regression. The lower panels show the fraction of starts that end swapped, at the lengths at which
+all starts are tracked.
 
 Alt: Two log-log charts of mean square against prompt length. Softmax is above linear attention, and linear attention is
 above ridge regression. Full symbols are on the lines, some triangles that point down are on or slightly above them,

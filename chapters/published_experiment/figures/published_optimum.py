@@ -1,10 +1,10 @@
-r"""Published training from one start ends at the mean square that theory computes beforehand.
+r"""Published training from a selected start ends at the mean square that theory computes beforehand.
 
-The lines are the least mean squares that one softmax head and linear attention can reach, exact and without a fitted
-parameter, against the length of the prompt. Large symbols are tracked runs as long as the published training, from one
-start; they exist for the corrected covariances. Small symbols are shorter runs made here. Green triangles are ridge
-regression, which is the Bayes predictor. The dotted line is the label noise, the least mean square of an infinite
-prompt. Mean squares include the label noise. Bars are two standard errors, where they exceed the symbol.
+The lines are the least mean squares that one softmax head and linear attention can reach, against the length of the
+prompt. Large symbols are tracked runs as long as the published training, from one start, chosen after another had ended
+higher; they exist for the corrected covariances. Small symbols are shorter runs made here. Green triangles are ridge
+regression. The dotted line is the label noise, the least mean square of an infinite prompt. Bars are two standard
+errors, where they exceed the symbol.
 
 Alt: Log-log chart of mean square against prompt length. The curve of softmax is above that of linear attention, which
 is above ridge regression, and all fall towards a dotted line, the label noise. Large symbols are on the lines, small
@@ -121,7 +121,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(noise, color=ink(), linestyle=":", linewidth=1.5)
     label(axes, curve["length"].min(), noise, "infinite prompt: label noise", ink(), va="bottom", xytext=(0, 3))
     plain_ticks(axes)
-    marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "trained as published": {"markersize": 10}}
+    marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "tracked run": {"markersize": 10}}
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
     return figure

@@ -1,4 +1,4 @@
-r"""Training from one start ends at the exact optimum, and short runs follow it in training time.
+r"""Training from a selected start ends at the exact optimum, and short runs follow it in training time.
 
 Training time, on the horizontal axis, is the number of steps times their size. Solid curves are tracked runs with the
 number and size of steps of the published training; they show the exact mean square of the head at this time. Thin
@@ -103,7 +103,7 @@ def draw(table: pd.DataFrame) -> Figure:
         plain_ticks(panel)
     panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
     lines = {
-        "trained as published": Line2D([], [], color=ink(), **looks["tracked"]),
+        "tracked run": Line2D([], [], color=ink(), **looks["tracked"]),
         "trained here": Line2D([], [], color=ink(), **looks["short"]),
         "exact optimum": legend_line("--", 1.3),
     }

@@ -3,8 +3,8 @@ r"""Finite and infinite training separate by a decade or more while the squared 
 The curves are exact gradient flows from one balanced start, for normal tasks and Gaussian covariates with three
 different variances. The shaded band is the time in which the squared tilt $H^2$ of the infinite flow (left) is above
 $\frac12$. Middle: the distance of the parameters of the flow on prompts of $L$ tokens from those of the infinite flow.
-It grows in the band, by a larger factor on longer prompts, and little after it. Right: the risks of the finite flows
-and of the infinite flow (dashed). At the end the risk is small in spite of the distance.
+It grows steeply before and in the band, by a larger factor on longer prompts, and less after it. Right: the risks of
+the finite flows and of the infinite flow (dashed).
 
 Alt: Three panels over a logarithmic time axis, with the same band of time shaded in each. A single hump crosses a
 horizontal line at the beginning of the band and comes back below it at the end. Curves of distance, lower for longer

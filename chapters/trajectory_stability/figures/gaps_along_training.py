@@ -2,10 +2,9 @@ r"""Training on longer prompts stays closer to training on infinite prompts, and
 
 Each point is the largest gap over training time between the parameters (left) or between the gradients that the two
 descents follow (right), as a mean over runs with two standard errors. Both descents share episodes, start and steps.
-The gap of the gradients falls roughly like $L^{-1/2}$ (dotted), the error of one draw. The gap of the parameters falls
-faster, towards $1/L$ (dash-dotted), because new prompts at every step average the draws, and the bias remains. The gaps
-of the control hardly fall, or grow. The linear regressions with Gaussian tokens, signs, uniform tokens and a mixture
-are blue.
+The gap of the gradients, which is not squared, falls roughly like $L^{-1/2}$ (dotted). The gap of the parameters falls
+faster, towards $1/L$ (dash-dotted). The gaps of the control hardly fall, or grow. The linear regressions with Gaussian
+tokens, signs, uniform tokens and a mixture are blue.
 
 Alt: Two log-log panels of gap against prompt length. The series of the sub-Gaussian tasks fall in each, on the left
 with a slope between a half and one, on the right with a slope near a half. The series of the Laplace control is level

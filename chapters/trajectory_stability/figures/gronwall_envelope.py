@@ -1,4 +1,4 @@
-r"""The distance between the trajectories grows more slowly than time, far below Grönwall's exponential envelope.
+r"""From small tilts, trajectories separate more slowly than in proportion to time, far below Grönwall's envelope.
 
 The horizontal axis is time, multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The
 vertical axis is the distance $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, divided by $g(L)\,t$. Here

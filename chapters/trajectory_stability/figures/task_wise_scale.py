@@ -2,9 +2,8 @@ r"""With one scale per task the averaged bound tends to zero for normal tasks, a
 
 The curves are $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$ against $\ln L$, for task vectors
 in the plane with covariance $I$: bounded ones, for which one scale serves all tasks; normal ones, for which no single
-scale does; and two Student distributions. The assumption of the theorem requires that the curve tends to zero, and that
-all moments of $\sigma_w$ are finite, which no Student distribution satisfies. For $n$ degrees of freedom the curve
-approaches the power $4-n/2$ of $\ln L$ (dotted).
+scale does; and two Student distributions. The assumption of the theorem requires that the curve tends to zero. For $n$
+degrees of freedom the curve approaches the power $4-n/2$ of $\ln L$ (dotted).
 
 Alt: A log-log chart of the averaged bound against the logarithm of the prompt length. All curves rise together at
 first. The curve of bounded tasks falls first, that of normal tasks later and as steeply, that of one Student
