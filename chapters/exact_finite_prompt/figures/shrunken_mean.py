@@ -73,7 +73,7 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
     deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
     claim.equal(
         "ceiling",
-        f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output has reached its ceiling, "
+        f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output is its ceiling, "
         f"the mean {shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for "
         "near ties.",
         shortest.farthest,
