@@ -257,6 +257,7 @@ def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
     arrows = figure.locator(".lab-knob").first.locator(".lab-way")
     expect(arrows.first).to_be_visible()
     width = "node => getComputedStyle(node).strokeWidth"
+    panel.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     thin, box = arrows.first.evaluate(width), panel.bounding_box()
     touch = context.new_cdp_session(page)
     point = {"x": box["x"] + box["width"] / 3, "y": box["y"] + box["height"] / 3}

@@ -34,13 +34,14 @@ from companion.site.statements import Statements
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
 LINK_TO_A_PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
-LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*><span[^>]*>(Fig\. \d+)<')
+LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*><span[^>]*>(Fig\. [\d.]+)<')
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
     images.forEach(image => { if (image.checkVisibility()) image.loading = 'eager' });
     await Promise.all(images.map(image => image.checkVisibility() && image.decode().catch(() => null)));
     const missing = image => image.checkVisibility() && !image.naturalWidth;
-    return images.filter(image => missing(image) || !image.alt.trim()).map(image => 'image: ' + image.src);
+    const named = image => image.alt.trim() || image.closest('a')?.innerText.trim();  // a title follows in the link
+    return images.filter(image => missing(image) || !named(image)).map(image => 'image: ' + image.src);
 }"""
 # The contents of a page as it opens. In an SVG, such as the map of chapters, `href` is an object.
 FACTS = """() => {
