@@ -18,12 +18,12 @@ from chapters.real_heads import (
     even_parts,
     example_heads,
     head_measurements,
+    head_participations,
     head_replacement,
     network,
     tracked_tables,
 )
 from chapters.real_heads.encoder import HEADS, LAYERS
-from chapters.real_heads.figures import heads_in_the_plane
 from chapters.real_heads.head_comparison import linear_prediction
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
@@ -229,7 +229,7 @@ def test_the_tabulated_curve_decides_only_where_it_is_accurate(length):
     taus = np.random.default_rng(3).uniform(0.0, 6.0, 500)
     curve = np.interp(taus, head_measurements.GRID, head_measurements.tabulate_participation(length))
     errors = np.abs(np.log(curve / np.asarray(participation(taus, np.log(length)))))
-    assert errors.max() < heads_in_the_plane.EDGE
+    assert errors.max() < head_participations.EDGE
 
 
 def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):

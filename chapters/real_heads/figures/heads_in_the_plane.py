@@ -11,65 +11,19 @@ the curve, many outside the band, and left of a dashed line; a few are right of 
 points are lower, and spread more widely around the curve.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.encoder import HEAD_WIDTH
-from chapters.real_heads.head_measurements import GRID, tabulate_participation
-from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
-from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, measure
+from chapters.real_heads.head_participations import Participations
+from chapters.real_heads.regime_counts import Regimes
+from chapters.real_heads.regimes import NEAR
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
-
-# Distance from the factor `NEAR`, in logarithms, up to which a head is compared with the quadrature; tabulated curves
-# are more accurate.
-EDGE = 1e-3
-
-
-@dataclass(frozen=True)
-class Participations:
-    """Participation of all heads at every length, with errors, and the exact `curves` of Gaussian scores at `taus`.
-
-    `deviations` are those of simulated Gaussian prompts from the exact participation, in standard errors; `common` are
-    the deviations if all queries of a head had its mean spread. At least `drawn` prompts are simulated per head. `near`
-    counts by length the heads within a factor `NEAR` of the curve; its alternative counts simulated Gaussian prompts.
-    """
-
-    heads: ByLength
-    errors: Mapping[int, Mapping[str, Heads]]
-    taus: Float[np.ndarray, " taus"]
-    curves: Mapping[int, Float[np.ndarray, " taus"]]
-    deviations: Mapping[int, Heads]
-    common: Mapping[int, Heads]
-    drawn: int
-    near: Mapping[int, Measured]
-
-
-@dataclass(frozen=True)
-class Regimes:
-    """Numbers of heads of small spread, frozen, and between.
-
-    The alternatives are the numbers for scores without the factor 1/√32 of the network.
-    """
-
-    linear: Measured
-    frozen: Measured
-    between: int
-
-    @property
-    def heads(self) -> int:
-        """Number of heads in all regimes."""
-        return int(self.linear.value + self.frozen.value) + self.between
 
 
 def numbers(participations: Participations, regimes: Regimes) -> Numbers:
@@ -177,66 +131,3 @@ def draw(table: pd.DataFrame) -> Figure:
     label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
     label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
     return figure
-
-
-def solve_participations(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Participations:
-    """Compare heads on the text, and heads on Gaussian tokens, with the exact curves."""
-    taus = np.geomspace(0.4, 25.0, 60)
-    return Participations(
-        heads=heads,
-        errors={
-            length: {
-                name: bootstrap(lambda sample, name=name: sample.mean(name), statistics, key=key)
-                for name in ("tau", "participation")
-            }
-            for length, statistics in heads.items()
-        },
-        taus=taus,
-        curves={length: np.asarray(participation(taus, np.log(length))) for length in heads},
-        deviations={length: control.deviations(control.expected_participation) for length, control in controls.items()},
-        common={length: control.deviations(_at_mean_spread(control)) for length, control in controls.items()},
-        drawn=min(control.prompts for control in controls.values()),
-        near={length: _count_near(heads[length], control, key=key) for length, control in controls.items()},
-    )
-
-
-def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Measured:
-    """Count the heads whose participation is within a factor `NEAR` of Gaussian scores of the same mean spread.
-
-    The Gaussian prompts of the control are compared with the exact participation at the spread of each query.
-    """
-
-    def on_text(statistics: HeadStatistics) -> int:
-        tau, measured = statistics.mean("tau"), statistics.mean("participation")
-        curve = np.interp(tau, GRID, tabulate_participation(heads.length))
-        # the quadrature, which is slow, decides on heads at the edge
-        edge = np.abs(_away(measured, curve)) < EDGE
-        if edge.any():
-            curve[edge] = participation(tau, np.log(heads.length))[edge]
-        return np.sum(_away(measured, curve) <= 0)
-
-    on_gaussian = np.sum(_away(control.participation, control.expected_participation) <= 0)
-    return measure(on_text, heads, alternative=on_gaussian, key=key)
-
-
-def _away(participations: Heads, expected: Heads) -> Heads:
-    """Return by how much the logarithms of the participation and of the curve differ by more than a factor `NEAR`."""
-    return np.abs(np.log(participations / expected)) - np.log(NEAR)
-
-
-def _at_mean_spread(control: Control) -> Heads:
-    """Return the exact participation at the mean spread of the queries of each head."""
-    log_length = np.log(control.length)
-    return np.asarray(participation(control.ratio * np.sqrt(2 * log_length), log_length))
-
-
-def solve_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
-    """Count the heads of small spread and the frozen heads."""
-    between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
-    return Regimes(_count(heads, np.less, LINEAR, key=key), _count(heads, np.greater_equal, FROZEN, key=key), between)
-
-
-def _count(heads: HeadStatistics, compare: Callable, bound: float, *, key: PRNGKeyArray) -> Measured:
-    """Count the heads whose spread compares with the bound; the alternative is without the factor 1/√32."""
-    unscaled = compare(heads.ratio * np.sqrt(HEAD_WIDTH), bound).sum()
-    return measure(lambda sample: compare(sample.ratio, bound).sum(), heads, alternative=unscaled, key=key)

@@ -9,35 +9,18 @@ Alt: Scatter with a dashed curve that falls from one on the left, with a logarit
 curve. Points are mostly below it, on the right all of them but one, and on the left some are above it.
 """
 
-from dataclasses import dataclass
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap, measure
+from chapters.real_heads.head_slopes import Slopes
+from chapters.real_heads.statistics import Control, HeadStatistics
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.statistics import comparison_quantile, student_quantile
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """Slopes of all heads on the text, compared with those on Gaussian tokens.
-
-    `errors` are standard errors on the text. `shortfall` is the mean over heads of 1 - P minus the slope; its
-    alternative is that on Gaussian tokens. `deviations` of simulated Gaussian prompts are from the exact slope, and
-    `unshrunk` are from 1, both in standard errors.
-    """
-
-    errors: Heads
-    shortfall: Measured
-    deviations: Heads
-    unshrunk: Heads
 
 
 def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
@@ -97,18 +80,3 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 0.55, 0.45, "$1-P$", ink(), xytext=(8, 4))
     axes.legend(loc="lower left")
     return figure
-
-
-def solve_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
-    """Compare the slopes on the text with those on Gaussian tokens."""
-
-    def shortfall(statistics: HeadStatistics | Control) -> float:
-        return float(np.mean(statistics.expected_slope - statistics.slope))
-
-    deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
-    return Slopes(
-        errors=bootstrap(lambda sample: sample.slope, heads, key=key),
-        shortfall=measure(shortfall, heads, alternative=shortfall(control), key=key),
-        deviations=deviations,
-        unshrunk=unshrunk,
-    )
