@@ -9,9 +9,16 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.laboratory.grids import Axis, Grid
+from chapters.laboratory.ranges import LARGEST_QUERY
+from chapters.laboratory.trials import Trial, uniform
 from lib.attention import Attention, attend
 from lib.batching import in_batches
 from lib.measures import Empirical, Gaussian, GaussianMixture, Measure
+
+TOKENS = 300
+# Nodes per coordinate of a query; an odd number, so that zero is a node.
+NODES = 25
 
 HEAD = Attention(np.eye(2), np.eye(2))
 Points = Float[np.ndarray, "... 2"]
@@ -48,6 +55,23 @@ def _attend(law, queries):
 def prompt_outputs(tokens: Points, queries: Points) -> Points:
     """Return the output of attention on a prompt at each query."""
     return outputs(Empirical(tokens), queries)
+
+
+def simulate_clouds(settings: int, *, key: PRNGKeyArray) -> Mapping[str, tuple[Cloud, Trial]]:
+    """Return a prompt and the outputs at grid and random queries of one square, for each distribution."""
+    axes = [Axis.between(name, -LARGEST_QUERY, LARGEST_QUERY, NODES) for name in ("x", "y")]
+    places = tuple(
+        map(np.asarray, uniform(key, settings, (-LARGEST_QUERY, LARGEST_QUERY), (-LARGEST_QUERY, LARGEST_QUERY)))
+    )
+    clouds = {}
+    for name, cloud in draw_clouds(TOKENS, key=key).items():
+
+        def exactly(x, y, law=cloud.law):
+            output = outputs(law, np.stack([x, y], axis=-1))
+            return {"u": output[..., 0], "v": output[..., 1]}
+
+        clouds[name] = (cloud, Trial(Grid.of(axes, exactly), places, exactly(*places)))
+    return clouds
 
 
 def _laws() -> Mapping[str, GaussianMixture]:

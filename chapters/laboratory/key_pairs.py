@@ -12,9 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import roots_genlaguerre
 
-from chapters.laboratory.grids import Values
-from chapters.laboratory.key_plane import LONGEST, keys_at
+from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates, keys_at
+from chapters.laboratory.trials import Trial
 from lib.icl import LinearRegression, debiased_descent
+
+# Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
+LENGTHS, SIZES, PRODUCTS = 11, 17, 21
+# The last node in `product`; equal keys, at 1, are read from the same polynomial.
+NEARLY_EQUAL = 1 - 1e-3
 
 DIMENSION, TASK_VARIANCE, NOISE = 5, 0.2, 0.1
 LABEL = TASK_VARIANCE * (DIMENSION - 1) + NOISE  # the variance of a label, without its component along the query
@@ -62,6 +68,24 @@ def descent_excess(log_length: Values) -> Values:
     """Return twice the excess risk of debiased gradient descent."""
     one = jax.vmap(lambda at: debiased_descent(task(), at)[1])
     return 2 * np.asarray(one(np.ravel(log_length))).reshape(np.shape(log_length)) - NOISE
+
+
+def solve_pair_risks(settings: int, *, seed: int) -> Trial:
+    """Return the least risks at the nodes, and at random keys, uniform in the square, and uniform ln L."""
+    axes = (
+        Axis.between("log_length", SHORTEST, LONGEST, LENGTHS),
+        Axis.between("size", 0.0, 1.0, SIZES),
+        Axis.between("product", -1.0, NEARLY_EQUAL, PRODUCTS),
+    )
+    log_lengths, sizes, products = (axis.nodes for axis in axes)
+    columns = [log_ratios(sizes, product, log_lengths) for product in products]
+    grid = Grid.of(axes, lambda *_: {"log_ratio": np.stack(columns, axis=-1).transpose(1, 0, 2)})
+    rng = np.random.default_rng(seed)
+    first, second = rng.uniform(-LARGEST_KEY, LARGEST_KEY, (2, settings))
+    log_length = rng.uniform(SHORTEST, LONGEST, settings)
+    size, product = coordinates(first, second)
+    exact = [log_ratios(one[:1], one[1], one[2:])[0, 0] for one in np.stack([size, product, log_length], axis=-1)]
+    return Trial(grid, (log_length, size, product), {"log_ratio": np.asarray(exact)})
 
 
 def _one_head(keys: Float[np.ndarray, " p"], log_lengths) -> tuple[Values, Values]:

@@ -9,9 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.laboratory import key_pairs, key_plane
+from chapters.laboratory import (
+    clouds,
+    key_pairs,
+    key_plane,
+    needle_risks,
+    query_plane,
+    ranges,
+    several_risks,
+    valley_risks,
+)
 from chapters.laboratory.clouds import draw_clouds, outputs
-from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_several, live_valley
+from chapters.laboratory.figures import live_needle, live_pair, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial
@@ -69,7 +78,7 @@ def test_the_published_plane_is_the_library(float64):
 def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_first():
     """As the headline of the plane says: at every length nearer to the line less is left, and less of a shorter one."""
     grid, ratios = published("live_plane", "tau", "top"), np.linspace(0.3, 1.0, 15)
-    left = np.stack([share_left(grid, ratio, live_plane.LARGEST_DECADE) for ratio in ratios])
+    left = np.stack([share_left(grid, ratio, query_plane.LARGEST_DECADE) for ratio in ratios])
     assert (np.diff(left, axis=0) < 1e-5).all()  # what six digits of a logarithm leave
     assert (np.diff(left, axis=1) > -1e-5).all()
     assert left[-1].max() < 0.95
@@ -134,7 +143,7 @@ def test_the_published_valley_is_the_library(float64):
         np.testing.assert_allclose(linear, task.linear_attention_risk(length) - noise / 2, rtol=1e-3)
 
 
-@pytest.mark.parametrize("dimension", live_valley.DIMENSIONS)
+@pytest.mark.parametrize("dimension", valley_risks.DIMENSIONS)
 def test_the_floor_of_the_valley_has_the_price_of_one_head(dimension):
     grid, tilts = published("live_valley", *VALLEY), np.linspace(0.1, 0.7, 200)
     excess, linear = valley(grid, 1.0, dimension, np.log(1e6), tilts, 0.0)
@@ -145,7 +154,7 @@ def test_linear_attention_is_never_dearer_than_one_head():
     """As the line above the picture says."""
     columns = published("live_valley", *VALLEY).columns
     shrink, spread, linear = (np.exp(columns[name]) for name in ("log_shrink", "log_spread", "log_linear"))
-    d = np.asarray(live_valley.DIMENSIONS)[:, None, None, None]
+    d = np.asarray(valley_risks.DIMENSIONS)[:, None, None, None]
     assert (live_valley._excess(d, (2 * d - shrink) / (2 * (d - shrink + spread)), shrink, spread) > linear).all()
 
 
@@ -214,11 +223,11 @@ def test_the_published_cloud_is_the_library(float64):
     for law, cloud in draw_clouds(20000, key=jr.key(3)).items():
         mine = frame[(frame["law"] == law) & (frame["kind"] == "law")]
         axes = tuple(Axis(name, np.sort(mine[name].unique())) for name in ("x", "y"))
-        grid = Grid(axes, {name: mine[name].to_numpy().reshape(live_cloud.NODES, -1) for name in ("u", "v")})
+        grid = Grid(axes, {name: mine[name].to_numpy().reshape(clouds.NODES, -1) for name in ("u", "v")})
         found = np.stack([grid.read(name, *queries.T) for name in ("u", "v")], axis=-1)
         np.testing.assert_allclose(found, outputs(cloud.law, queries), atol=1e-3)
         tokens = frame[(frame["law"] == law) & (frame["kind"] == "token")]
-        assert len(tokens) == live_cloud.TOKENS
+        assert len(tokens) == clouds.TOKENS
         np.testing.assert_allclose(tokens[["x", "y"]].to_numpy().mean(axis=0), cloud.gaussian.mean, atol=0.25)
         np.testing.assert_allclose(cloud.tokens.mean(axis=0), cloud.gaussian.mean, atol=0.05)
         np.testing.assert_allclose(np.cov(cloud.tokens.T), cloud.gaussian.cov, atol=0.05)
@@ -234,26 +243,26 @@ def test_what_is_not_ours_is_what_its_note_says():
 def test_the_table_carries_the_settings_of_the_page():
     """The ranges of the sliders, which the page's scripts repeat, are those of the tables."""
     script = (PROJECT.page_folder(NAME) / "views" / "plane.js").read_text(encoding="utf-8")
-    assert f"low: 0, high: {live_plane.LARGEST_TAU:g}," in script
-    assert f"low: 0, high: {live_plane.LARGEST_DECADE}," in script
+    assert f"low: 0, high: {query_plane.LARGEST_TAU:g}," in script
+    assert f"low: 0, high: {query_plane.LARGEST_DECADE}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "needle.js").read_text(encoding="utf-8")
-    assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= live_needle.LARGEST_SNR
-    assert f"high: {live_needle.LARGEST_DECADE}," in script
+    assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= needle_risks.LARGEST_SNR
+    assert f"high: {ranges.LARGEST_NEEDLE_DECADE}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "several.js").read_text(encoding="utf-8")
-    assert f"low: 0, high: {live_several.LARGEST_SNR}," in script
-    assert f"stops: {[*live_several.RELEVANT]}," in script
+    assert f"low: 0, high: {ranges.LARGEST_SEVERAL_SNR}," in script
+    assert f"stops: {[*several_risks.RELEVANT]}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "pair.js").read_text(encoding="utf-8")
     assert script.count(f"low: {-key_plane.LARGEST_KEY:g}, high: {key_plane.LARGEST_KEY:g},") == 2
     assert f"const largest = {key_plane.LARGEST_KEY:g};" in script
     assert f"low: {key_plane.SHORTEST / np.log(10):g}, high: {key_plane.LONGEST / np.log(10):g}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "valley.js").read_text(encoding="utf-8")
-    assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.DIMENSIONS)}]" in script
-    assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.NOISES)}]" in script
-    low, high = live_valley.TILTS
+    assert f"stops: [{', '.join(f'{one:g}' for one in valley_risks.DIMENSIONS)}]" in script
+    assert f"stops: [{', '.join(f'{one:g}' for one in valley_risks.NOISES)}]" in script
+    low, high = ranges.VALLEY_TILTS
     assert f'u: {{ label: "factor of the scores, u", low: {low:g}, high: {high:g},' in script
-    assert f"low: 0, high: {live_valley.LARGEST_SHARE:g}," in script
-    assert f"high: {live_valley.LARGEST_DECADE}," in script
-    assert 10 ** float(re.search(r"decades: \{.*?low: ([\d.]+)", script)[1]) >= live_valley.SHORTEST
+    assert f"low: 0, high: {ranges.LARGEST_VALLEY_GAIN:g}," in script
+    assert f"high: {valley_risks.LARGEST_DECADE}," in script
+    assert 10 ** float(re.search(r"decades: \{.*?low: ([\d.]+)", script)[1]) >= valley_risks.SHORTEST
 
 
 @pytest.mark.parametrize(

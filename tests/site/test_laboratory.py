@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from chapters.laboratory import key_pairs, regression_heads
+from chapters.laboratory import key_pairs, ranges, regression_heads, several_risks
 from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
-from chapters.laboratory.figures import live_several
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
@@ -107,12 +106,12 @@ def test_the_needle_agrees_with_the_library(float64, lab: Page):
 
 
 def test_several_tokens_agree_with_the_library(float64, lab: Page):
-    rng, stops = random.Random(4), live_several.RELEVANT
-    settings = [(rng.randrange(live_several.LARGEST_SNR + 1), rng.randrange(len(stops))) for _ in range(12)]
+    rng, stops = random.Random(4), several_risks.RELEVANT
+    settings = [(rng.randrange(ranges.LARGEST_SEVERAL_SNR + 1), rng.randrange(len(stops))) for _ in range(12)]
     shown = shown_at(lab, "live-several", settings)
     snrs, places = np.asarray(settings, dtype=float).T
     task = sl.Several(np.full(snrs.size, 100.0), np.asarray(stops, dtype=float)[places.astype(int)], snrs)
-    for name, head in live_several.HEADS.items():
+    for name, head in several_risks.HEADS.items():
         np.testing.assert_allclose(shown[name], sl.best_risk(task, head), rtol=SHOWN)
 
 

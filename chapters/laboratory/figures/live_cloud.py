@@ -17,36 +17,18 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.laboratory.clouds import Cloud, Points, draw_clouds, outputs, prompt_outputs
-from chapters.laboratory.grids import Axis, Grid, rounded
+from chapters.laboratory.clouds import Cloud, Points, outputs, prompt_outputs
+from chapters.laboratory.grids import Grid, rounded
+from chapters.laboratory.ranges import LARGEST_QUERY
 from chapters.laboratory.table_interpolation import between
-from chapters.laboratory.trials import Trial, uniform
+from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-LARGEST, TOKENS = 3.0, 300
-# Nodes per coordinate of a query; an odd number, so that zero is a node.
-NODES = 25
 # The setting of the static picture: a distribution, a prompt, and a query along the first coordinate.
 SHOWN = {"law": "mixture", "tokens": 100, "size": 2.0}
-
-
-def simulate_clouds(settings: int, *, key: PRNGKeyArray) -> Mapping[str, tuple[Cloud, Trial]]:
-    """Return a prompt and the outputs at grid and random queries of one square, for each distribution."""
-    axes = [Axis.between(name, -LARGEST, LARGEST, NODES) for name in ("x", "y")]
-    places = tuple(map(np.asarray, uniform(key, settings, (-LARGEST, LARGEST), (-LARGEST, LARGEST))))
-    clouds = {}
-    for name, cloud in draw_clouds(TOKENS, key=key).items():
-
-        def exactly(x, y, law=cloud.law):
-            output = outputs(law, np.stack([x, y], axis=-1))
-            return {"u": output[..., 0], "v": output[..., 1]}
-
-        clouds[name] = (cloud, Trial(Grid.of(axes, exactly), places, exactly(*places)))
-    return clouds
 
 
 def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
@@ -74,7 +56,7 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
     claim.at_most(
         "cloud-read",
         "The laboratory interpolates the outputs of both distributions in its table with small errors (largest "
-        f"error of a coordinate at {trials[0].settings} random queries with coordinates up to {LARGEST:g}).",
+        f"error of a coordinate at {trials[0].settings} random queries with coordinates up to {LARGEST_QUERY:g}).",
         max(trial.error("u", "v") for trial in trials),
         0,
         within=1e-3,
@@ -110,7 +92,7 @@ def _points(places: Points, output: Points) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one prompt at one query, and its outputs as the query grows."""
     by_kind = dict(iter(table[table["law"] == SHOWN["law"]].groupby("kind")))
-    sizes = np.linspace(0.0, LARGEST, 100)
+    sizes = np.linspace(0.0, LARGEST_QUERY, 100)
     ray, prompt_ray = (
         pd.DataFrame({"x": sizes, **{part: between(by_kind[kind], part, x=sizes, **along) for part in ("u", "v")}})
         for kind, along in (("law", {"y": 0.0}), ("prompt", {}))
@@ -139,6 +121,6 @@ def draw(table: pd.DataFrame) -> Figure:
         ("a Gaussian instead", ink(), "--", by_kind["Gaussian"]),
     ):
         growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=name)
-    growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="move of the output along the query")
+    growth.set(xlim=(0, LARGEST_QUERY), xlabel="size of the query", ylabel="move of the output along the query")
     growth.legend(loc="upper left")
     return figure

@@ -12,57 +12,21 @@ dashed line, and the linear one stays at one. Right, risks rise with the prompt 
 three others around a dashed line much further to the right.
 """
 
-from collections.abc import Mapping
-from functools import partial
-
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.needle_risks import LARGEST_SNR, RISKS
+from chapters.laboratory.ranges import LARGEST_NEEDLE_DECADE
 from chapters.laboratory.table_interpolation import between
-from chapters.laboratory.trials import Trial, uniform
+from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.batching import in_batches
-from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, hardmax, linear
 
-LARGEST_SNR, LARGEST_DECADE = 81.0, 12
-RISKS = {
-    "softmax": bayes_risk,
-    "element_wise": best_elementwise_risk,
-    "linear": partial(best_risk, activation=linear),
-    "largest_score": partial(best_risk, activation=hardmax),
-}
 NAMES = {"softmax": "softmax (Bayes)", "linear": "linear", "element_wise": "element-wise", "largest_score": "hardmax"}
 # The setting of the static picture.
 SHOWN = {"snr": 40.0, "decade": 6.0}
-
-
-def solve_needle_risks(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
-    """Return the risks at the nodes, and at random settings, uniform in ν and in log L, with integer L."""
-    highest = np.sqrt(2 * np.log(10.0**LARGEST_DECADE - 1))
-    axes = [Axis.between("scale", 0.0, np.sqrt(LARGEST_SNR), nodes), Axis.between("top", 0.0, highest, nodes)]
-    snrs, decades = uniform(key, settings, (0.0, LARGEST_SNR), (np.log10(2.0), LARGEST_DECADE))
-    lengths = np.round(10.0 ** np.asarray(decades))
-    places = (np.sqrt(np.asarray(snrs)), np.sqrt(2 * np.log(lengths - 1)))
-    return Trial(Grid.of(axes, exactly), places, exactly(*places))
-
-
-def exactly(scale: Values, top: Values) -> Mapping[str, Values]:
-    """Return the risks of the library at signal strengths scale² in prompts with √(2 ln(L - 1)) = top."""
-    lengths = 1 + np.exp(top**2 / 2)
-    # traced lengths, because a node need not be an integer length; the integrals of the library accept it
-    risks = {name: in_batches(partial(_risk, name), lengths.ravel(), scale.ravel() ** 2) for name in RISKS}
-    return {name: np.log(risk).reshape(scale.shape) for name, risk in risks.items()}
-
-
-@partial(jax.jit, static_argnums=0)
-def _risk(name, length, snr):
-    return RISKS[name](Spiked(length, snr))
 
 
 def numbers(trial: Trial) -> Numbers:
@@ -77,7 +41,7 @@ def numbers(trial: Trial) -> Numbers:
         "needle-read",
         "The laboratory interpolates four risks in its table with small errors (largest relative error at "
         f"{trial.settings} random settings, uniform in $ν ≤ {LARGEST_SNR:g}$ and in $ln L$ from 2 to "
-        f"$10^{{{LARGEST_DECADE}}}$ tokens).",
+        f"$10^{{{LARGEST_NEEDLE_DECADE}}}$ tokens).",
         trial.error(*RISKS),
         0,
         within=5e-4,
@@ -90,7 +54,7 @@ def numbers(trial: Trial) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risks against the signal strength and against the length."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
-    decades, snrs = np.linspace(np.log10(2.0), LARGEST_DECADE, 200), np.linspace(0.0, 80.0, 200)
+    decades, snrs = np.linspace(np.log10(2.0), LARGEST_NEEDLE_DECADE, 200), np.linspace(0.0, 80.0, 200)
     tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
     scale = np.sqrt(SHOWN["snr"])
     for index, (name, text) in enumerate(NAMES.items()):

@@ -15,18 +15,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.laboratory import key_pairs
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates
+from chapters.laboratory.key_plane import LARGEST_KEY, coordinates
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, label
 
-# Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
-LENGTHS, SIZES, PRODUCTS = 11, 17, 21
-# The last node in `product`; equal keys, at 1, are read from the same polynomial.
-NEARLY_EQUAL = 1 - 1e-3
 INTERPOLATION = 5e-4
 BECAUSE = (
     "the largest Chebyshev coefficients beyond the nodes add up to 10⁻⁴; an interpolating polynomial can double this "
@@ -38,26 +33,6 @@ LEVELS = (1.05, 1.2, 1.5, 2.0, 4.0)
 CUT = 121
 # The setting of the static picture.
 SHOWN = {"first": 0.4, "second": -0.1, "decade": 3.0}
-
-
-def solve_pair_risks(settings: int, *, seed: int) -> Trial:
-    """Return the least risks at the nodes, and at random keys, uniform in the square, and uniform ln L."""
-    axes = (
-        Axis.between("log_length", SHORTEST, LONGEST, LENGTHS),
-        Axis.between("size", 0.0, 1.0, SIZES),
-        Axis.between("product", -1.0, NEARLY_EQUAL, PRODUCTS),
-    )
-    log_lengths, sizes, products = (axis.nodes for axis in axes)
-    columns = [key_pairs.log_ratios(sizes, product, log_lengths) for product in products]
-    grid = Grid.of(axes, lambda *_: {"log_ratio": np.stack(columns, axis=-1).transpose(1, 0, 2)})
-    rng = np.random.default_rng(seed)
-    first, second = rng.uniform(-LARGEST_KEY, LARGEST_KEY, (2, settings))
-    log_length = rng.uniform(SHORTEST, LONGEST, settings)
-    size, product = coordinates(first, second)
-    exact = [
-        key_pairs.log_ratios(one[:1], one[1], one[2:])[0, 0] for one in np.stack([size, product, log_length], axis=-1)
-    ]
-    return Trial(grid, (log_length, size, product), {"log_ratio": np.asarray(exact)})
 
 
 def numbers(trial: Trial) -> Numbers:

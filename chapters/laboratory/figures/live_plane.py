@@ -12,49 +12,21 @@ with a point on it. Right, a curve that first follows a dotted diagonal and then
 vertical line, with the same point.
 """
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.query_plane import LARGEST_DECADE, LARGEST_TAU
 from chapters.laboratory.table_interpolation import share_left
-from chapters.laboratory.trials import Trial, uniform
+from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.finite_prompt import score_statistics
 
-LARGEST_TAU, LARGEST_DECADE = 15.0, 40
-# Half of the interval of ln L over which the local slope is taken; smaller intervals give the same slope.
-STEP = 1e-3
 # Ratios of the mean output to that of linear attention at which the colour changes.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # The setting of the static picture.
 SHOWN = {"tau": 4.0, "decade": 6.0}
-
-
-def solve_plane(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
-    """Return ln P, ln Q and the slope at the nodes, and at random settings, uniform in τ and in ln L."""
-    highest = LARGEST_DECADE * np.log(10.0)
-    axes = [Axis.between("tau", 0.0, LARGEST_TAU, nodes), Axis.between("top", 0.0, np.sqrt(2 * highest), nodes)]
-    taus, log_lengths = uniform(key, settings, (0.0, LARGEST_TAU), (0.0, highest))
-    places = (np.asarray(taus), np.sqrt(2 * np.asarray(log_lengths)))
-    return Trial(Grid.of(axes, exactly), places, exactly(*places))
-
-
-def exactly(tau: Values, top: Values) -> Mapping[str, Values]:
-    """Return the values of the library for queries of size τ and prompts with √(2 ln L) = top."""
-    middle = top**2 / 2
-    shorter, longer = np.maximum(middle - STEP, 0.0), middle + STEP
-    at_middle, before, after = (score_statistics(tau**2, log_length) for log_length in (middle, shorter, longer))
-    return {
-        "log_participation": np.log(at_middle.participation),
-        "log_score_error": np.log(at_middle.score_error),
-        "slope": np.log(before.score_error / after.score_error) / (longer - shorter),
-    }
 
 
 def numbers(trial: Trial) -> Numbers:

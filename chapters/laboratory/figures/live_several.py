@@ -10,29 +10,17 @@ curve fall, and softmax jumps up from one to two and then falls slowly, above th
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.laboratory.ranges import LARGEST_SEVERAL_SNR, SEVERAL_LENGTH
+from chapters.laboratory.several_risks import RELEVANT
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.single_location import Several, best_risk, linear, sigmoid, softmax
 
-LENGTH, LARGEST_SNR = 100, 30
-RELEVANT = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
 NAMES = ("softmax", "linear", "sigmoid")
-HEADS = dict(zip(NAMES, (softmax, linear, sigmoid), strict=True))
 # The setting of the static picture.
 SHOWN = {"relevant": 2, "snr": 15.0}
-
-
-def solve_several_risks() -> pd.DataFrame:
-    """Return the least risks at all settings of the page: whole signal strengths, and some numbers of tokens."""
-    grid = np.meshgrid(RELEVANT, np.arange(LARGEST_SNR + 1.0), indexing="ij")
-    relevant, snr = (np.asarray(axis, dtype=float).ravel() for axis in grid)
-    task = Several(np.full(relevant.size, float(LENGTH)), relevant, snr)
-    risks = {name: np.asarray(best_risk(task, head)) for name, head in HEADS.items()}
-    return pd.DataFrame({"relevant": relevant.astype(int), "snr": snr, **risks})
 
 
 def numbers(risks: pd.DataFrame) -> Numbers:
@@ -40,15 +28,15 @@ def numbers(risks: pd.DataFrame) -> Numbers:
     columns = {
         "relevant": Column("Relevant tokens $r$"),
         "snr": Column("Signal strength $ν$"),
-        **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in HEADS},
+        **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in NAMES},
     }
     above = (risks["softmax"] / risks["linear"])[risks["snr"] > 0]
     most, one = (above[risks["relevant"] == number] for number in (RELEVANT[-1], 1))
     claim = Claims("live-several", source="measured here", box="which-weights-are-bayes")
     claim.at_least(
         "linear",
-        f"With {RELEVANT[-1]} of {LENGTH} tokens relevant the best linear head has a lower risk than the best softmax "
-        "head at every signal strength of the figure (smallest ratio of the risk of softmax to it).",
+        f"With {RELEVANT[-1]} of {SEVERAL_LENGTH} tokens relevant the best linear head has a lower risk than the best "
+        "softmax head at every signal strength of the figure (smallest ratio of the risk of softmax to it).",
         most.min(),
         1,
         because="equal risks",
@@ -65,13 +53,13 @@ def draw(table: pd.DataFrame) -> Figure:
     for index, name in enumerate(NAMES):
         panels[0].plot(by_snr["snr"], by_snr[name], color=f"C{index}", linewidth=2.2)
         panels[1].plot(by_number["relevant"], by_number[name], color=f"C{index}", linewidth=2.2, marker="o")
-        label(panels[0], LARGEST_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 17))
+        label(panels[0], LARGEST_SEVERAL_SNR, by_snr[name].iloc[-1], name, f"C{index}", ha="right", xytext=(-4, 17))
     for panel, place in zip(panels, (SHOWN["snr"], SHOWN["relevant"]), strict=True):
         panel.axvline(place, color=ink(), linestyle="--", linewidth=1)
-    panels[0].set(xlim=(0, LARGEST_SNR), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
+    panels[0].set(xlim=(0, LARGEST_SEVERAL_SNR), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
     panels[1].set(xscale="log", xlabel="relevant tokens, $r$")
     panels[1].set_xticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
     panels[1].minorticks_off()
-    panels[0].set_title(f"$r={SHOWN['relevant']}$ of {LENGTH} tokens", loc="right")
+    panels[0].set_title(f"$r={SHOWN['relevant']}$ of {SEVERAL_LENGTH} tokens", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     return figure

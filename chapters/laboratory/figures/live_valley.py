@@ -14,47 +14,19 @@ Right, a curve of the risk along the valley, with a minimum well above a dotted 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.laboratory import regression_heads
-from chapters.laboratory.grids import Axis, Grid
+from chapters.laboratory.ranges import LARGEST_VALLEY_GAIN, VALLEY_TILTS
 from chapters.laboratory.table_interpolation import between
-from chapters.laboratory.trials import Trial, uniform
+from chapters.laboratory.trials import Trial
+from chapters.laboratory.valley_risks import LARGEST_DECADE, SHORTEST
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
-SHORTEST, LARGEST_DECADE = 5.0, 6
-TILTS, LARGEST_SHARE = (0.05, 1.0), 2.0
 Risks = Float[np.ndarray, "..."]
 # The setting of the static picture.
 SHOWN = {"dimension": 5.0, "noise": 0.0, "decade": 4.0, "tilt": 0.6, "share": 0.9}
-
-
-def solve_valley_risks(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyArray) -> Trial:
-    """Return the parts of the risk at the nodes, and risks of random heads at each of some random lengths."""
-    ends = (np.log(SHORTEST), np.log(10.0**LARGEST_DECADE))
-    axes = [
-        Axis("dimension", np.asarray(DIMENSIONS)),
-        Axis.between("log_length", *ends, lengths),
-        Axis.between("tilt", *TILTS, tilts),
-        Axis("noise", np.asarray(NOISES)),
-    ]
-    count = tested * heads
-    settings = uniform(key, count, (0, len(DIMENSIONS)), ends, TILTS, (0, len(NOISES)), (0.0, LARGEST_SHARE))
-    dimension, log_length, tilt, noise, share = map(np.asarray, settings)
-    dimension, noise = np.asarray(DIMENSIONS)[dimension.astype(int)], np.asarray(NOISES)[noise.astype(int)]
-    log_length = np.repeat(log_length[:tested], heads)
-    places = (dimension, log_length, tilt, noise)
-    gain = share / tilt
-    exact = [
-        regression_heads.excess(dimension[one], noise[one], log_length[one][0], tilt[one], gain[one])
-        for one in np.split(np.arange(count), tested)
-    ]
-    linear = regression_heads.linear_excess(dimension, noise, log_length)
-    expected = {"share": share, "excess": np.concatenate(exact), "log_linear": np.log(linear)}
-    return Trial(Grid.of(axes, regression_heads.parts), places, expected)
 
 
 def numbers(trial: Trial) -> Numbers:
@@ -96,11 +68,11 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the plane of heads at one length and the floor of its valley."""
     d = SHOWN["dimension"]
     chosen = table[(table["dimension"] == d) & (table["noise"] == SHOWN["noise"])]
-    log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*TILTS, 200)
+    log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*VALLEY_TILTS, 200)
     parts = ("log_shrink", "log_spread", "log_linear")
     shrink, spread, linear = (np.exp(between(chosen, part, log_length=log_length, tilt=tilts)) for part in parts)
     figure, (plane, floor) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
-    shares = np.linspace(0, LARGEST_SHARE, 201)
+    shares = np.linspace(0, LARGEST_VALLEY_GAIN, 201)
     ratio = _excess(d, shares[:, None], shrink, spread) / linear
     for level in (4, 10, 30, 100, 300):
         plane.contourf(tilts, shares, ratio, [0, level], colors=["C0"], alpha=0.2)
@@ -108,8 +80,8 @@ def draw(table: pd.DataFrame) -> Figure:
     label(plane, 0.98, 1, "unbiased", ink(), xytext=(0, 7), ha="right")
     label(plane, SHOWN["tilt"], SHOWN["share"], "this head", "C4", xytext=(0, -15), ha="center", fontsize=12)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
-    scores = {"xlim": TILTS, "xlabel": "factor of the scores, $u$"}
-    plane.set(ylim=(0, LARGEST_SHARE), ylabel="gain $bu$ (1 = unbiased)", **scores)
+    scores = {"xlim": VALLEY_TILTS, "xlabel": "factor of the scores, $u$"}
+    plane.set(ylim=(0, LARGEST_VALLEY_GAIN), ylabel="gain $bu$ (1 = unbiased)", **scores)
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
     floor.plot(tilts, _excess(d, share, shrink, spread) / linear, color="C0", linewidth=2.5)
