@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 
-from chapters.several_relevant_tokens import trained_heads
+from chapters.several_relevant_tokens import several_heads, trained_heads
 from lib.single_location import Absent, Independent, Several, best_risk, linear, sigmoid, softmax
+from lib.statistics import standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -77,3 +79,19 @@ def test_averaging_replaces_the_sink_at_a_flat_slope_only(log_length, flat, stee
     assert risks == pytest.approx([flat, steep], abs=6e-5)
     assert limit == pytest.approx(0.2265, abs=1e-4)
     assert risks[1] > limit
+
+
+def test_two_softmax_heads_on_one_key_against_drawn_prompts():
+    """Values are fitted to half of the prompts, and errors are measured on the others, at slopes near the best."""
+    risks = several_heads.solve_heads_on_one_key()
+    # slopes and fitted values that are not the best add less than 1e-5 to the risk
+    scores = np.random.default_rng(0).normal([10.0, 10.0, 0.0], size=(2, 200_000, 3))
+    relevant = np.tile([1.0, 1.0, 0.0], 200_000)
+    for slopes, expected in (((0.2013,), risks.one), ((0.500, 0.520), risks.two)):
+        fitted, fresh = (
+            np.stack([scipy.special.softmax(slope * half, axis=1).ravel() for slope in slopes], axis=1)
+            for half in scores
+        )
+        values = np.linalg.lstsq(fitted, relevant)[0]
+        errors = ((fresh @ values - relevant) ** 2).reshape(-1, 3).sum(axis=1) / 2
+        assert abs(errors.mean() - expected) < 4.5 * standard_error(errors) + 1e-5
