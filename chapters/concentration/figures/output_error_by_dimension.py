@@ -12,22 +12,19 @@ dimension, with points on the curves for short prompts. The curves are nearly pa
 dimensions are further to the right.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
-from chapters.concentration.gaps import sample_isotropic
 from chapters.concentration.style import coloured, length_axes
 from chapters.style import mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
-from lib.concentration import ErrorCurve, RadialTable
+from lib.concentration import ErrorCurve
 
 
 def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:
@@ -80,17 +77,3 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, lines, loc="lower left")
     mark_real_prompt(axes)
     return figure
-
-
-def simulate_errors(
-    table: RadialTable,
-    norm: float,
-    dimensions: Sequence[int],
-    lengths: Sequence[int],
-    prompts: int,
-    *,
-    key: PRNGKeyArray,
-) -> dict[int, ErrorCurve]:
-    """Return errors over σ² at H = `norm`, with the same scores in every dimension and exact means over the rest."""
-    samples = np.asarray(sample_isotropic(table, norm, dimensions, lengths, prompts=prompts, key=key))
-    return {d: ErrorCurve.of(lengths, samples[:, index]) for index, d in enumerate(dimensions)}

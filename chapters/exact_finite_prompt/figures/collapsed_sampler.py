@@ -9,31 +9,14 @@ Alt: Line chart of two distribution functions, S-shaped curves that rise from ze
 plain prompts, are on both curves over their whole range.
 """
 
-from dataclasses import dataclass
-from functools import partial
-
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt import plain_prompts
+from chapters.exact_finite_prompt.prompt_samplers import Samplers
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
-from lib.batching import map_batched
-from lib.finite_prompt import QueryRay, sample_output
-
-
-@dataclass(frozen=True)
-class Samplers:
-    """Outputs of two samplers of the same distribution, and of a sampler that omits the remainders of the tokens."""
-
-    plain: Float[np.ndarray, "prompts e"]
-    collapsed: Float[np.ndarray, "prompts e"]
-    scores_only: Float[np.ndarray, "prompts e"]
 
 
 def numbers(samplers: Samplers) -> Numbers:
@@ -103,14 +86,3 @@ def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0
     """Return the standard errors of quantiles; densities come from the quantiles at `chances` ± `width`."""
     density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
     return np.sqrt(chances * (1 - chances) / len(samples)) / density
-
-
-def simulate_samplers(ray: QueryRay, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:
-    """Return plain and collapsed outputs for one query, from independent keys."""
-    plain_key, collapsed_key = jr.split(key)
-    (plain,) = np.moveaxis(plain_prompts.simulate_prompts(ray, [tau], length, prompts, key=plain_key), 1, 0)
-    sample = partial(sample_output, ray.params, ray.gaussian, ray.queries(tau), length)
-    collapsed = map_batched(lambda key: sample(key=key), jr.split(collapsed_key, prompts), size=length)
-    # projected onto the line of Lemma 2.1: the output of a sampler that draws only the scores
-    scores_only = ray.params.value @ ray.gaussian.mean + jnp.outer(ray.read(collapsed), ray.line)
-    return Samplers(plain, np.asarray(collapsed), np.asarray(scores_only))

@@ -1,0 +1,44 @@
+"""Outputs of three kinds of prompt for Gaussian queries."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
+from lib.attention import attend
+from lib.finite_prompt import QueryRay
+from lib.measures import Empirical
+
+INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
+# Outputs by kind of prompt, one per query, centred and whitened with the mean and covariance of the lemma.
+Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
+
+
+def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
+    """Return outputs of three kinds of prompt for queries drawn from `query_distribution`."""
+    query_key, prompt_key = jr.split(key)
+    drawn = query_distribution().sample(queries, key=query_key)
+    through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
+    mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
+    root = jnp.linalg.cholesky(through @ query_distribution().cov @ through.T)
+
+    def infinite(measure) -> Float[Array, "queries e"]:
+        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
+
+    @jax.jit
+    @jax.vmap
+    def finite(points, query):
+        return attend(ray.params, Empirical(points), query)
+
+    tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
+    outputs = {
+        INFINITE: infinite(ray.gaussian),
+        f"prompts of {length} tokens": finite(tokens, drawn),
+        MIXTURE: infinite(two_clusters(ray.gaussian)),
+    }
+    return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
