@@ -85,8 +85,9 @@ def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_fi
     assert (left[0, 2:] > 0.99).all()  # well left of the line linear attention's answer is there, from 1000 tokens on
 
 
-@pytest.mark.parametrize("view", ["cloud", "needle", "pair", "plane", "several", "valley"])
+@pytest.mark.parametrize("view", ["cloud", "pair", "plane", "several", "valley"])
 def test_a_picture_that_moves_has_the_headline_of_the_one_that_does_not(view):
+    """Except `needle`, whose headline has the numbers of its setting."""
     script = (PROJECT.page_folder(NAME) / "views" / f"{view}.js").read_text(encoding="utf-8")
     says = re.search(r'^  says: "(.+)",$', script, re.MULTILINE)
     drawing = ast.parse(PROJECT.figure_file(NAME, f"live_{view}").read_text(encoding="utf-8"))
