@@ -27,7 +27,7 @@ def test_a_fraction_is_printed_in_percent():
 
 
 def test_agreement_is_printed_in_standard_errors():
-    words = "agree (largest of 61 deviations 2.3 standard errors, allowed 4.2)"
+    words = "agree (largest of 61 deviations 2.3 standard errors, allowed 4.3)"
     assert printed("claim-agree", "agree", [2.34, *[0.5] * 60]) == words
 
 

@@ -24,7 +24,7 @@ def drawn(pristine, tmp_path_factory):
     """A clone whose notebook publishes two figures and was run, for reading only."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("drawn") / "clone")
     shutil.copyfile(clone.root / FIGURE, clone.root / SPREAD)
-    clone.replace(SPREAD, "toy-rate", "toy-spread")
+    clone.replace(SPREAD, '"rate"', '"spread"')
     clone.replace(NOTEBOOK, "import toy_error\\n", "import toy_error, toy_spread\\n")
     both = '"publish(toy_spread, errors)\\n", "publish(toy_error, errors)"'
     clone.replace(NOTEBOOK, '"publish(toy_error, errors)"', both)

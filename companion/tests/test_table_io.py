@@ -1,5 +1,7 @@
 """The tables of a figure as files: rounding, exact round trips, and the rule that decides whether a rebuild moved."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,8 @@ def moved(tmp_path):
         ):
             frame.insert(0, "row", range(len(frame)))
             table_io.write_csv(frame, path, digits)
-        declared = {name: ColumnRecord.of(columns.get(name, Column("x")), "number") for name in ("row", *new)}
+        given = {name: columns.get(name, Column("x")) for name in ("row", *new)}
+        declared = {name: ColumnRecord(**asdict(column), kind="number") for name, column in given.items()}
         result = comparison.movement(published, unrounded, declared)
         return [result.other_rows] if result.other_rows else [column.name for column in result.columns if column.by > 1]
 

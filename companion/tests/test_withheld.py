@@ -101,7 +101,7 @@ def test_the_site_shows_the_reason_and_refuses_a_quotation(clone):
     for page in ("toy", "claims"):
         assert SHOWN in text_of(pages / f"{page}.html"), page
     assert "1 not claimed here" in text_of(pages / "toy.html")
-    assert "0 of 0 hold, 1 not claimed here" in text_of(pages / "claims.html")
+    assert "0 claims, 1 not claimed here" in text_of(pages / "claims.html")
     clone.write("book/index.md", (clone.root / "book/index.md").read_text() + "\n\nIt is {claim}`toy-rate`.\n")
     finished = clone.companion("build")
     assert finished.returncode != 0
