@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # The chapters that have by-hand cells, each two of them.
 CHAPTERS = ("measures", "gaussian_limit", "concentration", "exact_finite_prompt", "icl_infinite", "icl_finite")
-CHAPTERS += ("softmax_advantage", "needle_in_a_long_prompt")
+CHAPTERS += ("trajectory_stability", "published_experiment", "risk_and_parameters", "softmax_advantage")
+CHAPTERS += ("needle_in_a_long_prompt", "finite_samples")
 # Runs the cells one after the other, each with its own names, and prints one JSON line per cell.
 ALONE = """
 import contextlib, io, json, sys
