@@ -3,7 +3,7 @@ laboratory.view({
   name: "plane",
   figure: "live_plane",
   about: "The plane of query size and prompt length, with a point to move",
-  says: "At queries of size √(2 ln L) the mean output of a Gaussian prompt is clearly below that of linear attention.",
+  says: "Around queries of size √(2 ln L) the mean output of a Gaussian prompt gradually falls behind linear attention.",
   settings: {
     tau: { label: "size of the query, τ", low: 0, high: 15, step: 0.05, start: 4, say: (tau) => tau.toFixed(2) },
     decades: { label: "prompt length, L", low: 0, high: 40, step: 0.1, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
