@@ -1,5 +1,8 @@
 """How long chapters take to read, computed in each build: the role `{companion-minutes}` and `{companion-route}`."""
 
+# docutils has no complete types.
+# pyright: reportUnknownMemberType=false
+
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
