@@ -478,7 +478,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 def recipe():
     """Return the code of the page that measures a head of any model from its queries and keys."""
     cells = Notebook.named(Project(ROOT), NAME).cells
-    section = next(cell["source"] for cell in cells if "## Measure a head of your own model" in cell["source"])
+    section = next(cell["source"] for cell in cells if "## Measure a head of another model" in cell["source"])
     return re.search(r"```python\n(.*?)\n```", section, re.DOTALL)[1]
 
 
