@@ -3,9 +3,9 @@
 import numpy as np
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
-from chapters.risk_and_parameters.valley_drift import LATE_DRIFT, valley_duration
+from chapters.risk_and_parameters.valley_drift import LATE_DRIFT, late_tilts, valley_duration
 from companion import Claims
-from lib.icl import LinearRegression, best_in_the_valley, heads_risk
+from lib.icl import LinearRegression, heads_risk
 from lib.statistics import standard_error
 
 # Length of the prompts, and u, of the simulated heads.
@@ -15,8 +15,7 @@ LENGTH, TILT = 200, 0.2
 def drift_takes_time(duration: float, tilts: np.ndarray, slopes: np.ndarray) -> Claims:
     """Claim the time of the late drift over L, from the slopes of the limiting risk at these u."""
     claim = Claims("risk-and-parameters-by-hand", source="derived here", box="time-of-the-drift")
-    end = best_in_the_valley(DIMENSION)[0] ** 0.5
-    expected = valley_duration(*(factor * end for factor in LATE_DRIFT))
+    expected = valley_duration(*late_tilts())
     claim.equal(
         "drift",
         f"From {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ the drift takes the time of the integral "

@@ -80,7 +80,7 @@ def solve_flow(length: int, alpha: float) -> Drift:
         _as_point(Blocks.balanced(np.eye(DIMENSION), alpha)),
         method="LSODA",
         t_eval=times,
-        events=[_falls_to(factor * best_in_the_valley(DIMENSION)[0] ** 0.5) for factor in LATE_DRIFT],
+        events=[_falls_to(tilt) for tilt in late_tilts()],
         rtol=1e-10,
         atol=1e-12,
     )
@@ -118,6 +118,12 @@ def infinite_product(times: np.ndarray, alpha: float) -> np.ndarray:
     """Return `b u` along the infinite flow from the balanced start, where b = ‖A‖ is conserved: a logistic curve."""
     scale = np.sqrt(DIMENSION)
     return 1 / (1 + (scale / alpha**2 - 1) * np.exp(-2 * scale * times))
+
+
+def late_tilts() -> list[float]:
+    """Return u at the start and at the end of the part `LATE_DRIFT`."""
+    end = best_in_the_valley(DIMENSION)[0] ** 0.5
+    return [factor * end for factor in LATE_DRIFT]
 
 
 def valley_duration(high: float, low: float) -> float:

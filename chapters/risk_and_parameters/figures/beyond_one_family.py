@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.head_searches import NOISY_LENGTH, LineSearch, NoisyBest
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
-from chapters.risk_and_parameters.style import power
+from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 from lib.icl import best_in_the_valley, price_of_one_head

@@ -16,8 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
-from chapters.risk_and_parameters.style import power, tokens
-from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, valley_duration
+from chapters.risk_and_parameters.style import tokens
+from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, late_tilts, valley_duration
+from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, sequence
 from lib.icl import best_in_the_valley
@@ -75,8 +76,7 @@ def _claims(flows: list[Drift]) -> Claims:
         ),
     )
     on_long_prompts = (longest.length >= LONG, f"it is about long prompts, of {power(LONG)} tokens at least")
-    best, least = best_in_the_valley(DIMENSION)
-    duration = valley_duration(*(factor * best**0.5 for factor in LATE_DRIFT))
+    duration, least = valley_duration(*late_tilts()), best_in_the_valley(DIMENSION)[1]
     claim.equal(
         "duration",
         f"At $L = {length}$ the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ takes as long as "

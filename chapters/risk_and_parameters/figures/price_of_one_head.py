@@ -16,7 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
-from chapters.risk_and_parameters.style import power, tokens
+from chapters.risk_and_parameters.style import tokens
+from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, markers
 from lib.icl import best_in_the_valley

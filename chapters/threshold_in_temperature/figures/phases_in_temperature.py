@@ -27,7 +27,7 @@ from chapters.threshold_in_temperature.phases import (
     log_length,
     spread,
 )
-from chapters.threshold_in_temperature.style import power_of_ten
+from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
 
@@ -56,7 +56,7 @@ def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
 
 def _claims(phases: TwoPhases) -> Claims:
     claim = Claims("threshold-in-temperature", source="[Do25]", box="limit-in-temperature")
-    short, long = (power_of_ten(decade) for decade in phases.decades)
+    short, long = (power(10**decade) for decade in phases.decades)
     log_lengths = np.array([log_length(decade) for decade in phases.decades])
     grown = np.ptp(2.0 * log_lengths)
     claim.equal(

@@ -19,8 +19,9 @@ from matplotlib.ticker import MultipleLocator
 
 from chapters.style import mark_real_prompt
 from chapters.threshold_in_temperature.phases import COLD
-from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, power_of_ten
+from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
+from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, few_decades, ink, label, legend_line, legend_with
 
@@ -51,7 +52,7 @@ def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
             "width-cold" if curve.temperature == COLD else "width-hot",
             f"At {curve.temperature:g} times the freezing temperature the transition is as wide as the distribution of "
             f"the relevant token's score (distance between the amplitudes $√ν$ with the mean weights {LOW:g} and "
-            f"{HIGH:g}, $L = {power_of_ten(decade)}$).",
+            f"{HIGH:g}, $L = {power(10**decade)}$).",
             curve.exact[-1],
             curve.limit,
             within=curve.limit * relative_correction(decade, curve.temperature, variance),
