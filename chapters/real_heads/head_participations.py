@@ -8,7 +8,16 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import NEAR
-from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, measure
+from chapters.real_heads.statistics import (
+    ByLength,
+    Control,
+    Heads,
+    HeadStatistics,
+    Measured,
+    bootstrap,
+    freezing,
+    measure,
+)
 from lib.finite_prompt import participation
 
 # Distance from the factor `NEAR`, in logarithms, up to which a head is compared with the quadrature; tabulated curves
@@ -82,5 +91,4 @@ def _away(participations: Heads, expected: Heads) -> Heads:
 
 def _at_mean_spread(control: Control) -> Heads:
     """Return the exact participation at the mean spread of the queries of each head."""
-    log_length = np.log(control.length)
-    return np.asarray(participation(control.ratio * np.sqrt(2 * log_length), log_length))
+    return np.asarray(participation(control.ratio * freezing(control.length), np.log(control.length)))

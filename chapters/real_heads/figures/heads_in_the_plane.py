@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.head_participations import Participations
 from chapters.real_heads.regime_counts import Regimes
 from chapters.real_heads.regimes import NEAR
+from chapters.real_heads.statistics import freezing
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
@@ -121,13 +122,12 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
         axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
         axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
-        freezes_at = np.sqrt(2 * np.log(length))
-        axes.axvline(freezes_at, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
+        axes.axvline(freezing(length), color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
         axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
     panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
-    label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
+    label(panels[0][1], freezing(lengths[1]), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
     label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
     label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
     return figure

@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from chapters.real_heads.statistics import Heads, HeadStatistics
 from chapters.real_heads.style import TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
+from chapters.style import readable_on
 from companion import Numbers, Table
-from companion.figures.style import COLUMN, INK, PAPER
+from companion.figures.style import COLUMN
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
@@ -36,9 +37,8 @@ def draw(table: pd.DataFrame) -> Figure:
     colours = LinearSegmentedColormap.from_list("linear", ends)
     cells = axes.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, edgecolors=ends[0], linewidth=2)
     for (row, column), share in np.ndenumerate(shares):
-        bright = np.dot(colours(share)[:3], (0.3, 0.59, 0.11)) > 0.5
-        ink_here = INK if bright else PAPER
-        axes.text(column + 0.5, row + 0.5, f"{share:.2f}", ha="center", va="center", color=ink_here, fontsize=10)
+        colour = readable_on(colours(share))
+        axes.text(column + 0.5, row + 0.5, f"{share:.2f}", ha="center", va="center", color=colour, fontsize=10)
     axes.invert_yaxis()
     axes.set_yticks(np.arange(len(shares)) + 0.5, [f"layer {layer + 1}" for layer in range(len(shares))])
     axes.set_xticks(np.arange(shares.shape[1]) + 0.5, [f"{head + 1}" for head in range(shares.shape[1])])
