@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from chapters.threshold_in_temperature.below_threshold import excess_risk
 from chapters.threshold_in_temperature.phases import mean_field_weight, weights
 from lib.random import named_keys
+from lib.statistics import standard_error
 
 SIMULATED_OVERLAPS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
 LARGEST_OVERLAP = 0.7
@@ -120,5 +121,4 @@ def _simulate(size: Size, overlap: float, prompts: int, key: Array) -> tuple[flo
 
     parts = [batch(each) for each in jax.random.split(key, -(-prompts // BATCH))]
     weight, risk = (np.concatenate([np.asarray(part[k]) for part in parts]) for k in (0, 1))
-    root = len(weight) ** 0.5
-    return weight.mean(), weight.std(ddof=1) / root, risk.mean(), risk.std(ddof=1) / root
+    return weight.mean(), standard_error(weight), risk.mean(), standard_error(risk)

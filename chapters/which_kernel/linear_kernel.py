@@ -16,6 +16,7 @@ from scipy.special import gammaln, kve
 
 from lib.icl import LinearRegression
 from lib.random import named_keys
+from lib.statistics import standard_error
 
 # Distances |1 - X| on a logarithmic grid: the largest that is left out, and the smallest that is computed.
 LARGEST_CUT, SMALLEST_CUT = 0.5, 1e-24
@@ -156,6 +157,6 @@ def _cut_errors(task: LinearRegression, length: int, key: float, counts: tuple[i
         power * d + noise - power * d * (length - 1) / (length + d + ratio),
         fractions,
         np.array([each.mean() for each in kept]),
-        np.array([each.std(ddof=1) / each.size**0.5 for each in kept]),
+        np.array([standard_error(each) for each in kept]),
         exact.at(fractions),
     )
