@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
+from chapters.published_experiment.protocol import WIDTH, published_task
 from chapters.second_minima.landscape import (
     FLAT,
     copies,
@@ -30,13 +30,12 @@ from chapters.second_minima.landscape import (
     softmax_square,
     square_and_slope,
 )
-from chapters.second_minima.published_runs import DATA
+from chapters.second_minima.published_runs import CORRECTED, DATA
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, StationaryHeads
 from companion import Column
 from lib.icl import PairAverage
 
 TABLE, SEARCHES = "the_pass", "searches"
-LAW = next(iter(LAWS))
 PASS = "pass"
 # A string slides on fewer quadrature nodes than the search for a saddle uses. They raise every mean square by some
 # percent, and the position of the highest head hardly moves.
@@ -121,7 +120,7 @@ def search(activation: str, places: StationaryHeads, number: int) -> tuple[dict[
     string = slide(activation, line + np.sin(np.pi * fractions) * size * bend / np.linalg.norm(bend))
     tops = np.asarray(_squares(activation, string))
     saddle = climb(activation, string[np.argmax(tops)])
-    square, slope = square_and_slope(activation, LAW, saddle)
+    square, slope = square_and_slope(activation, CORRECTED, saddle)
     row = {
         "activation": activation,
         "end": ("same", "other")[number % 2],
@@ -180,7 +179,7 @@ def _spread(string: Float[Array, "m n"], count: int) -> Float[Array, "k n"]:
 def climb(activation: str, point: Float[np.ndarray, " n"], *, steps: int = 60) -> Float[np.ndarray, " n"]:
     """Return the saddle near a head, by bounded Newton steps that go uphill along the softest direction."""
     for _ in range(steps):
-        slope = np.asarray(square_and_slope(activation, LAW, point)[1])
+        slope = np.asarray(square_and_slope(activation, CORRECTED, point)[1])
         if np.linalg.norm(slope) < 1e-9:
             break
         curved = hessian(activation, point)
@@ -205,7 +204,7 @@ def ways_down(activation: str, saddle: Float[np.ndarray, " n"]) -> list[Float[np
 @partial(jax.jit, static_argnums=(0, 2))
 def _descend(activation: str, step: float, steps: int, point: Float[Array, " n"]) -> Float[Array, "rows n"]:
     def once(_, point):
-        return point - step * square_and_slope(activation, LAW, point)[1]
+        return point - step * square_and_slope(activation, CORRECTED, point)[1]
 
     def row(point, _):
         return jax.lax.fori_loop(0, steps // ROWS, once, point), point

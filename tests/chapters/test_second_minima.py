@@ -64,7 +64,7 @@ def ways(float64):
 
 @pytest.fixture(scope="module")
 def linear_places(float64):
-    return find_heads_of("linear", saddle_search.LAW)
+    return find_heads_of("linear", published_runs.CORRECTED)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def linear_hessian(float64):
 
 def square_of(activation):
     """Return the mean square as a function of a point, by the program that also gives the slope."""
-    return lambda point: square_and_slope(activation, saddle_search.LAW, point)[0]
+    return lambda point: square_and_slope(activation, published_runs.CORRECTED, point)[0]
 
 
 @pytest.mark.parametrize("wrong", [{"starts": 4}, {"softmax_starts": 2}, {"seed": -1}])

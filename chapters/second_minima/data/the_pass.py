@@ -13,12 +13,12 @@ import pandas as pd
 
 from chapters.published_experiment.protocol import POOLS, WIDTH
 from chapters.second_minima.parameters import SECOND_LENGTH
+from chapters.second_minima.published_runs import CORRECTED
 from chapters.second_minima.saddle_search import (
     BENDS,
     COLUMNS,
     FEW_NODES,
     IMAGES,
-    LAW,
     SEARCH_COLUMNS,
     SEARCHES,
     SLIDES,
@@ -41,7 +41,7 @@ PARAMETERS = {
 }
 PARTS = [(activation, number) for activation in POOLS for number in range(2 * len(BENDS))]
 _NUMBERS = ("square", "slope", "negative", "top", "bend")
-_places = cache(lambda activation: find_heads_of(activation, LAW))
+_places = cache(lambda activation: find_heads_of(activation, CORRECTED))
 
 
 def _part(part: tuple[str, int]) -> np.ndarray:

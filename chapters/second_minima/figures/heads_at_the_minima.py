@@ -22,14 +22,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
+from chapters.published_experiment.protocol import POOLS, WIDTH, published_task
 from chapters.second_minima.landscape import copies
+from chapters.second_minima.published_runs import CORRECTED
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from chapters.style import readable_on, signed_colours
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
 
-CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)
 READ = "v"
 

@@ -27,7 +27,7 @@ from chapters.published_experiment.style import COLOURS, SYMBOLS
 from chapters.second_minima.changed_trainings import CONTROL, STARTS, STEPS
 from chapters.second_minima.landscape import curvatures_at
 from chapters.second_minima.parameters import SECOND_LENGTH
-from chapters.second_minima.saddle_search import LAW
+from chapters.second_minima.published_runs import CORRECTED
 from chapters.second_minima.stationary_heads import Landscapes
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
@@ -50,7 +50,7 @@ def numbers(
     ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], landscapes: Landscapes, tracked: pd.DataFrame
 ) -> Numbers:
     """Return the ends relative to the optimum; claim which changes find it from every start."""
-    places = {its: landscapes[its, LAW] for its in dict.fromkeys(ends["activation"])}
+    places = {its: landscapes[its, CORRECTED] for its in dict.fromkeys(ends["activation"])}
     best = ends["activation"].map({its: place.optimum.square for its, place in places.items()})
     second = ends["activation"].map({its: place.minimum_beyond.square for its, place in places.items()})
     ends = ends.assign(

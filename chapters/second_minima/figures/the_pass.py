@@ -25,7 +25,8 @@ from chapters.published_experiment.protocol import CLOSE
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
 from chapters.second_minima.landscape import alignment, distance
 from chapters.second_minima.parameters import SECOND_LENGTH
-from chapters.second_minima.saddle_search import LAW, PASS, Ways
+from chapters.second_minima.published_runs import CORRECTED
+from chapters.second_minima.saddle_search import PASS, Ways
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
@@ -51,7 +52,7 @@ def numbers(
             "square": way.squares,
             "straight": way.straight,
         }
-        groups.append({"activation": activation, "wrong_way": landscapes[activation, LAW].swapped.square, **path})
+        groups.append({"activation": activation, "wrong_way": landscapes[activation, CORRECTED].swapped.square, **path})
     columns = {
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Stationary head at this point of the path, or `between`", "name"),
@@ -98,7 +99,7 @@ def _claim_each_pass(
             1,
             within=0,
             because="counts are exact",
-            rejects=("none, as at the second minimum", curvatures[activation, LAW, SECOND] < 0),
+            rejects=("none, as at the second minimum", curvatures[activation, CORRECTED, SECOND] < 0),
         )
 
 
@@ -106,7 +107,7 @@ def _claim_both_passes(claim: Claims, ways: Ways, landscapes: Landscapes) -> Non
     """Claim where descent from the passes ends, and their directions and levels."""
     off, apart, level = [], [], {}
     for activation, way in ways.items():
-        places = landscapes[activation, LAW]
+        places = landscapes[activation, CORRECTED]
         for end, place in ((way.points[0], places.minimum_beyond), (way.points[-1], places.optimum)):
             off.append(distance(activation, end, place.point))
         apart.append(distance(activation, places.minimum_beyond.point, places.optimum.point))

@@ -28,7 +28,6 @@ from chapters.second_minima.descents import STEP_SIZE, STEPS, Descents
 from chapters.second_minima.landscape import FLAT, alignment
 from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.stationary_heads import (
-    OPTIMUM,
     SECOND,
     SWAPPED,
     Landscapes,
@@ -40,7 +39,6 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
-LEVELS = (OPTIMUM, SWAPPED, SECOND)
 # Levels at which descents can stop: column of the table, name in a legend, and line style.
 LEVEL_LINES = {
     "optimum": ("optimum", "--"),
@@ -245,7 +243,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _levels(places: StationaryHeads) -> dict[str, float]:
     """Return the mean squares of the stationary heads; a column is empty if there is no such head."""
-    return {name.replace(" ", "_"): places.named[name].square for name in LEVELS if name in places.named}
+    return {name.replace(" ", "_"): place.square for name, place in places.named.items()}
 
 
 def _counts(axes: Axes, part: pd.DataFrame) -> None:
