@@ -24,7 +24,8 @@ from lib.single_location import (
     softmax,
 )
 
-# The chance that there is a relevant token, where it may be absent.
+HEADS = {"softmax": softmax, "sigmoid": sigmoid, "linear": linear}
+# The probability that there is a relevant token, where it may be absent.
 PRESENT = 0.5
 # Nodes of the integrals over ν, and where they end.
 AREA_NODES, AREA_END = 60, 160.0
@@ -44,9 +45,6 @@ def solve_head_risks(numbers: Sequence[int], points: int) -> pd.DataFrame:
         heads = {head: np.asarray(best_risk(task, each)) for head, each in HEADS.items()}
         frames.append(pd.DataFrame({"relevant": relevant, "snr": grid, **heads}))
     return pd.concat(frames, ignore_index=True)
-
-
-HEADS = {"softmax": softmax, "sigmoid": sigmoid, "linear": linear}
 
 
 def simulate_bayes_risks(numbers: Sequence[int], points: int, prompts: int, *, key: PRNGKeyArray) -> pd.DataFrame:

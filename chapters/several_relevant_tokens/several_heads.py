@@ -78,6 +78,8 @@ def claims(risks: HeadsOnOneKey) -> Claims:
         risks.one,
         risks.two / per_head,
         because="the least risk of two heads over the factor $(ln ν)²/ν$, the heuristic gain of one head",
+        source="heuristic",
+        box=None,
         rejects=("a second head does not help", risks.two),
     )
     claim.at_least(
@@ -87,6 +89,8 @@ def claims(risks: HeadsOnOneKey) -> Claims:
         risks.two,
         STRENGTH**-2,
         because="one power of the strength for each head, the heuristic without its logarithms",
+        source="heuristic",
+        box=None,
         rejects=("two heads on one key find both tokens, as the sigmoid does", risks.one_sigmoid),
     )
     claim.at_most(

@@ -25,7 +25,7 @@ TESTED, BLOCK = 10_000, 1000
 
 
 def train_heads(numbers: Sequence[int], training: int, *, key: PRNGKeyArray) -> pd.DataFrame:
-    """Return measured risks of softmax and sigmoid heads trained on as many prompts, beside the least risks."""
+    """Return the measured risks of heads trained on `training` prompts, and the least risks of such heads."""
     rows = []
     for relevant in (1, *numbers):
         task = Several(LENGTH, relevant, SHOWN_SNR)

@@ -30,7 +30,7 @@ class LongPrompts:
     certain: dict[int, float]
 
 
-def simulate_risks() -> LongPrompts:
+def solve_long_prompts() -> LongPrompts:
     """Return `1 - E Σp²` of L normal scores of standard deviation ν, by quadrature, and the risks at ν = ∞."""
     log_lengths = np.sort([*np.geomspace(np.log(2.0), LONGEST, STEPS), MIDDLE, LONG])
     strengths = np.stack([*(np.full_like(log_lengths, snr) for snr in FIXED), GROWING * np.sqrt(2 * log_lengths)])

@@ -46,8 +46,7 @@ class LimitConstants:
 
 
 def solve_limit_constants() -> LimitConstants:
-    """Extrapolate the constants of the best linear and softmax heads in the spiked model, from short to long
-    prompts."""
+    """Extrapolate the constants of the best linear and softmax heads in the spiked model, at every length."""
     lengths = np.asarray(EVERY_LENGTH)
 
     def readings(risk, scale, weakest):

@@ -57,6 +57,6 @@ def solve_risks(decades: list[int], temperatures: int, variance: float) -> list[
 
 
 def solve_other_tokens(variance: float) -> OtherTokens:
-    """Return the participation of the other tokens of two very long prompts, at two thirds of the temperature."""
+    """Return the participation of the other tokens in very long prompts of two lengths, at the temperature `COLDER`."""
     values = [weights(length, 0.0, COLDER, variance).others_square for length in LOG_LENGTHS]
     return OtherTokens(COLDER, LOG_LENGTHS, np.array(values), float(frozen_participation(COLDER)))

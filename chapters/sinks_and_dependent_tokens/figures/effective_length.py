@@ -41,7 +41,7 @@ TAUS = np.linspace(0.0, 4.0, 65)
 # Tokens of the text in the figure, and their names in it.
 TEXT = {"words": "words", "keys 0": "keys, layer 0", "keys 3": "keys, layer 3"}
 
-# Where the name of each curve stands: τ, and the offset of the text in points.
+# Position of the name of each curve: τ, and the offset of the text in points.
 PLACES = {
     "AR(0.8)": (1.6, (8, 6)),
     "AR(0.5)": (0.02, (4, -14)),

@@ -26,7 +26,7 @@ from companion.figures.style import WIDE, ink, label, legend_line, legend_with, 
 
 # Relative accuracy of the sum over scores.
 QUADRATURE = 1e-9
-# One of so many scores is in the table.
+# Distance of the scores in the table, in numbers of computed scores.
 STRIDE = 15
 
 

@@ -37,7 +37,7 @@ from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.statistics import student_quantile
 
-# Where each curve of normal scores is labelled, as ln L, and how the label is placed.
+# Position of the label of each curve of normal scores: ln L, and the arguments of `label`.
 LABELLED = {
     FIXED: (30.0, {"xytext": (6, -14)}),
     ROOT: (110.0, {"xytext": (0, 32), "ha": "center"}),

@@ -25,7 +25,7 @@ from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 # Half the width of a 95 % interval, in standard errors.
 NORMAL = 1.96
-# What the fit leaves out is known in order of magnitude; so many times that are allowed.
+# The terms that the fit leaves out are known in order of magnitude; this multiple of it is allowed.
 ALLOWED_ORDERS = 5
 
 

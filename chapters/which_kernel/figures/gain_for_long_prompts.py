@@ -21,7 +21,7 @@ from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, legend_line, legend_with
 
-# The neglected terms are smaller than the limit by factors of order d ω², so many times which are allowed.
+# The neglected terms are smaller than the limit by a factor of order d ω²; this multiple of it is allowed.
 ALLOWED_ORDERS = 5
 
 

@@ -37,7 +37,8 @@ from lib.statistics import comparison_quantile, tells_apart
 
 # The curves are drawn up to this error, in units of the smallest.
 TALLEST = 1e4
-# The growth is claimed if at most this part of the error does not grow yet: an error that never grows is then far away.
+# The growth is claimed if the part of the error that does not grow yet is below this, so that a constant error is far
+# outside the tolerance.
 LARGEST_FLAT = 0.4
 
 

@@ -25,10 +25,10 @@ from companion.figures.style import COLUMN, ink, label
 
 # "Far" above the best predictor: more than twice its error.
 FAR = 2.0
-# A search over the key ends at most so far above the lowest error, in units of the best predictor's.
+# Largest distance of the end of a search over the key from the lowest error, in units of the best predictor's error.
 SEARCH_ERROR = 0.01
-# At the threshold ν = 2 ln L of softmax, half of the least error is left, and no kernel can have twice that. The claim
-# that some have is made from this far above the threshold.
+# At the threshold ν = 2 ln L of softmax the least error is one half, and no kernel can have twice that. The claim that
+# some kernels do is made only if ν is above the threshold by at least this.
 ABOVE_THRESHOLD = 4.0
 
 

@@ -29,7 +29,7 @@ SEARCH = 1e-3
 
 
 def numbers(staircase: Staircase) -> Numbers:
-    """Return the errors by number of heads, and the claim that the searches found what the formula says."""
+    """Return the errors by number of heads, and the claim that searches and formula agree."""
     columns = {
         "heads": Column("Number of heads, $H$"),
         "found": Column("Least error times $L$ that the searches found", absolute=1e-4),
