@@ -18,9 +18,8 @@ class Shares:
     `ranks` is the rank correlation of R² with τ̂/√(2 ln L); its alternative is that with the number of the layer. `unit`
     is by how much this correlation, with the heads at all lengths in one sample, is nearer to -1 than that with τ̂; its
     alternative is the same difference if R² were a function of τ̂ alone. `unit_over_heads` is its standard error over
-    heads.
-    `growth` is the mean change of R² from the shortest to the longest prompts over heads of small spread, of which
-    `growing` gain; its alternative is the mean change over frozen heads.
+    heads. `growth` is the mean change of R² from the shortest to the longest prompts over heads of small spread; its
+    alternative is the mean change over frozen heads.
     """
 
     errors: dict[int, Heads]
@@ -28,7 +27,6 @@ class Shares:
     unit: Measured
     unit_over_heads: float
     growth: Measured
-    growing: int
 
 
 def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
@@ -55,7 +53,6 @@ def solve_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
         unit=measure(_gain_of_unit, *pooled, alternative=by_plain, key=key),
         unit_over_heads=_error_over_heads(*pooled),
         growth=measure(growth, shortest, longest, alternative=growth(shortest, longest, frozen), key=key),
-        growing=int(np.sum((longest.share > shortest.share)[linear])),
     )
 
 
