@@ -26,5 +26,5 @@ def test_words_formulas_and_pictures_are_counted(text):
 
 def test_minutes_depend_on_the_kind_of_the_words():
     """180 words of prose, 90 of mathematics, six formulas and one figure take a minute each."""
-    assert ReadingTime(prose=120, mathematics=90, captions=60, formulas=6, figures=1).minutes == 4
+    assert ReadingTime(prose=180, mathematics=90, formulas=6, figures=1).minutes == 4
     assert ReadingTime().minutes == 0

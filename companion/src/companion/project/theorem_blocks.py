@@ -28,16 +28,17 @@ class Box:
 
 def boxes(project: Project) -> list[Box]:
     """Return the boxes with a label, those of notebooks first, in the order of the book."""
-    return [box for page in _pages(project) for box in _boxes_in(page.stem, prose(page))]
+    return [box for page in pages(project) for box in _boxes_in(page.stem, prose(page))]
 
 
 def pages_quoting(project: Project, claim: str) -> list[str]:
     """Return the pages whose text quotes a claim by a role, such as `` {claim}`ID` ``, in the order of the book."""
     role = re.compile(rf"\{{claim[\w-]*\}}`{re.escape(claim)}`")
-    return [page.name for page in _pages(project) if role.search(prose(page))]
+    return [page.name for page in pages(project) if role.search(prose(page))]
 
 
-def _pages(project: Project) -> list[Path]:
+def pages(project: Project) -> list[Path]:
+    """Return the files of the pages of the book: notebooks in its order, then Markdown files."""
     return [*(project.notebook(name) for name in project.notebooks()), *visible(project.book, "*.md")]
 
 

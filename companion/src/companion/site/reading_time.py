@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from companion.figures import store
-from companion.io.errors import UserError
+from companion.io.errors import UserError, did_you_mean
 from companion.project import slicing
 from companion.project.notebooks import TECHNICAL_TAG, Notebook
 from companion.project.paths import Project
-from companion.project.theorem_blocks import prose
+from companion.project.theorem_blocks import pages, prose
 
 # Words per minute in prose and in mathematics, which are the statement boxes and the displayed formulas.
 PROSE, MATHEMATICS = 180, 90
@@ -30,36 +31,29 @@ class ReadingTime:
 
     prose: int = 0
     mathematics: int = 0
-    captions: int = 0
     formulas: int = 0
     figures: int = 0
 
     @property
     def words(self) -> int:
         """The number of words, captions included; an inline formula and a link count as one word each."""
-        return self.prose + self.mathematics + self.captions
+        return self.prose + self.mathematics
 
     @property
     def minutes(self) -> float:
         """The minutes for all words, formulas and figures, not rounded."""
-        mathematics = self.mathematics + FORMULA * self.formulas
-        return (self.prose + self.captions) / PROSE + mathematics / MATHEMATICS + self.figures
+        return self.prose / PROSE + (self.mathematics + FORMULA * self.formulas) / MATHEMATICS + self.figures
 
 
 def of_page(project: Project, name: str) -> ReadingTime:
     """Return the reading time of a page of the book: a notebook with its published figures, or a Markdown page."""
-    if name not in project.notebooks():
-        return of_text(prose(project.book / f"{name}.md"))
-    read = of_text(prose(project.notebook(name)))
+    path = page_file(project, name)
+    read = of_text(prose(path))
+    if path.suffix != ".ipynb":
+        return read
     shown = unfolded_figures(project, name)
-    captions = [store.read_record(project.published / name, figure).caption for figure in shown]
-    return ReadingTime(
-        prose=read.prose,
-        mathematics=read.mathematics,
-        captions=sum(_words(caption) for caption in captions),
-        formulas=read.formulas,
-        figures=read.figures + len(shown),
-    )
+    captions = sum(_words(store.read_record(project.published / name, figure).caption) for figure in shown)
+    return replace(read, prose=read.prose + captions, figures=read.figures + len(shown))
 
 
 def of_section(project: Project, name: str, title: str) -> ReadingTime:
@@ -68,11 +62,23 @@ def of_section(project: Project, name: str, title: str) -> ReadingTime:
     Raises:
       UserError: if the page has no such section.
     """
-    path = project.notebook(name) if name in project.notebooks() else project.book / f"{name}.md"
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", prose(path), re.MULTILINE | re.DOTALL)
+    text = prose(page_file(project, name))
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None:
         raise UserError(f"The page {name!r} has no section {title!r}.")
     return of_text(found[1])
+
+
+def page_file(project: Project, name: str) -> Path:
+    """Return the notebook or the Markdown file of a page.
+
+    Raises:
+      UserError: if the book has no such page.
+    """
+    files = {path.stem: path for path in pages(project)}
+    if name not in files:
+        raise UserError(f"There is no page {name!r}. {did_you_mean(name, files)}")
+    return files[name]
 
 
 def unfolded_figures(project: Project, name: str) -> list[str]:
@@ -95,7 +101,7 @@ def of_text(text: str) -> ReadingTime:
         (mathematics if in_box else plain).append(line)
     outside, inside = "\n".join(plain), "\n".join(mathematics)
     formulas = len(DISPLAYED.findall(outside)) + len(DISPLAYED.findall(inside))
-    return ReadingTime(_words(outside), _words(inside), 0, formulas, pictures)
+    return ReadingTime(_words(outside), _words(inside), formulas, pictures)
 
 
 def _lines(text: str) -> Iterator[tuple[list[str], str, bool]]:

@@ -8,8 +8,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.figures import store
-from companion.io.errors import UserError, did_you_mean
-from companion.project.paths import Project, visible
+from companion.io.errors import UserError
+from companion.project.paths import Project
 from companion.site import reading_time
 
 
@@ -52,12 +52,9 @@ class RouteDirective(SphinxDirective):
 
 def _minutes(env: BuildEnvironment, project: Project, name: str, sections: list[str]) -> float:
     """Return the minutes of a page, or of some of its sections, and note the files on which they depend."""
-    notebooks = project.notebooks()
-    pages = [*notebooks, *(path.stem for path in visible(project.book, "*.md"))]
-    if name not in pages:
-        raise UserError(f"There is no page {name!r}. {did_you_mean(name, pages)}")
-    env.note_dependency(str(project.notebook(name) if name in notebooks else project.book / f"{name}.md"))
-    for figure in reading_time.unfolded_figures(project, name) if name in notebooks else ():
+    path = reading_time.page_file(project, name)
+    env.note_dependency(str(path))
+    for figure in reading_time.unfolded_figures(project, name) if path.suffix == ".ipynb" else ():
         env.note_dependency(str(project.published / name / f"{figure}{store.RECORD}"))
     if sections:
         return sum(reading_time.of_section(project, name, section).minutes for section in sections)
