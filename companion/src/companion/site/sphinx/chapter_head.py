@@ -15,9 +15,9 @@ from sphinx.application import Sphinx
 
 from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
-from companion.project.paths import CONTENTS, Project
+from companion.project.paths import Project
 from companion.site.sphinx.cards import thumbnail_file
-from companion.site.sphinx.chapter_numbers import chapter_numbers
+from companion.site.sphinx.chapter_numbers import chapter_number
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.domain import BookDomain
@@ -43,18 +43,22 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
     held = sum(claim.holds for claim in claims)
     number = f"{held}" if held == len(claims) else f"{held} of {len(claims)}"
     verdict = f"{number} claim{'s hold' if len(claims) != 1 else ' holds'}"
+    chapter = chapter_number(app.env, name)
+    kind = f"Chapter {chapter}" if chapter else "Chapter"
     parts = [
         nodes.inline("", f"{figures} figure{'s' if figures != 1 else ''}") if figures else None,
         nodes.inline("", verdict) if claims else None,
         _link(app, "notebook", f"{name}.ipynb"),
         _link(app, "data", archive_of(name)) if figures else None,
         nodes.raw("", PDF, format="html"),
-        ("cite", "cite", [citation(project, name, title.astext(), _chapter(app, name), f"{app.env.docname}.html")]),
+        ("cite", "cite", [citation(project, name, title.astext(), kind, f"{app.env.docname}.html")]),
     ]
-    place = title.parent.index(title) + 1
-    title.parent.insert(place, line("About this chapter", filter(None, parts), ["companion-head"]))
-    place += 2 if NEEDS in getattr(title.parent[place + 1], "attributes", {}).get("classes", []) else 1
+    containers = (node for node in title.parent.children if isinstance(node, nodes.container))
+    last = next((node for node in containers if NEEDS in node["classes"]), title)
+    place = title.parent.index(last) + 1
     title.parent[place:place] = _main_figure(app, doctree, name)
+    head = line("About this chapter", filter(None, parts), ["companion-head"])
+    title.parent.insert(title.parent.index(title) + 1, head)
     _show_findings(app, doctree, name)
 
 
@@ -115,12 +119,6 @@ def _figures(doctree: nodes.document) -> dict[str, nodes.figure]:
 def _linked(node: nodes.Node) -> list[str]:
     """Return the anchors of the figures to which a part of a page links."""
     return [link["reftarget"] for link in node.findall(pending_xref) if link["reftype"] == FIGURE]
-
-
-def _chapter(app: Sphinx, name: str) -> str:
-    app.env.note_dependency(str(app.config.companion_project.root / CONTENTS))
-    number = chapter_numbers(app).get(name)
-    return f"Chapter {number}" if number else "Chapter"
 
 
 def _link(app: Sphinx, word: str, file: str) -> nodes.Node:

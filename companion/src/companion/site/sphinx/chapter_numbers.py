@@ -4,10 +4,12 @@ The numbers continue through the parts, by `sphinx_multitoc_numbering`, and part
 """
 
 from itertools import count
+from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
-from companion.project.paths import Project
+from companion.project.paths import CONTENTS, Project
 
 
 def parts(app: Sphinx) -> list[tuple[str, list[str]]]:
@@ -16,8 +18,7 @@ def parts(app: Sphinx) -> list[tuple[str, list[str]]]:
     listed = project.notebooks()
     groups: list[tuple[str, list[str]]] = []
     for tree in app.config.external_site_map.root.subtrees:
-        names = [str(item).rpartition("/")[2] for item in tree.items]
-        if notebooks := [name for name in names if name in listed]:
+        if notebooks := [name for name in _names(tree) if name in listed]:
             groups.append((tree.caption or "", notebooks))
     return groups
 
@@ -25,5 +26,14 @@ def parts(app: Sphinx) -> list[tuple[str, list[str]]]:
 def chapter_numbers(app: Sphinx) -> dict[str, int]:
     """Return the numbers of the pages in numbered parts, by their names."""
     trees = [tree for tree in app.config.external_site_map.root.subtrees if tree.numbered]
-    names = [str(item).rpartition("/")[2] for tree in trees for item in tree.items]
-    return dict(zip(names, count(1), strict=False))
+    return dict(zip((name for tree in trees for name in _names(tree)), count(1), strict=False))
+
+
+def chapter_number(env: BuildEnvironment, name: str) -> int | None:
+    """Return the number of a chapter for the page that is read, which then depends on the table of contents."""
+    env.note_dependency(str(env.config.companion_project.root / CONTENTS))
+    return chapter_numbers(env.app).get(name)
+
+
+def _names(tree: Any) -> list[str]:
+    return [str(item).rpartition("/")[2] for item in tree.items]

@@ -19,8 +19,8 @@ from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
-from companion.project.paths import CONTENTS, Project
-from companion.site.sphinx.chapter_numbers import chapter_numbers
+from companion.project.paths import Project
+from companion.site.sphinx.chapter_numbers import chapter_number
 from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import PNG, picture_of
@@ -130,8 +130,7 @@ class FigureDirective(SphinxDirective):
 
     def _place(self, project: Project, notebook: str, figure: str) -> str:
         """Return the number of a figure as in its caption, with its name, which stays when others are inserted."""
-        self.env.note_dependency(str(project.root / CONTENTS))
-        chapter = chapter_numbers(self.env.app).get(notebook)
+        chapter = chapter_number(self.env, notebook)
         number = Notebook.named(project, notebook).figures.index(figure) + 1
         return f"{f'Chapter {chapter}, ' if chapter else ''}Figure {number} ({notebook}/{figure})"
 
