@@ -89,23 +89,24 @@ def _typeset(process: int, request: str) -> str:
 
 def with_whole_brackets(formula: str) -> str:
     """Return the HTML of a formula in which no line ends within short brackets, as in `1/(L - 1)`."""
-    start, *parts = formula.split(_PART)
-    result, together = start, list[str]()
-    for number, part in enumerate(parts, start=1):
-        together.append(part)
-        text = "".join(_TAG.sub("", one) for one in together)
-        is_open = sum(map(text.count, "([{")) > sum(map(text.count, ")]}")) and len(text) <= _LONGEST
-        if is_open and number < len(parts):
-            continue
-        joined = "".join(f"{_PART}{one}" for one in together)
-        if len(together) > 1 and number < len(parts):
-            joined = f"<span class=companion-unbroken>{joined}</span>"
-        elif len(together) > 1:  # the last part has the ends of the elements around all parts
-            inside, end = joined.removesuffix(_END), joined[-len(_END) :]
-            joined = f"<span class=companion-unbroken>{inside}</span>{end}"
-        result += joined
-        together = []
-    return result
+    inside, end = formula[: -len(_END)], formula[-len(_END) :]
+    result, *parts = inside.split(_PART)
+    groups: list[list[str]] = []
+    for part in parts:
+        if groups and _is_open("".join(groups[-1])):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    for group in groups:
+        text = "".join(f"{_PART}{part}" for part in group)
+        result += f"<span class=companion-unbroken>{text}</span>" if len(group) > 1 else text
+    return result + end
+
+
+def _is_open(part: str) -> bool:
+    """Return whether short HTML has a bracket that it does not close."""
+    text = _TAG.sub("", part)
+    return sum(map(text.count, "([{")) > sum(map(text.count, ")]}")) and len(text) <= _LONGEST
 
 
 @cache
