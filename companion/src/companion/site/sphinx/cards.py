@@ -53,10 +53,7 @@ class PictureDirective(SphinxDirective):
 
 
 class CardDirective(SphinxDirective):
-    """`{companion-card} notebook`: the main figure and the title of a chapter, as a link, with text below them.
-
-    Without content, the text is the summary of the chapter.
-    """
+    """`{companion-card} notebook`: the main figure and the title of a chapter, as a link, with text below them."""
 
     required_arguments = 1
     has_content = True
@@ -80,7 +77,7 @@ class CardDirective(SphinxDirective):
         card = nodes.container(classes=["companion-card"])
         card += nodes.paragraph("", "", link)
         card += messages
-        card += self.parse_content_to_nodes() or self.parse_text_to_nodes(chapter.card["summary"])
+        card += self.parse_content_to_nodes()
         return [card]
 
 
