@@ -53,7 +53,7 @@ class Notebook:
         try:
             return [self._read_cell(number, cell) for number, cell in enumerate(self._content["cells"], start=1)]
         except (AttributeError, ValueError, KeyError, TypeError) as error:
-            raise self._is_none(error) from error
+            raise self._not_a_notebook(error) from error
 
     @cached_property
     def _content(self) -> dict[str, Any]:
@@ -74,10 +74,10 @@ class Notebook:
                     "it in JupyterLab and save it, which converts it."
                 )
         except (AttributeError, ValueError, KeyError, TypeError) as error:
-            raise self._is_none(error) from error
+            raise self._not_a_notebook(error) from error
         return content
 
-    def _is_none(self, error: Exception) -> UserError:
+    def _not_a_notebook(self, error: Exception) -> UserError:
         return UserError(f"{self.path} is not a notebook: {error!r}. Restore it.")
 
     def _read_cell(self, number: int, cell: dict[str, Any]) -> dict[str, Any]:
