@@ -95,16 +95,13 @@ def main(
 
 
 def prepare_environment() -> None:
-    """Replace variables that would stop the packages with which a command, or a process of it, computes and draws.
-
-    Notebooks run side by side, each on one core. OpenBLAS would start a thread for every core in each of them, and
-    threads that wait for others keep their core busy: descents on small matrices took three times the CPU time.
+    """Set variables that the packages with which a command, or a process of it, computes and draws depend on.
 
     Raises:
       UserError: if a variable has a value that only the user can correct.
     """
     os.environ["MPLBACKEND"] = "agg"  # a terminal in Jupyter names a backend that may not be installed here
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # notebooks run side by side, each on one core
     if not (date := os.environ.get("SOURCE_DATE_EPOCH", "0")).isdecimal():
         raise UserError(
             "SOURCE_DATE_EPOCH must be a number of seconds, because IPython, Sphinx and Matplotlib read it. "
