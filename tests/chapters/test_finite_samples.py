@@ -100,7 +100,7 @@ def test_tracked_runs_are_those_that_make_writes(float64):
 
 
 def test_a_tracked_published_fixed_point_and_run_are_found_again(float64):
-    """Of the linear head at the sample ratio 1 of the max task; the next ratio and other prompts differ."""
+    """The linear head has them at sample ratio 1 of the max task; the next ratio and other prompts give other risks."""
     tables = [training.read_tracked(f"published_{name}") for name in ("ridges", "theory", "runs")]
     of_head = [table[(table["panel"] == published_settings.MAX) & (table["head"] == "linear")] for table in tables]
     ridges, tracked, runs = (rows[rows["alpha"] == 1].iloc[0] for rows in of_head)

@@ -111,9 +111,8 @@ def test_the_limit_of_the_fluctuation_is_withheld_at_short_prompts(correction, w
     assert [claim.id for claim in numbers.withheld] == (["measures-fluctuation"] if withheld else [])
     if not withheld:
         claim = next(claim for claim in numbers.made if claim.id == "measures-fluctuation")
-        assert claim.tolerance == pytest.approx(
-            comparison_quantile(1) * claim.std_error + 2 * 2.9 / 30, abs=5e-7
-        )  # six digits
+        expected = comparison_quantile(1) * claim.std_error + 2 * 2.9 / 30
+        assert claim.tolerance == pytest.approx(expected, abs=5e-7)  # a claim has six digits
 
 
 @pytest.mark.parametrize(("taus", "withheld"), [([0.06], True), ([0.06, 1.0], False)])

@@ -149,7 +149,7 @@ def test_integrals_agree_with_mpmath(references):
 
 
 def test_references_can_be_recomputed(references):
-    """The two of the largest queries, which take least, with the script that made them."""
+    """The rows with the two largest τ, which take the least time, are computed by the function that made the table."""
     recompute = runpy.run_path(str(REFERENCES.with_name("sink.py")))["statistics"]
     for row in np.argsort(-references["tau"])[:2]:
         _, *actual = recompute(references["tau"][row], int(references["length"][row]), -np.inf)

@@ -11,18 +11,19 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from companion.project.paths import DEFAULT_PROFILE, Project
 from companion.site.jupyter_book import is_built
 
 ROOT = Path(__file__).resolve().parents[2]
 REDIRECTION = re.compile(r'http-equiv="refresh" content="0; *url=([^"#]+)', re.IGNORECASE)
+DESKTOP = {"width": 1440, "height": 900}
 PACKAGES = ("chromium", "fonts-dejavu")
 INSTALL = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
 FLAGS = [
@@ -101,3 +102,18 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page of the book."""
+    pages: list[Page] = []
+
+    def opened(name: str, viewport: dict[str, int] = DESKTOP, **options: str) -> Page:
+        pages.append(browser.new_page(viewport=viewport, **options))
+        pages[-1].goto(f"{address}/book/{name}.html")
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.close()

@@ -1,7 +1,6 @@
 """Faults that readers of the site found on phones, on zoomed pages, on paper, and in actions and colours."""
 
 import re
-from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -27,21 +26,6 @@ def contrast(one: str, other: str) -> float:
 
 def style(page: Page, selector: str, name: str) -> str:
     return page.locator(selector).first.evaluate("(node, name) => getComputedStyle(node)[name]", name)
-
-
-@pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page of the book."""
-    pages: list[Page] = []
-
-    def opened(name: str, viewport: dict[str, int] = DESKTOP, **options: str) -> Page:
-        pages.append(browser.new_page(viewport=viewport, **options))
-        pages[-1].goto(f"{address}/book/{name}.html")
-        return pages[-1]
-
-    yield opened
-    for page in pages:
-        page.close()
 
 
 @pytest.mark.parametrize("viewport", [{"width": 844, "height": 390}, {"width": 720, "height": 450}])
@@ -98,7 +82,7 @@ def test_a_wide_table_shows_on_a_phone_that_it_scrolls(visit):
     expect(table).to_have_attribute("tabindex", "0")
     assert "gradient" in table.evaluate("node => getComputedStyle(node).backgroundImage")
     page = visit("notation", PHONE)
-    # as wide as its longest word at least
+    # a column is at least as wide as its longest word
     assert style(page, "article table a", "overflowWrap") != "anywhere"
 
 
@@ -160,7 +144,7 @@ def test_code_in_the_text_has_short_docstrings(visit):
 
 
 def test_the_reference_of_a_library_is_short(visit):
-    """Of a docstring, the first paragraph is shown; the sections open."""
+    """The first paragraph of a docstring is shown, and the rest is folded."""
     page = visit("lib_attention")
     page.evaluate("delete document.documentElement.dataset.lazy")
     folds = page.locator("dl.py details.companion-rest")
@@ -183,7 +167,7 @@ def test_a_chapter_has_a_preview(visit):
 
 
 def test_figures_are_numbered_by_chapter(visit):
-    """In captions and in citations; theorems are numbered through the book."""
+    """Captions and citations have these numbers."""
     page = visit(NEEDLE)
     number = page.locator("h1 .section-number").inner_text().strip().rstrip(".")
     captions = page.locator("figure.companion-figure .caption-number").all_text_contents()

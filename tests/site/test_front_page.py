@@ -1,6 +1,6 @@
 """The front page, and the pages with maps and the citation of the book."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -16,11 +16,8 @@ DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture
-def front(browser: Browser, address: str) -> Iterator[Page]:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/index.html")
-    yield page
-    page.close()
+def front(visit: Callable[..., Page]) -> Page:
+    return visit("index")
 
 
 def test_it_leads_with_an_interactive_figure(front: Page):
@@ -93,11 +90,8 @@ def test_curves_of_the_interactive_figure_have_names(front: Page):
 
 
 @pytest.fixture
-def maps(browser: Browser, address: str) -> Iterator[Page]:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/maps.html")
-    yield page
-    page.close()
+def maps(visit: Callable[..., Page]) -> Page:
+    return visit("maps")
 
 
 def test_the_map_names_every_chapter_and_marks_its_links(maps: Page, project: Project):
@@ -136,11 +130,9 @@ def test_the_map_of_the_papers_joins_them_with_their_chapters(maps: Page, projec
     assert joined.locator(".map-shown").count() == len(classes) > 0
 
 
-def test_the_citation_of_the_book_can_be_copied(browser: Browser, address: str, project: Project):
+def test_the_citation_of_the_book_can_be_copied(visit: Callable[..., Page], project: Project):
     """It has the version, and, in a git repository, the commit and the date; without an address it says so."""
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/cite.html")
-    entry = page.locator(".companion-book-entry")
+    entry = visit("cite").locator(".companion-book-entry")
     text = entry.text_content().strip()
     assert text.startswith("@software{")
     assert f"Version {project.metadata['version']}" in text
@@ -148,4 +140,3 @@ def test_the_citation_of_the_book_can_be_copied(browser: Browser, address: str, 
         assert f"commit {commit['commit'][:8]}" in text
     assert ("url = " in text) != ("not yet at a public address" in text)
     expect(entry.locator("button.copybtn")).to_have_count(1)
-    page.close()

@@ -1,6 +1,6 @@
 """The gallery: every figure with its picture, its message and a link, and a filter."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -14,11 +14,8 @@ OUTPUT = "form.companion-gallery-filter output"
 
 
 @pytest.fixture
-def gallery(browser: Browser, address: str) -> Iterator[Page]:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/gallery.html")
-    yield page
-    page.close()
+def gallery(visit: Callable[..., Page]) -> Page:
+    return visit("gallery")
 
 
 def test_every_figure_has_a_card_that_opens_it(gallery: Page, project: Project):
