@@ -86,9 +86,9 @@ class ChaptersDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the parts, each with a list of its chapters."""
-        numbers = chapter_numbers(self.env.app)
+        numbers = chapter_numbers(self.env)
         place = nodes.container(classes=["companion-chapters"])
-        for caption, names in parts(self.env.app):
+        for caption, names in parts(self.env):
             part = nodes.container(classes=["companion-chapters-part"])
             if caption:
                 part += nodes.rubric("", caption)

@@ -17,7 +17,7 @@ from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.cards import thumbnail_file
-from companion.site.sphinx.chapter_numbers import chapter_number
+from companion.site.sphinx.chapter_numbers import chapter_numbers
 from companion.site.sphinx.citations import PDF, citation
 from companion.site.sphinx.claim_index import all_claims
 from companion.site.sphinx.domain import BookDomain
@@ -43,7 +43,7 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
     held = sum(claim.holds for claim in claims)
     number = f"{held}" if held == len(claims) else f"{held} of {len(claims)}"
     verdict = f"{number} claim{'s hold' if len(claims) != 1 else ' holds'}"
-    chapter = chapter_number(app.env, name)
+    chapter = chapter_numbers(app.env).get(name)
     kind = f"Chapter {chapter}" if chapter else "Chapter"
     parts = [
         nodes.inline("", f"{figures} figure{'s' if figures != 1 else ''}") if figures else None,

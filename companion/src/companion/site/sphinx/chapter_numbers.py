@@ -1,38 +1,36 @@
 """The parts of the table of contents, and the numbers of the chapters in parts that are numbered.
 
-The numbers continue through the parts, by `sphinx_multitoc_numbering`, and parts without `numbered` have none.
+The numbers continue through the parts, by `sphinx_multitoc_numbering`, and parts without `numbered` have none. The page
+that is read depends on the table of contents from then on.
 """
 
-from itertools import count
 from typing import Any
 
-from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from companion.project.paths import CONTENTS, Project
 
 
-def parts(app: Sphinx) -> list[tuple[str, list[str]]]:
+def parts(env: BuildEnvironment) -> list[tuple[str, list[str]]]:
     """Return the parts of the table of contents that have chapters, each with the names of its notebooks."""
-    project: Project = app.config.companion_project
+    project: Project = env.config.companion_project
     listed = project.notebooks()
     groups: list[tuple[str, list[str]]] = []
-    for tree in app.config.external_site_map.root.subtrees:
+    for tree in _trees(env):
         if notebooks := [name for name in _names(tree) if name in listed]:
             groups.append((tree.caption or "", notebooks))
     return groups
 
 
-def chapter_numbers(app: Sphinx) -> dict[str, int]:
+def chapter_numbers(env: BuildEnvironment) -> dict[str, int]:
     """Return the numbers of the pages in numbered parts, by their names."""
-    trees = [tree for tree in app.config.external_site_map.root.subtrees if tree.numbered]
-    return dict(zip((name for tree in trees for name in _names(tree)), count(1), strict=False))
+    names = [name for tree in _trees(env) if tree.numbered for name in _names(tree)]
+    return {name: number for number, name in enumerate(names, start=1)}
 
 
-def chapter_number(env: BuildEnvironment, name: str) -> int | None:
-    """Return the number of a chapter for the page that is read, which then depends on the table of contents."""
+def _trees(env: BuildEnvironment) -> list[Any]:
     env.note_dependency(str(env.config.companion_project.root / CONTENTS))
-    return chapter_numbers(env.app).get(name)
+    return env.config.external_site_map.root.subtrees
 
 
 def _names(tree: Any) -> list[str]:

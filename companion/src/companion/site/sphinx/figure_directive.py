@@ -20,7 +20,7 @@ from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
-from companion.site.sphinx.chapter_numbers import chapter_number
+from companion.site.sphinx.chapter_numbers import chapter_numbers
 from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import PNG, picture_of
@@ -130,7 +130,7 @@ class FigureDirective(SphinxDirective):
 
     def _place(self, project: Project, notebook: str, figure: str) -> str:
         """Return the number of a figure as in its caption, with its name, which stays when others are inserted."""
-        chapter = chapter_number(self.env, notebook)
+        chapter = chapter_numbers(self.env).get(notebook)
         number = Notebook.named(project, notebook).figures.index(figure) + 1
         return f"{f'Chapter {chapter}, ' if chapter else ''}Figure {number} ({notebook}/{figure})"
 

@@ -65,7 +65,7 @@ class MapDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the map as an SVG."""
         project: Project = self.config.companion_project
-        groups = parts(self.env.app)
+        groups = parts(self.env)
         chapters = [Notebook.named(project, name) for _, names in groups for name in names]
         for chapter in chapters:
             self.env.note_dependency(str(chapter.path))

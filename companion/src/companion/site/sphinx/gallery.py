@@ -33,7 +33,7 @@ class GalleryDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the form, then the sections. A damaged figure is an error, which fails a strict build."""
         project: Project = self.config.companion_project
-        groups, topics = parts(self.env.app), ""
+        groups, topics = parts(self.env), ""
         sections: list[nodes.Node] = []
         for number, (caption, names) in enumerate(groups, 1):
             part = f"part-{number}"
