@@ -43,7 +43,7 @@ def numbers(staircase: Staircase) -> Numbers:
     claim = Claims("worth-of-heads", source="measured here", box="staircase")
     claim.at_most(
         "staircase",
-        f"For 1 to {len(frame)} heads, the least error found by searches is the one that the formula says heads reach "
+        f"For 1 to {len(frame)} heads, the least error found by searches is the error that the formula gives "
         "(measured: the largest relative difference).",
         from_reached,
         SEARCH,
