@@ -8,9 +8,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from chapters.single_location_training.sphere_descent import (
-    SphereTask,
-)
 from lib.single_location import (
     Head,
     Overlaps,
@@ -26,8 +23,6 @@ from lib.single_location import (
     bayes_risk_error,
     best_elementwise_risk,
     best_risk,
-    draw_prompts,
-    draw_truth,
     erf,
     fixed_point,
     fresh_risk,
@@ -42,31 +37,12 @@ from lib.single_location import (
 SCORES = np.asarray([0.3, -0.8, 1.1])
 OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
 SEVEN = {**OVERLAPS, "m_kv": 0.1, "m_vk": -0.2, "q_vk": 0.15}
-UNIT = {"m_k": 0.4, "q_k": 1.0, "m_v": 0.5, "q_v": 1.0}
 NOISE = {"noise_std": 0.3, "alpha": 2.0}
-SPHERE = SphereTask(40, 5, 0.5)
 VECTOR, GRADIENT = np.asarray([0.6, 0.0, 0.8]), np.asarray([0.2, -0.5, 0.3])
 
 
 def marginals(snr):
     return Spiked(5.0, snr).marginals(jnp.ones(()), jnp.ones(()))
-
-
-def training():
-    """A head, the truth, and a few prompts of the spiked task."""
-    truth = draw_truth(6, key=jr.key(0))
-    prompts = draw_prompts(Spiked(3, 4.0), truth, 8, noise_std=0.1, key=jr.key(1))
-    return Head(truth.key + 0.5, truth.value - 0.2), prompts
-
-
-def with_head(function):
-    """A maker for a function of activation, prompts and head, differentiated in the head."""
-
-    def make():
-        head, prompts = training()
-        return lambda vectors: function(softmax, prompts, Head(*vectors)), (head.key, head.value)
-
-    return make
 
 
 def risk_of_overlaps():

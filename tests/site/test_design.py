@@ -13,7 +13,6 @@ from companion.project.paths import Project
 from companion.site import tokens
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-KILOBYTE = 1000
 LINE = ".companion-line.companion-details"
 # Return the shown width of each picture, and the width of its file.
 PICTURES = """() => [...document.querySelectorAll('figure.companion-figure img')].filter(node => node.offsetWidth)

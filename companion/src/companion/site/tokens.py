@@ -7,7 +7,6 @@ visible frame. `css()` writes the tokens as custom properties; the style sheets 
 
 from companion.figures.style import FAINT, INK, PALETTE, PAPER
 
-THEMES = ("light", "dark")
 _BLUE, _ORANGE, _GREEN, _, _AMBER, _ = PALETTE
 _DARK_PAPER = "#121212"
 # The filter of pictures, by theme: it inverts all channels, turns the hues back, makes black as bright as the ink, and

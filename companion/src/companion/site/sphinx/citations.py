@@ -50,16 +50,11 @@ def citation(project: Project, key: str, title: str, kind: str, target: str) -> 
       target: the address of the part below the address of the site, which is used only if that is known.
     """
     about = read_yaml(project.root / MARK)
-    address = site_address(project)
     fields = {
-        "author": html.escape(_authors(project)),
         "title": html.escape(" ".join(title.split()).rstrip(".")),
         "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'.replace("_", r"\_")),
-        "year": YEAR,
-        "note": f"Version {VERSION}{NOTE}{'' if address else NO_ADDRESS}",
-        **({"url": html.escape(address + target)} if address else {}),
     }
-    return _entry("misc", key, fields)
+    return _entry(project, "misc", key, fields, target)
 
 
 def _authors(project: Project) -> str:
@@ -80,20 +75,23 @@ class CiteDirective(SphinxDirective):
             raise self.error(f"`{{companion-cite}}` needs a file {CITATION}.")
         self.env.note_dependency(str(project.root / CITATION))
         about: dict[str, Any] = read_yaml(project.root / CITATION)
-        address = site_address(project)
-        fields = {
-            "author": html.escape(_authors(project)),
-            "title": html.escape(f"{{{about['title']}}}"),
-            "year": YEAR,
-            "note": f"Version {VERSION}{NOTE}{'' if address else NO_ADDRESS}",
-            **({"url": html.escape(address)} if address else {}),
-        }
+        title = html.escape(f"{{{about['title']}}}")
         key = re.sub(r"[^A-Za-z0-9]+", "-", str(project.metadata["name"])).strip("-")
-        return [nodes.container("", _entry("software", key, fields), classes=["companion-book-entry"])]
+        return [
+            nodes.container("", _entry(project, "software", key, {"title": title}), classes=["companion-book-entry"])
+        ]
 
 
-def _entry(kind: str, key: str, fields: dict[str, str]) -> nodes.Node:
+def _entry(project: Project, kind: str, key: str, fields: dict[str, str], target: str = "") -> nodes.Node:
     """Return a BibTeX entry, whose values are HTML, with a button that copies it if the browser runs scripts."""
+    address = site_address(project)
+    fields = {
+        "author": html.escape(_authors(project)),
+        **fields,
+        "year": YEAR,
+        "note": f"Version {VERSION}{NOTE}{'' if address else NO_ADDRESS}",
+        **({"url": html.escape(address + target)} if address else {}),
+    }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
     entry = "\n".join([f"@{kind}{{{html.escape(key)},", *lines, "}"])
     block = f'<div class="highlight-bibtex notranslate"><div class="highlight"><pre>{entry}\n</pre></div></div>\n'

@@ -26,7 +26,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (target?.contains(link)) return null;
     return target?.closest(TARGETS) ?? cited(link);
   };
-  // Of a chapter, its title and its main figure; other pages have no preview.
+  // The preview of a chapter has its title and its main figure; other pages have none.
   const chapter = (content) => {
     const parts = content ? [".bd-article h1", ".companion-lead"].map((part) => content.querySelector(part)) : [];
     if (!parts[1]) return null;
