@@ -4,15 +4,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from companion.figures.style import few_decades, ink, label, markers, sequence
+from companion.figures.style import few_decades, ink, label
 
 # Symbols of the two gradients in tables and claims.
 SYMBOL = {"value": "∇_V", "bilinear": "∇_U"}
-
-
-def coloured(values: list) -> list[tuple]:
-    """Return each value with its colour and its marker."""
-    return list(zip(values, sequence(len(values)), markers(len(values)), strict=True))
 
 
 def length_axes(axes: Axes, exact: pd.DataFrame, lowest: pd.DataFrame) -> None:

@@ -30,7 +30,8 @@ from chapters.concentration.gradient_theory import (
     SingleTokens,
     ValueErrors,
 )
-from chapters.concentration.style import SYMBOL, coloured, shade_gap
+from chapters.concentration.style import SYMBOL, shade_gap
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, label, legend_line, legend_point, legend_with
 

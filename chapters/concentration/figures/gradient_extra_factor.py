@@ -24,7 +24,7 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
 from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
 from chapters.concentration.parameters import MODERATE
-from chapters.concentration.style import coloured
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
 from lib.statistics import comparison_quantile, tells_apart

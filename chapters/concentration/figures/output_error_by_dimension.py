@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
-from chapters.concentration.style import coloured, length_axes
-from chapters.style import mark_real_prompt
+from chapters.concentration.style import length_axes
+from chapters.style import coloured, mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve

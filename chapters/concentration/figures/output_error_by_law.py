@@ -22,10 +22,18 @@ from matplotlib.figure import Figure
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
-from chapters.concentration.style import coloured
 from chapters.style import mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, few_decades, label, legend_line, legend_point, legend_with
+from companion.figures.style import (
+    COLUMN,
+    error_bars,
+    few_decades,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+)
 from lib.concentration import ErrorCurve
 
 ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
@@ -134,7 +142,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw L times the error in one colour per distribution, with its limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     names = list(dict.fromkeys(table["law"]))
-    for index, (name, _, marker) in enumerate(coloured(names)):
+    for index, (name, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
         rows = table[table["law"] == name]
         prompts, exact, limit = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "limit"))
         times, colour = prompts["length"], f"C{index}"

@@ -26,8 +26,8 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale,
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
-from chapters.concentration.style import coloured, length_axes, shade_gap
-from chapters.style import mark_real_prompt
+from chapters.concentration.style import length_axes, shade_gap
+from chapters.style import coloured, mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve

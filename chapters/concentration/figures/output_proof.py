@@ -30,8 +30,7 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
-from chapters.concentration.style import coloured
-from chapters.style import mark_real_prompt
+from chapters.style import coloured, mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
 from lib.statistics import standard_error, worst_deviation

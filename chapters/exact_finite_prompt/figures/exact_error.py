@@ -19,9 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.output_errors import ErrorsBySize
-from chapters.style import mark_real_prompt
+from chapters.style import coloured, mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with, markers, sequence
+from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
 
@@ -57,7 +57,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, 3 * table["exact"].max()))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")
     taus = sorted(table["tau"].unique().tolist())
-    for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
+    for tau, colour, marker in coloured(taus):
         curve = table[table["tau"] == tau]
         length = np.exp(curve["log_length"])
         axes.plot(length, curve["exact"], color=colour, linewidth=2)

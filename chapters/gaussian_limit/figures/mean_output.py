@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.crossover import DECADES, FOLLOWS, SLOPES, Crossover
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     COLUMN,
@@ -29,9 +30,7 @@ from companion.figures.style import (
     legend_line,
     legend_point,
     legend_with,
-    markers,
     power_of_ten,
-    sequence,
 )
 from lib.batching import tabulate
 from lib.finite_prompt import participation
@@ -128,7 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves and simulated points."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(table["length"].unique().tolist())
-    for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
+    for length, colour, marker in coloured(lengths):
         curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
         error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)

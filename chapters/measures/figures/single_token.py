@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     COLUMN,
@@ -29,8 +30,6 @@ from companion.figures.style import (
     legend_line,
     legend_point,
     legend_with,
-    markers,
-    sequence,
 )
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
@@ -111,7 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
     errors = table[table["kind"] == "exact"]["error"]
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
     axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(errors.min() / 2, 6 * errors.max()))
-    for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
+    for tau, colour, marker in coloured(taus):
         rows = table[table["tau"] == tau]
         prompts, exact, bound = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)

@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.iterated_denoiser import SLOW, STARTS
 from chapters.mixture_denoising.style import SHOWN_STEPS, STEPS
+from chapters.style import coloured
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, markers, sequence
+from companion.figures.style import WIDE, ink, sequence
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
 CONVERGED = 1e-10
@@ -81,7 +82,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     ends, convergence = table[table["position"].notna()], table[table["distance"].notna()]
     counts = (*SHOWN_STEPS, STEPS)
-    for steps, colour, marker in zip(counts, sequence(len(counts)), markers(len(counts)), strict=True):
+    for steps, colour, marker in coloured(counts):
         chosen = ends[ends["steps"] == steps]
         look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
         left.plot(chosen["separation"], chosen["position"], marker, **look)

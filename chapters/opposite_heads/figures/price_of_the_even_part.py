@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.opposite_heads.prices import Prices
-from chapters.opposite_heads.style import by_length
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
@@ -64,7 +64,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(yscale="log", xlabel=r"key $\omega$ of the single head")
     axes.set_ylabel("extra risk of one head\nover its opposite pair")
-    for length, colour, marker in by_length(sorted(table["length"].unique())):
+    for length, colour, marker in coloured(sorted(table["length"].unique())):
         rows = table[table["length"] == length]
         axes.plot(rows["key"], rows["exact"], color=colour, linewidth=2)
         axes.plot(rows["key"], rows["long_prompts"], color=colour, linewidth=1.3, linestyle="--")

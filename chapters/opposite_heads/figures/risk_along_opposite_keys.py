@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import Curvature, LimitCurve, PairRisks
-from chapters.opposite_heads.style import by_length
+from chapters.style import coloured
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 
@@ -62,7 +62,7 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(table["length"].unique())
     depth = -min(table["scaled_change"].min(), table["limit"].min())
     top = 1.25 * depth
-    for length, colour, marker in by_length(lengths):
+    for length, colour, marker in coloured(lengths):
         rows = table[table["length"] == length]
         axes.plot(rows["scaled_key"], rows["scaled_change"], color=colour, linewidth=2)
         lowest = rows.loc[rows["scaled_change"].idxmin()]
