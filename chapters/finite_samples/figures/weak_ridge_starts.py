@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.style import DIFFERENT
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label
+from companion.figures.style import COLUMN, ink, label, ticks_at
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
@@ -80,8 +80,6 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, places.max(), 1, "output 0", ink(), xytext=(0, 7), ha="right")
     axes.set(ylim=(0, 1.15 * table["risk_uninformed"].max()), ylabel="excess risk")
     axes.set(xscale="log", xlabel=r"ridge, $r_k=r_v$")
-    ridges = sorted(table["ridge"].unique())
-    axes.set_xticks(ridges, [f"{ridge:g}" for ridge in ridges])
-    axes.minorticks_off()
+    ticks_at(axes.xaxis, sorted(table["ridge"].unique()))
     axes.legend(loc="upper right")
     return figure

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from chapters.laboratory.ranges import LARGEST_SEVERAL_SNR, SEVERAL_LENGTH
 from chapters.laboratory.several_risks import RELEVANT
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion.figures.style import WIDE, ink, label, ticks_at
 
 NAMES = ("softmax", "linear", "sigmoid")
 # The setting of the static picture.
@@ -58,8 +58,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.axvline(place, color=ink(), linestyle="--", linewidth=1)
     panels[0].set(xlim=(0, LARGEST_SEVERAL_SNR), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
     panels[1].set(xscale="log", xlabel="relevant tokens, $r$")
-    panels[1].set_xticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
-    panels[1].minorticks_off()
+    ticks_at(panels[1].xaxis, [1, 2, 5, 10, 20, 50])
     panels[0].set_title(f"$r={SHOWN['relevant']}$ of {SEVERAL_LENGTH} tokens", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     return figure

@@ -24,7 +24,7 @@ from chapters.message_passing.settings import HARD, Setting
 from chapters.message_passing.style import COLOURS, START_MARKERS, draw_ends
 from chapters.message_passing.theory import DIFFERENT, ENDS_COLUMNS, Ends, Measured, ends_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label
+from companion.figures.style import WIDE, error_bars, ink, label, ticks_at
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]
@@ -140,8 +140,7 @@ def draw(table: pd.DataFrame) -> Figure:
         title = name.replace("L", "$L$").replace("ν", r"$\nu$").replace("Δ", r"$\Delta$")
         panel.set(xscale="log", title=title, ylim=(0, 1.05))
         ticks = [1, 2, 4, 8] if name == names[0] else [1.5, 2, 3, 4]
-        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.minorticks_off()
+        ticks_at(panel.xaxis, ticks)
         panel.set_xlabel(r"prompts per dimension, $\alpha=n/D$")
     panels[0].set_ylabel("excess risk")
     marks = [

@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 from chapters.message_passing.theory import is_hard, widths
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, sequence
+from companion.figures.style import WIDE, sequence, ticks_at
 
 TICKS = (1, 2, 4, 8)
 
@@ -112,8 +112,7 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot([*snr, *snr[::-1], *snr[:1]], [*low, *high[::-1], *low[:1]], color=colour, linewidth=2)
         panel.set(yscale="log", title=f"prompts of {length:g} tokens", xlabel=r"signal strength, $\nu$")
         panel.set(xlim=(0.0, table["snr"].max()), ylim=(1.0, 1.05 * table["highest"].max()))
-        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        panel.minorticks_off()
+        ticks_at(panel.yaxis, TICKS)
     panels[0].set_ylabel(r"prompts per dimension, $\alpha$")
     handles = [Patch(facecolor=(colour, 0.25), edgecolor=colour, linewidth=2) for colour in colours]
     names = [rf"hard at noise $\Delta={noise:g}$" for noise in noises]

@@ -15,14 +15,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, Setting
 from chapters.message_passing.style import COLOURS
 from chapters.message_passing.theory import RISK_COLUMNS, Measured
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, label
+from companion.figures.style import WIDE, error_bars, label, ticks_at
 
 HEADS = ("softmax", "linear")
 
@@ -132,10 +132,10 @@ def draw(table: pd.DataFrame) -> Figure:
             marker = {"marker": "o", "fillstyle": "none"} if head == "Bayes-optimal" else {"marker": "x"}
             error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], color=colour, **marker)
         ticks = sorted(mine.loc[mine["kind"] == "message passing", "alpha"].unique())
-        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.minorticks_off()
-        # such that the last tick does not extend the axis
+        ticks_at(panel.xaxis, ticks)
+        # `ticks_at` would extend the axis to the last tick
         panel.yaxis.set_major_locator(FixedLocator([0.2, 0.3, 0.5, 1.0]))
+        panel.yaxis.set_minor_locator(NullLocator())
     panels[0].set_yticklabels(["0.2", "0.3", "0.5", "1"])
     panels[0].set_ylabel("excess risk")
     last = table[table["length"] == tasks[-1][0]]

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.opposite_heads.prices import Prices
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with, ticks_at
 from lib.statistics import standard_error
 
 
@@ -75,9 +74,7 @@ def draw(table: pd.DataFrame) -> Figure:
         "mean square of the even part of the output, simulated": legend_point(),
         "extra risk, form for long prompts": legend_line("--", 1.3),
     }
-    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    axes.yaxis.set_minor_locator(NullLocator())
+    ticks_at(axes.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
     values = table[["exact", "long_prompts", "even_part"]]
     axes.set_ylim(0.8 * values.min().min(), 2.1 * values.max().max())
     legend_with(axes, lines, loc="upper left")
