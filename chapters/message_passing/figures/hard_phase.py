@@ -75,7 +75,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lines = table[table["kind"] == "evolution"]
     upper, lower = draw_ends(axes, lines)
-    hard = upper.index[lines.loc[lines["start"] == "uninformed", "hard"]]
+    hard = upper.index.intersection(lines.loc[lines["hard"], "alpha"])
     for start, mine in table[table["kind"] == "runs"].groupby("start", sort=False):
         look = {"color": COLOUR, "marker": START_MARKERS[start], "fillstyle": "none"}
         error_bars(axes, mine["alpha"], mine["risk"], mine["std_error"], **look)

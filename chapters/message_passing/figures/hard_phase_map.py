@@ -88,7 +88,7 @@ def _claims(frame: pd.DataFrame, phases: pd.DataFrame) -> Claims:
     claim.at_least(
         "hard-width",
         "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
-        f"begins ($Δ = {smallest:g}$, at the hint where it is widest): the ratio, or less than it if the grid "
+        f"begins ($Δ = {smallest:g}$, at the signal strength where it is widest): the ratio, or less than it if the grid "
         "ends first.",
         widest[widest.index.max()],
         2,

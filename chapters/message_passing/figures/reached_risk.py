@@ -41,10 +41,7 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
     ]
     rows += [("replica", head, *at, *risk) for head, risks in heads.items() for at, risk in risks.items()]
     rows += [("training", *at, *risk) for at, risk in simulated.items()]
-    frame = pd.DataFrame(rows, columns=["kind", "head", "setting", "alpha", "risk", "std_error"])
-    settings = frame.pop("setting")
-    frame.insert(0, "length", [setting.length for setting in settings])
-    frame.insert(1, "snr", [setting.snr for setting in settings])
+    rows = [(setting.length, setting.snr, kind, head, *rest) for kind, head, setting, *rest in rows]
     columns = {
         "length": Column("Tokens in a prompt, $L$", "tokens"),
         "snr": Column("Signal strength $ν$"),
@@ -53,7 +50,9 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
         "alpha": Column("Sample ratio $α = n/D$"),
         **RISK_COLUMNS,
     }
-    return Numbers(Table(frame, columns), _claims(best, passed, limits, heads, simulated))
+    return Numbers(
+        Table(pd.DataFrame(rows, columns=list(columns)), columns), _claims(best, passed, limits, heads, simulated)
+    )
 
 
 def _claims(best, passed: pd.DataFrame, limits, heads, simulated) -> Claims:

@@ -45,7 +45,7 @@ def numbers(shown: Shown, evolution) -> Numbers:
     frame = pd.DataFrame(rows, columns=list(columns))
     claim = Claims("message-passing", source="derived here")
     largest, runs = frame["std_error"].max(), len(shown.by_start["informed"].risk)
-    textbook = [np.abs(runs.risk.mean(axis=0) - evolution[start]).max() for start, runs in shown.textbook.items()]
+    textbook = [np.abs(each.risk.mean(axis=0) - evolution[start]).max() for start, each in shown.textbook.items()]
     claim.at_most(
         "evolution",
         "Message passing from both starts has the risk of the state evolution at every iteration: the largest "
