@@ -1,4 +1,7 @@
-"""Ranges of the tables that the pictures show, too."""
+"""Ranges of tables that `draw` needs as well.
+
+They are apart from the computations, so that an edit of a computation does not change a picture's code.
+"""
 
 # The largest coordinate of a query of the clouds.
 LARGEST_QUERY = 3.0

@@ -45,7 +45,7 @@ def numbers(trial: Trial) -> Numbers:
         trial.error(*RISKS),
         0,
         within=5e-4,
-        because="at most one unit of the last of the four digits that a reading shows",
+        because="at most half a unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
     )
     return Numbers(Table(trial.grid.frame, columns), claim)

@@ -50,7 +50,7 @@ def numbers(trial: Trial) -> Numbers:
         trial.error(*names),
         0,
         within=1e-3,
-        because="at most one unit of the last of the four digits that a reading shows",
+        because="at most one unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", trial.error_of_lines(*names)),
     )
     claim.at_most(

@@ -30,17 +30,17 @@ def numbers(risks: pd.DataFrame) -> Numbers:
         "snr": Column("Signal strength $ν$"),
         **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in NAMES},
     }
-    above = (risks["softmax"] / risks["linear"])[risks["snr"] > 0]
-    most, one = (above[risks["relevant"] == number] for number in (RELEVANT[-1], 1))
+    informed = risks[risks["snr"] > 0].set_index("relevant")
+    ratios = informed["softmax"] / informed["linear"]
     claim = Claims("live-several", source="measured here", box="which-weights-are-bayes")
     claim.at_least(
         "linear",
         f"With {RELEVANT[-1]} of {SEVERAL_LENGTH} tokens relevant the best linear head has a lower risk than the best "
         "softmax head at every signal strength of the figure (smallest ratio of the risk of softmax to it).",
-        most.min(),
+        ratios[RELEVANT[-1]].min(),
         1,
-        because="equal risks",
-        rejects=("softmax is ahead, as with one relevant token", one.min()),
+        because="at 1 the risks are equal",
+        rejects=("softmax is ahead, as with one relevant token", ratios[1].min()),
     )
     return Numbers(Table(risks, columns), claim)
 

@@ -51,7 +51,7 @@ def numbers(trial: Trial) -> Numbers:
         _error(trial, trial.grid.read),
         0,
         within=1e-3,
-        because="at most one unit of the last of the four digits that a reading shows",
+        because="at most one unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )
     return Numbers(Table(trial.grid.frame, columns), claim)

@@ -61,12 +61,12 @@ laboratory.view({
       return [panel, all.map(([text, kind, colour, level, shift, anchor]) => [kind, level, panels[panel].name(text, `lab-c${colour}`, shift, anchor)])];
     });
     const linear = panels.nu.name("linear attention", "lab-c1", [0, 18], "end");
-    const hints = d3.range(0, 80.01, 0.5);
+    const strengths = d3.range(0, 80.01, 0.5);
     const lengths = d3.range(0.3, 12.01, 0.075).map((decades) => [decades, top(1 + Math.max(1, 10 ** decades - 1))]);
     return (state) => {
       const height = top(laboratory.tokens(state.decades));
       const points = {
-        nu: Object.fromEntries(kinds.map((kind) => [kind, hints.map((nu) => [nu, risk(kind, nu, height)])])),
+        nu: Object.fromEntries(kinds.map((kind) => [kind, strengths.map((nu) => [nu, risk(kind, nu, height)])])),
         decades: Object.fromEntries(kinds.map((kind) => [kind, lengths.map(([decades, at]) => [decades, risk(kind, state.nu, at)])])),
       };
       Object.entries(points).forEach(([panel, curves]) => kinds.forEach((kind, number) => drawn[panel].curves[number](curves[kind])));
@@ -74,7 +74,7 @@ laboratory.view({
         const curve = points[panel][kind], falls = panel === "nu";
         put(curve.find(([, up]) => (falls ? up <= level : up >= level)) ?? curve[curve.length - 1]);
       }));
-      linear(points.nu.linear[hints.length - 1]);
+      linear(points.nu.linear[strengths.length - 1]);
       const middle = Math.log10(1 + Math.exp(state.nu / 2));
       drawn.nu.mark([[height ** 2, 0], [height ** 2, 2]]);
       drawn.decades.mark([[middle, 0], [middle, 2]]);
