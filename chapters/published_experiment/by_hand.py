@@ -17,6 +17,7 @@ def training_ends_at_the_optimum(squares: np.ndarray) -> Claims:
     claim = Claims("published-experiment-by-hand", source="measured here")
     task, run = published_task(), read_long_runs(f"linear_{SHORT}_0.csv")["linear", SHORT, 0]
     power, trace = float(task.task_scale) ** 2, np.trace(task.cov)
+    # the variance of the estimate of the task with S⁻¹, (d + 1) 𝔼wᵀSw + d times the noise, over the length
     of_long_prompts = power * (trace + task.dimension * (trace + noise_power() / power)) / SHORT
     claim.equal(
         "optimum",

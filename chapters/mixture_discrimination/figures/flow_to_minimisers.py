@@ -166,7 +166,7 @@ def _rate(path: pd.DataFrame) -> float:
 
 
 def _last_decade(path: pd.DataFrame) -> pd.Series:
-    """Return the exponent of the distance in the time, and the growth of 1/distance², between the last two decades."""
+    """Return the exponent of the distance in the time, and the growth rate of 1/distance², in its last decade."""
     first, last = (path[path["time"] >= ALGEBRAIC_FROM * 0.99].iloc[place] for place in (0, -1))
     exponent = np.log(last["distance"] / first["distance"]) / np.log(last["time"] / first["time"])
     growth = (last["distance"] ** -2.0 - first["distance"] ** -2.0) / (last["time"] - first["time"])

@@ -89,7 +89,7 @@ def _claims(
         as_predicted.mean(),
         1.0,
         within=0.0,
-        because="counts",
+        because="counts are exact",
         source="[GBB26, Lemma B.13]",
         count=(as_predicted.sum(), len(flat)),
         rejects=("all flat directions are along the set of minimisers", (extra == 0).mean()),
