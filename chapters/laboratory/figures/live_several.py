@@ -30,8 +30,8 @@ def numbers(risks: pd.DataFrame) -> Numbers:
         "snr": Column("Signal strength $ν$"),
         **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in NAMES},
     }
-    informed = risks[risks["snr"] > 0].set_index("relevant")
-    ratios = informed["softmax"] / informed["linear"]
+    with_signal = risks[risks["snr"] > 0].set_index("relevant")
+    ratios = with_signal["softmax"] / with_signal["linear"]
     claim = Claims("live-several", source="measured here", box="which-weights-are-bayes")
     claim.at_least(
         "linear",

@@ -88,8 +88,8 @@ def _claims(frame: pd.DataFrame, phases: pd.DataFrame) -> Claims:
     claim.at_least(
         "hard-width",
         "In the longest prompts the hard phase ends at more than twice the sample ratio at which it "
-        f"begins ($Δ = {smallest:g}$, at the signal strength where it is widest): the ratio, or less than it if the grid "
-        "ends first.",
+        f"begins ($Δ = {smallest:g}$, at the signal strength where it is widest): the ratio, or less than it if the "
+        "grid ends first.",
         widest[widest.index.max()],
         2,
         because="the statement says more than twice",
