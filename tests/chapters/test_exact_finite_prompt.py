@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from chapters.exact_finite_prompt.figures.freezing import frozen_participation, solve_participation_curves
-from chapters.exact_finite_prompt.figures.shrunken_mean import largest_score
+from chapters.exact_finite_prompt.mean_outputs import largest_score
 from chapters.exact_finite_prompt.parameters import Parameters
+from chapters.exact_finite_prompt.participation_by_ratio import frozen_participation, solve_participation_curves
 from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate_prompts
 from chapters.exact_finite_prompt.quadrature import solve_plane, solve_weight_sums
 from lib.finite_prompt import LARGEST_TAU
