@@ -31,7 +31,8 @@ from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS, HeadInputs
 from chapters.real_heads.head_measurements import GRID, head_inputs, interpolate
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
-from chapters.real_heads.statistics import ByPrompt, Heads, PromptStatistics, freezing
+from chapters.real_heads.regimes import freezing
+from chapters.real_heads.statistics import ByPrompt, Heads, PromptStatistics
 from lib.finite_prompt import LARGEST_TAU, score_statistics
 from lib.pairs import pair_participation, pair_score_error
 

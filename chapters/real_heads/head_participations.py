@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.real_heads.head_measurements import GRID, tabulate_participation
-from chapters.real_heads.regimes import NEAR
+from chapters.real_heads.regimes import NEAR, freezing
 from chapters.real_heads.statistics import (
     ByLength,
     Control,
@@ -15,7 +15,6 @@ from chapters.real_heads.statistics import (
     HeadStatistics,
     Measured,
     bootstrap,
-    freezing,
     measure,
 )
 from lib.finite_prompt import participation

@@ -1,6 +1,14 @@
-"""Bounds between the regimes of a head, in units of freezing, τ̂/√(2 ln L), and the distance that counts as near."""
+"""The spread at which a head freezes, bounds between its regimes, and the distance that counts as near."""
 
-# The spread of a head is small below the first bound; a head is frozen from the second on.
+import numpy as np
+
+# In units of freezing, τ̂/√(2 ln L), the spread of a head is small below the first bound, and a head is frozen from the
+# second on.
 LINEAR, FROZEN = 0.5, 1.0
 # A participation is near the curve of Gaussian scores if it is within this factor of it.
 NEAR = 1.5
+
+
+def freezing(length: int) -> float:
+    """Return √(2 ln L), the spread of scores at which softmax freezes."""
+    return float(np.sqrt(2.0 * np.log(length)))

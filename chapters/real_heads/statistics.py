@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from chapters.real_heads.head_comparison import Comparison, explained_share, regression_slope
+from chapters.real_heads.regimes import freezing
 
 Heads = Float[np.ndarray, "layers heads"]
 ByPrompt = Float[np.ndarray, "prompts layers heads"]
@@ -153,11 +154,6 @@ class Measured:
 
 # Statistics by prompt length.
 ByLength = Mapping[int, HeadStatistics]
-
-
-def freezing(length: int) -> float:
-    """Return √(2 ln L), the spread of scores at which softmax freezes."""
-    return float(np.sqrt(2.0 * np.log(length)))
 
 
 def bootstrap(function: Callable, *statistics: PromptStatistics, key: PRNGKeyArray) -> Float[np.ndarray, "..."]:

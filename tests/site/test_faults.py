@@ -48,6 +48,7 @@ def test_a_phone_has_no_maps_and_the_name_of_the_book(visit):
     page = visit("maps", PHONE)
     assert page.locator(".companion-map").count() > 0
     assert page.locator(".companion-map:visible").count() == 0
+    assert page.locator("article h2:visible").count() == 0
     expect(page.locator(".companion-home")).to_be_in_viewport()
     name = page.locator("meta[property='og:site_name']").get_attribute("content")
     expect(page.locator(".companion-home")).to_have_text(name)

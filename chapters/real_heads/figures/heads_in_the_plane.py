@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.head_participations import Participations
 from chapters.real_heads.regime_counts import Regimes
-from chapters.real_heads.regimes import NEAR
-from chapters.real_heads.statistics import freezing
+from chapters.real_heads.regimes import NEAR, freezing
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
