@@ -4,7 +4,9 @@ import json
 import re
 
 import jsonschema
+import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from companion.build import publication_policy
 from companion.figures import record as records
@@ -93,6 +95,18 @@ def test_differences_are_reported(by_hand, tmp_path):
     assert finished.returncode != 0
     assert "toy/claims" in finished.stdout
     assert "claim toy-by-hand: measured" in " ".join(finished.stdout.split())
+
+
+def test_sweeps_and_the_pages_of_custom_runs_have_the_claims(by_hand, tmp_path):
+    other = by_hand.copy_to(tmp_path / "other")
+    finished = other.companion("sweep", "toy", "-p", "seed=1")
+    assert finished.returncode == 0, finished.stderr
+    claims = pd.read_csv(other.project.sweeps / "toy-seed/claims.csv", keep_default_na=False)
+    assert dict(zip(claims["claim"], claims["figure"], strict=True)) == {"toy-rate": "toy_error", "toy-by-hand": ""}
+    (run,) = other.project.runs.iterdir()
+    section = BeautifulSoup((run / "index.html").read_text(encoding="utf-8"), "html.parser").select_one("#claims")
+    assert "The mean is ½. derived here" in section.text
+    assert "published 0.5 ✓" in section.text
 
 
 def test_a_failing_claim_publishes_nothing(by_hand, tmp_path):

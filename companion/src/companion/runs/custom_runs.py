@@ -7,7 +7,7 @@ from typing import Any
 
 from companion.build.run_spec import RunSpec
 from companion.figures import store
-from companion.figures.record import Claim, FigureRecord
+from companion.figures.record import Claim, FigureRecord, NotebookClaims
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.paths import Build, Project
@@ -41,11 +41,16 @@ class Run:
             names.sort(key=lambda name: order.index(name) if name in order else len(order))
         return {name: store.read_record(folder, name) for name in names}
 
+    @cached_property
+    def own_claims(self) -> NotebookClaims | None:
+        """The claims of the notebook that belong to no figure; None if it has none."""
+        return store.read_claims(self.build.figures / self.notebook)
+
     @property
     def claims(self) -> list[Claim]:
         """The claims of all its figures, and those of the notebook."""
-        own = store.read_claims(self.build.figures / self.notebook)
-        return [claim for record in (*self.records.values(), *([own] if own else [])) for claim in record.claims]
+        own = [self.own_claims] if self.own_claims else []
+        return [claim for record in (*self.records.values(), *own) for claim in record.claims]
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:

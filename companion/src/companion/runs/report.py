@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from companion.figures import store
 from companion.figures.comparison import compare
 from companion.figures.plain_math import as_plain_text, bound, caption_as_plain_text, number, withheld_because
-from companion.figures.record import headline
+from companion.figures.record import Claim, FigureRecord, NotebookClaims, headline
 from companion.io import atomic
 from companion.runs.custom_runs import Run
 
@@ -39,7 +39,10 @@ def write(run: Run) -> Path:
         "withheld_because": withheld_because,
     }
     figures = [_figure(run, figure) for figure in run.records]
-    page = environment.get_template("run.html.jinja").render(run=run, origin=run.origin, figures=figures)
+    published = store.read_claims(run.project.published / run.notebook)
+    page = environment.get_template("run.html.jinja").render(
+        run=run, origin=run.origin, figures=figures, own=run.own_claims, published_own=_by_id(published)
+    )
     atomic.write_text(run.build.page, page)
     return run.build.page
 
@@ -71,8 +74,12 @@ def _figure(run: Run, name: str) -> dict[str, Any]:
         "caption": caption_as_plain_text(headline(record.caption)),
         "moved": moved,
         "published": published,
-        "published_claims": {claim.id: claim for claim in published.claims} if published else {},
+        "published_claims": _by_id(published),
     }
+
+
+def _by_id(record: FigureRecord | NotebookClaims | None) -> dict[str, Claim]:
+    return {claim.id: claim for claim in record.claims} if record else {}
 
 
 def _value(value: Any) -> str:

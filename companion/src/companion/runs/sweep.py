@@ -120,6 +120,8 @@ def command(spec: RunSpec) -> list[str]:
 def claims(sweep: Sweep) -> pd.DataFrame:
     """Return one row per point and claim: the measured value, whether it holds, and its deviation in tolerances.
 
+    `figure` is empty for a claim of the notebook that belongs to no figure.
+
     `deviation` is 0 if the measured value is the expected one, at most 1 if the claim holds, and negative on the safe
     side of a bound.
     """
@@ -127,7 +129,7 @@ def claims(sweep: Sweep) -> pd.DataFrame:
         {**_shown(run.spec.parameters), "figure": record.figure, "claim": claim.id, **_outcome(claim)}
         for run in sweep.runs
         if sweep.is_cached(run)
-        for record, _ in sweep.records(run)
+        for record in store.records_in(run.build(sweep.project).figures / sweep.name)
         for claim in record.claims
     ]
     return pd.DataFrame(rows)
