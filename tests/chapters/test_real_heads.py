@@ -27,7 +27,6 @@ from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.head_comparison import linear_prediction
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
-from chapters.style import REAL_PROMPT
 from companion.authoring.datasets import faults
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
@@ -87,11 +86,6 @@ def transcript(weights, tokens):
         inner = 0.5 * inner * (1 + erf(inner / np.sqrt(2.0)))
         x = norm(f"{name}.output.LayerNorm", x + dense(f"{name}.output.dense", inner))
     return x, seen
-
-
-@needs_weights
-def test_the_real_prompt_on_axes_is_the_longest_of_the_network():
-    assert np.isclose(REAL_PROMPT, np.log(LONGEST))
 
 
 def test_forward_pass_is_that_of_a_plain_transcript(trained):

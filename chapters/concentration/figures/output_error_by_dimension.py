@@ -4,8 +4,7 @@ The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mea
 Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
 simulated scores, averaged exactly over everything else, with two standard errors; solid curves are exact. The
 dash-dotted line has slope $-1$. All curves have the same $H$. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and
-the length beyond which the error falls nearly like $1/L$ grows exponentially with it (a heuristic). Grey tick: the
-longest prompt of {doc}`real_heads`.
+the length beyond which the error falls nearly like $1/L$ grows exponentially with it (a heuristic).
 
 Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
 dimension, with points on the curves for short prompts. The curves are nearly parallel at the end; curves of higher
@@ -21,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
 from chapters.concentration.style import length_axes
-from chapters.style import coloured, mark_real_prompt
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
@@ -75,5 +74,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error, relative")
     lines = {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}
     legend_with(axes, lines, loc="lower left")
-    mark_real_prompt(axes)
     return figure

@@ -5,7 +5,7 @@ and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate an
 the bound of Proposition 3.1 is the same for all. Points are simulated, with two standard errors; solid curves are
 exact, by quadrature. Dashed lines are the limit, the mean of $\operatorname{tr}(\mathrm{fluctuation})$ over queries,
 where it is finite. The curves of Rademacher (sign), uniform and mixture (clustered) tokens level off at it. The
-Gaussian curve has no finite limit and keeps growing. Grey tick: the longest prompt of {doc}`real_heads`.
+Gaussian curve has no finite limit and keeps growing.
 
 Alt: Log-log plot of prompt length times error against prompt length, four solid curves with points on them. Those of
 Rademacher, uniform and mixture tokens become flat, each on a dashed horizontal line. The Gaussian curve
@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import (
     COLUMN,
@@ -156,7 +155,6 @@ def draw(table: pd.DataFrame) -> Figure:
     few_decades(axes)
     lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
     legend_with(axes, lines, loc="upper left")
-    mark_real_prompt(axes)
     return figure
 
 

@@ -5,7 +5,7 @@ $\sigma$. Points are simulated, with two standard errors; solid curves are exact
 curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound. The constants are not known; the figure uses the
 pair that bounds all solid curves most tightly. The dash-dotted line has slope $-1$. The number in the shading is for
 the largest $\sigma$, in the middle; the bound is furthest from the error at $\sigma=2$, on the right. At larger scales
-the bound rises with $L$ before it falls. Grey tick: the longest prompt of {doc}`real_heads`.
+the bound rises with $L$ before it falls.
 
 Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
 slope minus one and the highest barely; points are on them where prompts are short. Dashed curves of the same colours
@@ -27,7 +27,7 @@ from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
 from chapters.concentration.style import length_axes, shade_gap
-from chapters.style import coloured, mark_real_prompt
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
@@ -138,5 +138,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
-    mark_real_prompt(axes)
     return figure

@@ -8,7 +8,7 @@ largest term (dashed: its median) is a large part of $W$, at the longest queries
 and queries with some $e^{\langle\xi,z_i\rangle}$ above $M=L^\kappa$, exact (lines) and simulated (points, two standard
 errors), for token scales $\sigma$; it falls about like $L^{-c/\sigma^2}$ (a heuristic). The data also have the error,
 for the smallest $\sigma$, the contribution of these prompts, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this
-contribution. Grey tick: the longest prompt of {doc}`real_heads`.
+contribution.
 
 Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
 grows, where it is marked "one token has a large part". Right, log-log: falling curves with points, the lowest falling
@@ -30,7 +30,7 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
-from chapters.style import coloured, mark_real_prompt
+from chapters.style import coloured
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
 from lib.statistics import standard_error, worst_deviation
@@ -119,7 +119,6 @@ def draw(table: pd.DataFrame) -> Figure:
     second.set_title("Large weights")
     few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
-    mark_real_prompt(second)
     return figure
 
 

@@ -4,7 +4,7 @@ The vertical axis is the mean square distance between the outputs of a prompt of
 one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
 mostly smaller than the points). Dotted lines are the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma
 V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only well beyond $\ln L\approx\frac32\tau^2$; for large
-queries no simulation reaches these lengths. Grey tick: the longest prompt of {doc}`real_heads`.
+queries no simulation reaches these lengths.
 
 Alt: Log-log line chart of error against length. One solid curve for each query size bends into a straight
 dotted line of slope minus one, at longer lengths for larger queries, whose curves start flatter. Points of
@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.output_errors import ErrorsBySize
-from chapters.style import coloured, mark_real_prompt
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
@@ -66,7 +66,6 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
     lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
-    mark_real_prompt(axes)
     return figure
 
 

@@ -4,8 +4,7 @@ Each panel shows outputs of independent prompts against their length at one tilt
 errors (points), and the central half and nine tenths of the prompts (thick and thin bars). The vertical scales differ.
 Dashed lines are the limit $2b^2\xi/(1-b^2\xi^2)$ where it exists, and $b\ln L$ plus a fitted constant beyond the pole.
 Left: the fluctuation is finite, and the outputs converge like $1/\sqrt L$. Middle: the limit exists, the fluctuation is
-infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size. Grey
-tick: the longest prompt of {doc}`real_heads`.
+infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line. Middle:
 bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a straight line
@@ -22,7 +21,6 @@ from matplotlib.ticker import MultipleLocator
 
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarErrors, far_growth, stable_median
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
@@ -112,7 +110,6 @@ def draw(table: pd.DataFrame) -> Figure:
         theory = curve["limit"].fillna(curve["growth"])
         panel.plot(curve["length"], theory, color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
-        mark_real_prompt(panel)
         panel.minorticks_off()
         panel.margins(x=0.1)
     last = table[table["tilt"] == tilts[0]].iloc[-1]

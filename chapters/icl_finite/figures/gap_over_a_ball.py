@@ -4,7 +4,7 @@ The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most
 heads in the plane; dashed lines have the slope $-\beta(\rho)$, the exponent of {doc}`sharp_rates` at $H=\rho$. Right:
 all heads on the line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, as a
 decay does that is slower than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the
-risks do not converge. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+risks do not converge.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves
@@ -17,7 +17,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.ball_search import GROWING, Farthest
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.finite_prompt import rate_exponent
@@ -100,7 +99,6 @@ def draw(table: pd.DataFrame) -> Figure:
         last, name = grown.iloc[-1], "ball grows, $\\rho=\\sqrt{2\\,\\ln L}$:\nno convergence"
         label(panel, last["log_length"], last["gap"], name, ink(), xytext=(0, 6), ha="right", va="bottom")
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
-        mark_real_prompt(panel, log_length=True)
         panel.set_ylim(top=1e3 * shown["gap"].max())
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
     return figure

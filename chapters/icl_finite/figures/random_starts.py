@@ -3,8 +3,7 @@ r"""Stopped training leaves an error that no prompt length removes; training to 
 The vertical axis is the exact risk along the flow on prompts of $L$ tokens, from random starts and with a covariance
 that is not isotropic. Small dots are training that is stopped at a fixed time (one line per start, one colour per
 time); its risk tends to the risk of the infinite flow at this time. Large points are the end of training, for all
-starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention. The
-grey tick on the axis is the longest prompt of {doc}`real_heads`.
+starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention.
 
 Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, at lower levels for
 later times. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
@@ -17,7 +16,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
@@ -100,5 +98,4 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **look)
         label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, look["color"], xytext=(8, 0))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    mark_real_prompt(axes)
     return figure

@@ -4,8 +4,7 @@ The vertical axis is the distance of $(A,b)$ between the exact flows of $L$ and 
 start. Left: as a function of $L$, at fixed times; the dashed line has slope $-1$. At later times the gap falls like
 $1/L$ only beyond a longer prompt. Right: as a function of time, at fixed lengths (numbers at the curves); the dashed
 line has slope 1. On long prompts the gap approaches this slope after the infinite flow has arrived; on shorter ones it
-grows more slowly, and it stops where the finite flow ends. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+grows more slowly, and it stops where the finite flow ends.
 
 Alt: Two log-log charts. Left, gap against length, with one curve per time: the earliest is the lowest and soon parallel
 to a dashed line of slope minus one; later ones bend down at longer prompts. Right, gap against time, with one curve per
@@ -23,7 +22,6 @@ from scipy.stats import chi2
 
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
@@ -139,7 +137,6 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
     right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
-    mark_real_prompt(left)
     return figure
 
 

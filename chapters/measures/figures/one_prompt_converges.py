@@ -5,8 +5,7 @@ the mixture of {numref}`fig-the-tilt`. The dashed line is the limit $V\nabla\Lam
 standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$; the fluctuation is the variance of $\sqrt L$ times the deviation
 of long prompts. Points and bars are the mean and two standard deviations over many independent prompts. Below are the
 same data as deviations from the limit, in predicted standard deviations. From a few hundred tokens on, the bars fill
-the band. Shorter prompts spread otherwise, and their mean is still shifted towards the output without a tilt. Grey
-tick: the longest prompt of {doc}`real_heads`.
+the band. Shorter prompts spread otherwise, and their mean is still shifted towards the output without a tilt.
 
 Alt: Two line charts against prompt length on a logarithmic axis. Above, jagged lines start far apart at one
 token and merge into a horizontal dashed line, inside a band that narrows like a funnel. Below, the same lines,
@@ -22,7 +21,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
@@ -140,5 +138,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "± 2 sd, many prompts": bars,
     }
     axes.legend(legend.values(), legend.keys(), loc="lower right", ncols=2)
-    mark_real_prompt(zoomed)
     return figure

@@ -3,8 +3,7 @@ r"""Softmax and sigmoid need a signal strength of about $2\ln L$, linear attenti
 Both axes are logarithmic: the length $L$ of the prompt, and the signal strength $\nu$ at which the best head of each
 kind has risk one half. Points for softmax and sigmoid come from bisection on exact risks, those for linear attention
 from a closed form. Dashed: $2\ln L$. Dotted: $L$. The inset shows the two lower curves on a linear axis. Sigmoid
-weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less. The grey tick on the
-axis is the longest prompt of {doc}`real_heads`.
+weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less.
 
 Alt: Log-log chart of signal strength against prompt length. Softmax and sigmoid points follow a slowly rising dashed
 curve and reach about 55 at a trillion tokens; linear points follow a straight dotted line up to a trillion.
@@ -17,7 +16,6 @@ from matplotlib.figure import Figure
 
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECADE
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thresholds
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
@@ -111,5 +109,4 @@ def draw(table: pd.DataFrame) -> Figure:
     inset.set(xscale="log", ylim=(0, 1.15 * line["snr"].max()))
     inset.set_title("the two lower ones, linear axis", fontsize=10, loc="right")
     axes.legend(loc="upper left")
-    mark_real_prompt(axes)
     return figure

@@ -3,8 +3,7 @@ r"""The best keys of an opposite pair shrink like $1/\sqrt L$, and $\sqrt L$ tim
 Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk at each
 prompt length. The dashed line is the limit $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the
 variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The vertical
-axis starts above zero: all points are above their limit. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+axis starts above zero: all points are above their limit.
 
 Alt: Chart with logarithmic prompt length. Points joined by a line fall towards a horizontal dashed line and stay on
 it for long prompts. A dotted line runs slightly above the dashed one.
@@ -16,7 +15,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import BestKeys
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink
 
@@ -75,5 +73,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(noiseless, linestyle=":", label=r"$L\,\to\,\infty$, without noise", **line)
     axes.set_ylim(0.8 * limit, 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")
-    mark_real_prompt(axes)
     return figure

@@ -8,8 +8,7 @@ the limits.
 
 Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the target is the
 query itself. The error is the distance from the output of the infinite prompt, which is the target. The limit of the
-solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a theorem. The grey
-tick on the axis is the longest prompt of {doc}`real_heads`.
+solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a theorem.
 
 Alt: Chart of slopes against the logarithm of the prompt length. Three dashed curves rise quickly to one and stay there.
 Three solid curves stay near 0.6, dip slightly, and approach a horizontal line at 0.618 from below.
@@ -23,7 +22,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence, ticks_at
 from lib.finite_prompt import rate_exponent
@@ -102,5 +100,4 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, lines, loc="center right", ncols=2)
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0.5, 1.05))
     ticks_at(axes.xaxis, [5, 10, 20, 50, 100, 200, 330])
-    mark_real_prompt(axes, log_length=True)
     return figure

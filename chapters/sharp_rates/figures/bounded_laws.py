@@ -3,8 +3,7 @@ r"""If queries are bounded and tokens Gaussian, or tokens bounded and queries Ga
 The vertical axis is the local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, for three
 sizes of the head. Left: Gaussian tokens and queries uniform on an interval, with variance one; exact. Right: tokens
 that are random signs and standard normal queries; exact sums. Dashed lines are $\beta(H)$, the limit of the slopes if
-tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts. The grey
-tick on the axis is the longest prompt of {doc}`real_heads`.
+tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts.
 
 Alt: Two panels of local slope against logarithm of length. Left, three solid curves start low, rise one after the other
 and all end at one, far above three dashed levels. Right, three solid curves reach one within a few hundred tokens.
@@ -20,7 +19,6 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.slopes import Slopes
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, markers, sequence, ticks_at
 
@@ -100,5 +98,4 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set(xscale="log", ylabel="local slope of the error")
     ticks_at(panels[0].xaxis, [5, 20, 50, 200])
     panels[0].set_xlim(left=1.7)
-    mark_real_prompt(panels[0], log_length=True)
     return figure

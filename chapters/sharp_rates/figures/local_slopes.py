@@ -3,7 +3,7 @@ r"""The local slope of the error of large heads approaches its exponent only at 
 Solid curves are exact slopes $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal
 queries, one for each $H^2$. Dashed lines are the limits $\beta(H)$ (heuristic for $H^2\ge\frac12$). Shaded are the
 lengths of prompts that have been simulated, until $\ln L\approx 16$: for $H^2\geq1$ an exponent fitted there is not
-$\beta(H)$. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+$\beta(H)$.
 
 Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
 dashed levels, which are lower for larger heads. At the left, where simulations end, all curves except the highest are
@@ -20,7 +20,6 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.slopes import Slopes
 from chapters.sharp_rates.style import slope_axes
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, sequence
 
@@ -78,5 +77,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlim(start / 1.2, 1.06 * end)
     lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
     axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))
-    mark_real_prompt(axes, log_length=True)
     return figure

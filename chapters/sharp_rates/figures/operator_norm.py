@@ -4,8 +4,7 @@ Solid curves are local slopes of the exact query-averaged error for five spectra
 label at the start of a curve lists its singular values, and the colour shows the largest. Dashed lines are the limits
 $\beta$. The table also has the prediction $\beta-m/(2\ln L)$ with the multiplicity $m$ of the largest. Four spectra
 have the largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to
-$\sqrt8$; a second singular value of one half has an effect at short lengths only. The grey tick on the
-axis is the longest prompt of {doc}`real_heads`.
+$\sqrt8$; a second singular value of one half has an effect at short lengths only.
 
 Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards 0.618,
 the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366.
@@ -22,7 +21,6 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.slopes import Spectrum
 from chapters.sharp_rates.style import slope_axes
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, markers
 
@@ -92,5 +90,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylim(0.3, 0.73)
     axes.set_xlim(first / 2.9, last * 1.05)
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
-    mark_real_prompt(axes, log_length=True)
     return figure

@@ -4,8 +4,7 @@ Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic s
 that of the best softmax head, at three fixed signal strengths $\nu$. Each curve approaches 1 beyond $\ln L =
 \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit is
 $1/1.5$. The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at every
-length, and the risk of linear attention tends to 1. The grey tick on the axis is the longest prompt of
-{doc}`real_heads`.
+length, and the risk of linear attention tends to 1.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
 A dashed curve levels off below one.
@@ -17,7 +16,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.max_model_risks import DECADES, FIXED, GROWING, LONG, LONGEST, MIDDLE, LongPrompts
-from chapters.style import mark_real_prompt
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, sequence
 
@@ -101,5 +99,4 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
-    mark_real_prompt(axes, log_length=True)
     return figure

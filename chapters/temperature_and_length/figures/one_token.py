@@ -4,8 +4,7 @@ Mean weight of one relevant token against the length of the prompt, under three 
 fixed number of standard deviations above the mean of all other scores. Left: the other scores are uniform on an
 interval, and the relevant token is above the upper end by a margin above $\ln L_0$, where $L_0$ is the length at which
 the curves cross. Right: the other scores are normal, with the same standard deviation. Vertical line: the length at
-which the largest of the other scores is about that of the relevant token. All curves are exact. The grey tick on the
-axis is the longest prompt of {doc}`real_heads`.
+which the largest of the other scores is about that of the relevant token. All curves are exact.
 
 Alt: Two panels of a weight against the logarithm of the length. Left, two curves fall from near one to zero, one after
 the other, and the third rises to one. Right, all three fall to zero, around the same vertical line.
@@ -17,7 +16,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.relevant_token import RelevantWeights
 from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, UNIFORM
 from companion import Claims, Column, Numbers, Table
@@ -84,7 +82,6 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.axvline(outgrown, color=ink(), linewidth=1, linestyle=":")
             label(panel, outgrown, 0.9, "another score\nis as large", ink(), xytext=(8, 0))
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
-        mark_real_prompt(panel, log_length=True)
         ticks_at(panel.xaxis, [3, 10, 30, 100])
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)

@@ -5,7 +5,7 @@ participation $P$ is the mean of $\sum p^2$ over prompts. It is 1 if all tokens 
 it all. The curves are exact. Dashes at the right edge are limits for $L\to\infty$, by a heuristic. Left: normal scores,
 up to the largest scores for which the quadrature is tested. Right: scores of the same standard deviation that are
 uniform on an interval. The table also has a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$, and
-simulated prompts. The grey tick on the axis is the longest prompt of {doc}`real_heads`.
+simulated prompts.
 
 Alt: Two panels of an exponent against the logarithm of the length, with three colours each. Left, the curves cross at
 one length: one rises to one, one falls ever more slowly towards a small value, and one falls to zero. Right, all three
@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.style import mark_real_prompt
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_correction, mean_exponent, typical_exponent
 from chapters.temperature_and_length.simulated_prompts import Comparison
 from chapters.temperature_and_length.style import (
@@ -188,7 +187,6 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("number of tokens that share,\nas a power of the length")
     for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
-    mark_real_prompt(panels[1], log_length=True)
     return figure
 
 

@@ -3,8 +3,7 @@ r"""On long prompts the transition is as wide as the fluctuations of the relevan
 The vertical axis is the width of the transition: the distance between the amplitudes $\sqrt\nu$ at which the relevant
 token has the mean weights $\frac15$ and $\frac45$. Solid curves are exact, at half the freezing temperature and at
 twice this temperature. Dashed: the same width in the mean-field formula, which leaves out the fluctuations of the
-relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature. The
-grey tick on the axis is the longest prompt of {doc}`real_heads`.
+relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature.
 
 Alt: Chart of the width against prompt length on a logarithmic axis. Two solid curves fall towards a dotted horizontal
 line. Two dashed curves in the same colours keep falling, far below it.
@@ -17,7 +16,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from chapters.style import mark_real_prompt
 from chapters.threshold_in_temperature.phases import COLD
 from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
@@ -86,5 +84,4 @@ def draw(table: pd.DataFrame) -> Figure:
         "relevant score alone": legend_line(":", 1.8),
     }
     legend_with(axes, lines, loc="upper right")
-    mark_real_prompt(axes)
     return figure

@@ -3,8 +3,7 @@ r"""A regression head trained on short prompts shrinks its output too much on lo
 Left: risk of the softmax head that was trained on prompts of one length (vertical line), against the length $L'$ of the
 prompts on which it is used, with its scores unchanged, multiplied by powers of $\ln L'/\ln L$, or multiplied by the
 factor with the least risk at this length. Dashed: the best head for the length of use. Points: simulated prompts, with
-two standard errors. Right: the factors on the scores. All lines are exact. The grey tick on the axis is the longest
-prompt of {doc}`real_heads`.
+two standard errors. Right: the factors on the scores. All lines are exact.
 
 Alt: Two panels against length. Left, a dashed curve falls like one over the length, and one curve stays close above it;
 the unchanged head levels off; the heads with growing factors turn upwards and end highest. Right, the best factor rises
@@ -18,7 +17,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.style import mark_real_prompt
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
 from chapters.trained_at_other_lengths.regression import Risks, Trial
 from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT
@@ -138,5 +136,4 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(yscale="log", ylabel="factor on the scores")
     ticks_at(right.yaxis, [0.5, 1, 2, 3])
     right.minorticks_off()
-    mark_real_prompt(right)
     return figure

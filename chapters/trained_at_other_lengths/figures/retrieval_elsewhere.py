@@ -3,8 +3,7 @@ r"""A softmax head trained on short prompts retrieves optimally from long ones; 
 Excess risk of heads that were trained on prompts of one length (vertical line), against the length $L'$ of the prompts
 on which they are used. Solid: used unchanged. Dashed: the best head of the kind for the length of use; for softmax this
 is the same head. Dash-dotted: softmax with its scores multiplied by $\ln L'/\ln L$. Points: simulated prompts, with two
-standard errors; the table has other pairs of lengths too. The output 0 has the risk 1. Lines are exact. The grey tick
-on the axis is the longest prompt of {doc}`real_heads`.
+standard errors; the table has other pairs of lengths too. The output 0 has the risk 1. Lines are exact.
 
 Alt: Log-log chart of risk against length. The softmax curve rises slowly and stays below one, with a thin curve a
 little above it. Sigmoid and linear curves touch their dashed curves at the length of training and leave them on both
@@ -18,7 +17,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.style import mark_real_prompt
 from chapters.trained_at_other_lengths.parameters import FULL_POWER
 from chapters.trained_at_other_lengths.retrieval import Risks, Trial
 from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SOFTMAX
@@ -116,7 +114,6 @@ def draw(table: pd.DataFrame) -> Figure:
     names = ["unchanged", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]
     axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.23, 0.93))
     few_decades(axes)
-    mark_real_prompt(axes)
     return figure
 
 
