@@ -1,20 +1,20 @@
 r"""The risk of softmax is one half at a signal strength of about $2\ln L$, that of a linear head at one of about $L$.
 
 The vertical axes show the lowest excess risk of four kinds of heads: softmax, element-wise weights, linear attention,
-and hardmax, which gives all weight to the token with the largest score. Left: against the signal strength $\nu$, at the
-chosen prompt length. Right: against the prompt length $L$, at the chosen signal strength; the axis begins at two
-tokens, and the risk of linear attention is one half near its left end, at about $L=\nu$. Dashed in both panels:
-$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and, from
-three tokens on, that of softmax slightly lower.
+and hardmax, which gives all weight to the token with the largest score. Left: at the chosen prompt length. Right: at
+the chosen signal strength $\nu$, from two tokens on. Thin: the risk one half. Dotted: $L=\nu$. Dashed:
+$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and, from three tokens on, that of
+softmax slightly lower.
 
 Alt: Two panels of four curves. Left, risks fall from one as the signal strength grows: three fall together around a
-dashed line, and the linear one stays at one. Right, risks rise with the prompt length: the linear one at once, the
-three others around a dashed line much further to the right.
+dashed line, and the linear one stays at one. Right, risks rise with the prompt length: the linear one reaches one half
+at a dotted line far to the left, the three others around a dashed line much further to the right.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.laboratory.needle_risks import LARGEST_SNR, RISKS
@@ -57,21 +57,43 @@ def draw(table: pd.DataFrame) -> Figure:
     decades, snrs = np.linspace(np.log10(2.0), LARGEST_NEEDLE_DECADE, 200), np.linspace(0.0, 80.0, 200)
     tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
     scale = np.sqrt(SHOWN["snr"])
-    for index, (name, text) in enumerate(NAMES.items()):
-        style = {"color": f"C{index}", "linewidth": 2.2, "label": text}
-        panels[0].plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
-        panels[1].plot(decades, np.exp(between(table, name, scale=scale, top=tops)), **style)
-    middle = scale**2 / 2 / np.log(10.0)
     panels[0].axvline(length**2, color=ink(), linestyle="--", linewidth=1.5)
-    panels[1].axvline(middle, color=ink(), linestyle="--", linewidth=1.5)
+    panels[1].axvline(scale**2 / 2 / np.log(10.0), color=ink(), linestyle="--", linewidth=1.5)
+    panels[1].axvline(np.log10(SHOWN["snr"]), color=ink(), linestyle=":", linewidth=1.5)
+    for axes in panels:
+        axes.axhline(0.5, color=ink(), linewidth=1)
+    for index, name in enumerate(NAMES):
+        style = {"color": f"C{index}", "linewidth": 2.2}
+        panels[0].plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
+        risks = np.exp(between(table, name, scale=scale, top=tops))
+        panels[1].plot(decades, risks, **style)
+        if name in ("softmax", "linear"):
+            panels[1].plot(np.interp(0.5, risks, decades), 0.5, "o", color=f"C{index}", markersize=7, zorder=3)
     panels[0].set(xlim=(0, 80), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
-    panels[1].set(xlim=(np.log10(2), 12), xlabel="prompt length $L$")
+    panels[1].set(xlim=(np.log10(2), 12), xlabel="prompt length, $L$")
     panels[1].set_xticks([1, 3, 5, 7, 9, 11], [f"$10^{{{decade}}}$" for decade in (1, 3, 5, 7, 9, 11)])
-    label(panels[1], middle, 0.75, r"$\nu=2\,\ln(L-1)$", ink(), ha="right", xytext=(-6, 0))
+    _name_lines(*panels)
     panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
-    panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 0.42))
     return figure
+
+
+def _name_lines(left: Axes, right: Axes) -> None:
+    """Write the names of curves and lines next to them."""
+    for x, y, index, text, side in (
+        (16.5, 0.72, 0, "softmax\n(Bayes)", "right"),
+        (34, 0.38, 3, "hardmax", "left"),
+        (43, 0.13, 2, "element-wise", "left"),
+    ):
+        label(left, x, y, text, f"C{index}", ha=side)
+    text = rf"linear: 1/2 only at $\nu\approx L=10^{{{SHOWN['decade']:g}}}$"
+    label(left, 80, 1.0, text, "C1", ha="right", va="top", xytext=(0, -6))
+    label(left, 28, 0.62, r"$\nu=2\,\ln(L-1)$", ink(), xytext=(12, 0))
+    label(left, 80, 0.5, "risk 1/2", ink(), ha="right", va="bottom", xytext=(0, 3))
+    label(right, 2.4, 0.86, "linear", "C1", xytext=(8, 0))
+    label(right, 9.2, 0.36, "softmax", "C0", xytext=(6, 0))
+    label(right, np.log10(SHOWN["snr"]), 0.1, r"$L=\nu$", ink())
+    label(right, SHOWN["snr"] / 2 / np.log(10.0), 0.75, r"$\nu=2\,\ln(L-1)$", ink(), ha="right", xytext=(-6, 0))
 
 
 def _top(decades):

@@ -25,7 +25,8 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
 Risks = Float[np.ndarray, "..."]
-# The setting of the static picture.
+# Ratios to the risk of the best linear head at which the colour changes, and the setting of the static picture.
+LEVELS = (4, 10, 30, 100, 300)
 SHOWN = {"dimension": 5.0, "noise": 0.0, "decade": 4.0, "tilt": 0.6, "share": 0.9}
 
 
@@ -74,23 +75,50 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (plane, floor) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
     shares = np.linspace(0, LARGEST_VALLEY_GAIN, 201)
     ratio = _excess(d, shares[:, None], shrink, spread) / linear
-    for level in (4, 10, 30, 100, 300):
+    for level in LEVELS:
         plane.contourf(tilts, shares, ratio, [0, level], colors=["C0"], alpha=0.2)
     plane.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     label(plane, 0.98, 1, "unbiased", ink(), xytext=(0, 7), ha="right")
     label(plane, SHOWN["tilt"], SHOWN["share"], "this head", "C4", xytext=(0, -15), ha="center", fontsize=12)
+    upper, middle = shares > 1, np.argmin(np.abs(tilts - 0.5))
+    for level in LEVELS[2:]:
+        edge = np.interp(level, ratio[upper, middle], shares[upper])
+        label(
+            plane,
+            tilts[middle],
+            edge,
+            f"$\\times\\,{level}$",
+            "C0",
+            ha="center",
+            va="bottom",
+            xytext=(0, -1),
+            fontsize=10,
+        )
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
     scores = {"xlim": VALLEY_TILTS, "xlabel": "factor of the scores, $u$"}
     plane.set(ylim=(0, LARGEST_VALLEY_GAIN), ylabel="gain $bu$ (1 = unbiased)", **scores)
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
-    floor.plot(tilts, _excess(d, share, shrink, spread) / linear, color="C0", linewidth=2.5)
+    lowest = _excess(d, share, shrink, spread) / linear
+    floor.plot(tilts, lowest, color="C0", linewidth=2.5)
+    best = lowest.argmin()
+    text = f"best softmax head:\n{lowest[best]:.1f} times the risk"
+    label(floor, tilts[best], lowest[best], text, "C0", ha="center", va="bottom", xytext=(20, 102))
+    floor.annotate(
+        "",
+        (tilts[best], lowest[best]),
+        (0, 100),
+        textcoords="offset points",
+        arrowprops={"arrowstyle": "->", "color": "C0"},
+    )
     floor.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     at_point = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
-    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *at_point) / linear[0], "o", color="C4", markersize=9)
+    here = _excess(d, SHOWN["share"], *at_point) / linear[0]
+    floor.plot(SHOWN["tilt"], here, "o", color="C4", markersize=9)
+    label(floor, SHOWN["tilt"], here, "this head,\n$b$ not the best", "C4", ha="center", va="bottom", xytext=(4, 7))
     floor.set(ylim=(0.5, 1000), yscale="log", ylabel="excess risk, best linear head = 1", **scores)
-    floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
+    floor.set_title(f"in-context regression, $d={d:.0f}$, $L=10^{{{SHOWN['decade']:g}}}$", fontsize=11, loc="right")
     return figure
 
 

@@ -1,14 +1,14 @@
 r"""In most heads of small spread, the even part of the output is mostly the plain average of the prompt's values.
 
 The even part is the mean of the outputs at a query and at its negative, for which all scores are negated; outputs are
-taken minus the mean value on the other prompts. Left: the share of the even part in the mean square of both outputs.
-Right: how much of its mean square centring removes, which subtracts the plain average of the prompt's values. Points:
-the heads on the text, with two standard errors over prompts, against the spread of their scores in units of freezing.
-Crosses: exact for independent Gaussian tokens with the mean and covariance of each head's keys and values.
+taken minus the mean value on the other prompts. Left: the part of its mean square that disappears if the plain average
+is subtracted. Right: its share in the mean square of both outputs. Points: the heads on the text, with two standard
+errors over prompts. Crosses: exact for independent Gaussian tokens with the mean and covariance of each head's keys and
+values.
 
-Alt: Two panels of points and crosses against the spread. Left, crosses rise from about a tenth to nearly one half, and
-most points are between three and five tenths. Right, crosses fall from nine tenths to zero along a curve; points fall
-to zero too, most of them later, but some points at small spreads are below the crosses.
+Alt: Two panels of points and crosses against the spread. Left, most points at small spread are above a line at one
+half, and points fall to zero at larger spreads; crosses fall to zero earlier, along a curve. Right, crosses rise from
+about a tenth to nearly one half, and most points are between three and five tenths.
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +17,11 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.even_comparison import EvenComparison
 from chapters.real_heads.even_parts import EvenParts
+from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.style import GAUSSIAN, TEXT, spread_axis
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars
+from companion.figures.style import WIDE, error_bars, ink, label
 
 
 def numbers(parts: EvenParts, comparison: EvenComparison) -> Numbers:
@@ -113,16 +114,21 @@ def _claims(comparison: EvenComparison) -> Claims:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw, against the spread, the share of the even part on the left and the gain from centring on the right."""
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5))
-    for axes, name in zip(panels, ("share", "gain"), strict=True):
-        look = {"color": GAUSSIAN, "markersize": 6, "label": "on Gaussian tokens", "zorder": 3}
-        axes.plot(table["gaussian_ratio"], table[f"gaussian_{name}"], "x", **look)
-        look = {"marker": "o", "color": TEXT, "markersize": 4.5, "elinewidth": 1, "label": "on the text"}
+    """Draw the part of the plain average on the left and the share of the even part on the right."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.4, 1.0))
+    for axes, name in ((left, "gain"), (right, "share")):
+        axes.plot(table["gaussian_ratio"], table[f"gaussian_{name}"], "x", color=GAUSSIAN, markersize=5, alpha=0.7)
+        look = {"marker": "o", "color": TEXT, "markersize": 4.5, "elinewidth": 1}
         error_bars(axes, table["ratio"], table[name], table[f"{name}_se"], **look)
         spread_axis(axes)
         axes.set(xlim=(0.13, 6.5), ylim=(0, 1), xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$")
-    panels[0].set_ylabel("share of the even part in the output")
-    panels[1].set_ylabel("part of it that centring removes")
-    panels[0].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", borderpad=0.1)
+    left.axhline(0.5, color=ink(), linewidth=1.5)
+    left.set_ylabel("part of the even part that is the plain average")
+    right.set_ylabel("share of the even part in the output")
+    small = table[table["ratio"] < LINEAR]
+    text = f"mostly the average:\n{(small['gain'] > 0.5).sum()} of {len(small)} heads\nof small spread"
+    label(left, 1.1, 0.75, text, TEXT, xytext=(0, 0))
+    label(left, 0.14, 0.2, "on Gaussian\ntokens", GAUSSIAN, xytext=(0, 0))
+    label(right, 1.3, 0.62, "heads on\nthe text", TEXT, xytext=(0, 0))
+    label(right, 1.1, 0.15, "on Gaussian\ntokens", GAUSSIAN, xytext=(0, 0))
     return figure

@@ -3,12 +3,12 @@ r"""At every length, at most about half of the heads have a participation within
 The horizontal axis is the standard deviation $\hat\tau$ of the scores of a head over the tokens of a prompt, averaged
 over queries and prompts. The vertical axis is the participation $\sum p^2$ of its weights, the inverse of the number of
 tokens that share them. Each point is one of the 72 heads. The curve is exact for Gaussian scores of the same spread,
-and the band around it extends by a factor of 1.5 to either side. There is one panel per length; the dashed line is
-$\sqrt{2\ln L}$, where Gaussian scores freeze.
+and the band around it extends by a factor of 1.5 to either side; heads outside it are blue. There is one panel per
+length; the dashed line is $\sqrt{2\ln L}$, where Gaussian scores freeze.
 
-Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts. Most points are above
-the curve, many outside the band, and left of a dashed line; a few are right of it, one far out. On longer prompts the
-points are lower, and spread more widely around the curve.
+Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts, with the number of
+heads in the band. Grey points are in the band, as many or more blue ones outside it, mostly above, and left of a dashed
+line. On longer prompts the points are lower, and spread more widely around the curve.
 """
 
 import matplotlib.pyplot as plt
@@ -111,7 +111,7 @@ def _claims(participations: Participations, regimes: Regimes) -> Claims:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per length, with a band of a factor `NEAR` around the curve."""
+    """Draw one panel per length, with a band of a factor `NEAR` around the curve, and count the heads in the band."""
     lengths = sorted(table["length"].unique().tolist())
     figure, panels = plt.subplots(1, len(lengths), figsize=(WIDE, 4.5), sharex=True, sharey=True, squeeze=False)
     heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
@@ -120,13 +120,23 @@ def draw(table: pd.DataFrame) -> Figure:
         low, high = curve["participation"] / NEAR, curve["participation"] * NEAR
         axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
         axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
-        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
+        near = _near(points, curve)
+        for group, look in ((points[near], {"color": "0.6"}), (points[~near], {"color": TEXT})):
+            axes.plot(group["tau"], group["participation"], "o", markersize=4.5, alpha=0.85, **look)
         axes.axvline(freezing(length), color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
-        axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
+        axes.set(xscale="log", yscale="log", xlabel=r"spread of scores, $\hat\tau$")
+        axes.set_title(f"$L={length}$: {near.sum()} of {near.size} heads\nin the band", color=ink())
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
+        label(axes, freezing(length), 2e-3, "$\\sqrt{2\\,\\ln L}$:\nfreezes", ink(), xytext=(5, 0))
     panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
-    label(panels[0][1], freezing(lengths[1]), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
-    label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
-    label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
+    text = f"Gaussian\nscores; band:\nwithin a\nfactor {NEAR:g}"
+    label(panels[0][0], 0.45, 0.022, text, GAUSSIAN, va="top", xytext=(0, 0))
+    label(panels[0][-1], 0.45, 0.5, "heads outside", TEXT, xytext=(0, 0))
     return figure
+
+
+def _near(points: pd.DataFrame, curve: pd.DataFrame) -> pd.Series:
+    """Return for each head whether it is in the band."""
+    expected = np.interp(np.log(points["tau"]), np.log(curve["tau"]), np.log(curve["participation"]))
+    return (np.log(points["participation"]) - expected).abs() <= np.log(NEAR)

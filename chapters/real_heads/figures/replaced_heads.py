@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.replacement_results import Replacement
 from chapters.real_heads.style import TEXT, spread_axis
 from companion import Claims, Column, Numbers, Table
@@ -24,8 +25,8 @@ from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
 
 # Names of the replacements, and the points at which their curves are labelled: the number of heads and the offset.
-NAMES = {"own": "prediction for the prompt", "fitted": "map fitted on other text", "mean": "mean value"}
-PLACES = {"own": (30, (4, 8)), "fitted": (54, (-14, -26)), "mean": (72, (-8, -14))}
+NAMES = {"own": "linear prediction for the prompt", "fitted": "map fitted on other text", "mean": "mean value"}
+PLACES = {"own": (30, (4, 8)), "fitted": (42, (-14, -24)), "mean": (72, (-8, -14))}
 
 
 def numbers(replacement: Replacement) -> Numbers:
@@ -126,17 +127,22 @@ def draw(table: pd.DataFrame) -> Figure:
     other = together[(together["order"] == "descending") & (together["answer"] == "own")]
     left.plot(other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2)
     row = other.iloc[(other["count"] - 24).abs().argmin()]
-    name = "prediction,\nlargest\nspread first"
-    label(left, row["count"], row["cosine"], name, TEXT, xytext=(-12, -18), ha="right", fontsize=10)
-    left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="replaced heads", ylabel="cosine with the embedding before")
+    name = "the same,\nlargest spread\nfirst"
+    label(left, row["count"], row["cosine"], name, TEXT, xytext=(-20, -18), ha="right", fontsize=10)
+    left.set(xlim=(0, 72), ylim=(0, 1.02), ylabel="cosine with the embedding before")
+    left.set_xlabel("replaced heads, smallest spread first")
     alone = table[table["kind"] == "alone"].assign(change=lambda rows: 1 - rows["cosine"])
     changes = alone.pivot_table(index="ratio", columns="answer", values="change")
+    small = (changes.index < LINEAR).sum()
+    left.axvline(small, ymax=0.78, color=ink(), linestyle=":", linewidth=1.2, alpha=0.7)
+    label(left, small, 0.05, f"the {small} heads\nof small spread", ink(), ha="right", va="bottom", xytext=(-5, 0))
     right.plot(changes.index, changes["own"] / changes["mean"], "o", color=TEXT, markersize=5)
     right.axhline(1, color=ink(), linewidth=1.2)
     look = {"xytext": (4, -16), "ha": "right", "fontsize": 10}
     label(right, changes.index.max(), 1, "no better than\nthe mean value", ink(), **look)
     spread_axis(right)
-    right.set(yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="change, relative to the mean value")
+    right.set(yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
+    right.set_ylabel("change by the linear prediction\nof one head, relative to the mean value")
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()
     return figure

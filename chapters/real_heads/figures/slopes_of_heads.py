@@ -69,14 +69,17 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     participations = np.geomspace(1e-3, 1.0, 200)
     axes.plot(participations, 1 - participations, color=ink(), linestyle="--", linewidth=1.2)
-    look = {"color": GAUSSIAN, "markersize": 6, "label": "on Gaussian tokens", "zorder": 3}
-    axes.plot(1 - table["gaussian_expected"], table["gaussian"], "x", **look)
-    look = {"marker": "o", "color": TEXT, "markersize": 5.5, "elinewidth": 1, "label": "on the text"}
+    axes.plot(1 - table["gaussian_expected"], table["gaussian"], "x", color=GAUSSIAN, markersize=6, zorder=3)
+    look = {"marker": "o", "color": TEXT, "markersize": 5.5, "elinewidth": 1}
     error_bars(axes, 1 - table["expected"], table["slope"], table["slope_se"], **look)
     axes.set(xscale="log", xlim=(2e-3, 1.0), ylim=(0, 1.35))
     axes.set_xticks([0.003, 0.01, 0.03, 0.1, 0.3, 1.0], ["0.003", "0.01", "0.03", "0.1", "0.3", "1"])
     axes.minorticks_off()
-    axes.set(xlabel="participation of Gaussian tokens, $P$", ylabel="slope of the outputs")
-    label(axes, 0.55, 0.45, "$1-P$", ink(), xytext=(8, 4))
-    axes.legend(loc="lower left")
+    axes.set_xlabel("participation of Gaussian tokens, $P$")
+    axes.set_ylabel("slope against the linear prediction")
+    label(axes, 0.12, 0.88, "finite Gaussian prompt, $1-P$", ink(), va="bottom", xytext=(0, 14))
+    label(axes, 0.06, 1.0, "heads on Gaussian tokens", GAUSSIAN, va="bottom", xytext=(0, 14))
+    below = (table["slope"] < table["expected"]).sum()
+    text = f"heads on the text:\n{below} of {len(table)} shrunk more,\nbelow the curve"
+    label(axes, 0.0025, 0.3, text, TEXT, xytext=(0, 0))
     return figure

@@ -34,6 +34,10 @@ laboratory.view({
         x: { label: "prompt length, L", scale: d3.scaleLinear([0.3, 12], [0, 1]), ticks: [1, 3, 5, 7, 9, 11], say: laboratory.powerOfTen },
       }),
     };
+    Object.values(panels).forEach((panel) => panel.curve("lab-rule")(panel.x.domain().map((end) => [end, 0.5])));
+    panels.nu.words("risk 1/2", 79, 0.52, "lab-before");
+    const equal = panels.decades.curve("lab-dotted");
+    const equalName = panels.decades.words("", 0.3, 0.06);
     const drawn = Object.fromEntries(Object.entries(panels).map(([name, panel]) => {
       const mark = panel.curve("lab-line");
       const curves = kinds.map((kind, number) => panel.curve(`lab-c${number}`));
@@ -78,6 +82,9 @@ laboratory.view({
       const middle = Math.log10(1 + Math.exp(state.nu / 2));
       drawn.nu.mark([[height ** 2, 0], [height ** 2, 2]]);
       drawn.decades.mark([[middle, 0], [middle, 2]]);
+      const same = Math.log10(state.nu); // where L = ν
+      equal(state.nu < 2 ? [] : [[same, 0], [same, 2]]);
+      equalName.attr("x", panels.decades.x(Math.max(0.3, same)) + 5).text(state.nu < 2 ? "" : "L = ν");
       const found = Object.fromEntries(kinds.map((kind) => [kind, risk(kind, state.nu, height)]));
       Object.entries(drawn).forEach(([name, { rule, handle }]) => {
         rule([[state[name], 0], [state[name], 2]]);

@@ -35,8 +35,8 @@ laboratory.view({
     plane.curve("lab-line")(range(0, 40.01, 0.25).map((one) => [Math.sqrt(2 * Math.LN10 * one), one]));
     plane.words("many tokens contribute:", 0.8, 35);
     plane.words("linear attention", 0.8, 32.6);
-    plane.words("few tokens dominate:", 8, 6.4);
-    plane.words("frozen", 8, 4);
+    plane.words("few tokens dominate", 8, 5);
+    plane.words("√(2 ln L)", 8.6, 19, "lab-before");
 
     const cut = stage.panel({
       about: "The mean output at this length",
@@ -48,6 +48,7 @@ laboratory.view({
     const mean = cut.curve("lab-c0");
     cut.words("infinite prompt", 11.3, 12.4, "lab-before");
     const name = cut.words("", 14.9, 0, "lab-before lab-c0");
+    const markName = cut.words("√(2 ln L)", 0, 0.6);
 
     const move = (tau, up) => stage.set({ tau, decades: up });
     const arrows = { ArrowRight: ["tau", 1], ArrowLeft: ["tau", -1], ArrowUp: ["decades", 1], ArrowDown: ["decades", -1] };
@@ -59,6 +60,7 @@ laboratory.view({
       const answers = range(0, 15.01, 0.1).map((tau) => [tau, tau * left(tau, height)]);
       mean(answers);
       mark([[height, 0], [height, 15]]);
+      markName.attr("x", cut.x(height) + 5);
       name.text(`L = ${laboratory.say(laboratory.tokens(state.decades))}`).attr("y", cut.y(answers.at(-1)[1]) - 8);
       point(state.tau, state.decades, state.tau, words);
       follower(state.tau, state.tau * left(state.tau, height), state.tau, words);
