@@ -127,7 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
     other = together[(together["order"] == "descending") & (together["answer"] == "own")]
     left.plot(other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2)
     row = other.iloc[(other["count"] - 24).abs().argmin()]
-    name = "the same,\nlargest spread\nfirst"
+    name = "the same,\nlargest\nspread first"
     label(left, row["count"], row["cosine"], name, TEXT, xytext=(-20, -18), ha="right", fontsize=10)
     left.set(xlim=(0, 72), ylim=(0, 1.02), ylabel="cosine with the embedding before")
     left.set_xlabel("replaced heads, smallest spread first")
