@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.several_relevant_tokens.risks import Areas
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, label, sequence
+from companion.figures.style import COLUMN, ink, label, sequence
 from lib.statistics import comparison_quantile
 
 
@@ -78,7 +78,17 @@ def draw(table: pd.DataFrame) -> Figure:
         for edge in ("lower", "upper"):
             axes.plot(rows["snr"], rows[edge], color=colour, linewidth=1.4)
         axes.plot(rows["snr"], rows["risk"], "o", color=colour, markersize=5)
-        middle = rows.iloc[len(rows) // 3]
-        label(axes, middle["snr"], middle["risk"], f"$r={relevant}$", colour, ha="left", xytext=(7, 4))
+        first = rows.iloc[0]
+        name = f"$r={relevant}$" + (" relevant tokens" if relevant == groups[0][0] else "")
+        label(axes, first["snr"], first["risk"], name, colour, va="bottom", xytext=(-6, 6))
+    (_, upper), (_, lower) = groups[0], groups[-1]
+    row = upper.iloc[4]
+    label(axes, row["snr"], row["upper"], "best sigmoid head", sequence(len(groups))[0], va="bottom", xytext=(2, 4))
+    arrow = {"arrowstyle": "->", "color": ink(), "linewidth": 0.8, "relpos": (0, 0.5)}
+    row = upper.iloc[2]
+    place = (row["snr"], row["risk"])
+    axes.annotate("Bayes risk, simulated", place, (10.5, 0.56), va="center", fontsize=11, arrowprops=arrow)
+    row, text = lower.iloc[2], "separate blocks,\na lower bound"
+    label(axes, row["snr"], row["lower"], text, sequence(len(groups))[-1], ha="right", va="top", xytext=(-8, -8))
     axes.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu$", ylabel="Bayes risk")
     return figure

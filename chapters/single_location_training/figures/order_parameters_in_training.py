@@ -24,6 +24,7 @@ from chapters.single_location_training.descents import (
     BAND,
     FLAT,
     LEARNED,
+    SCHEDULED,
     SOFT,
     STEEP,
     STILL_FAR,
@@ -36,6 +37,9 @@ from chapters.single_location_training.simulated_risks import AngleRisks, Simula
 from chapters.single_location_training.style import COLOURS, draw_band
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
+
+# Offsets of the names of heads whose curves end close together, in points.
+SHIFTS = {SCHEDULED: 14, SOFT: -8}
 
 
 def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
@@ -145,6 +149,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
     titles = {"value": r"value, $|\langle v,v^{\star}\rangle|$", "key": r"key, $|\langle k,k^{\star}\rangle|$"}
     found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
+    times = {quantity: [] for quantity in titles}
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
         for head, colour in zip(heads, COLOURS, strict=True):
             rows = table[table["head"] == head]
@@ -154,13 +159,19 @@ def draw(table: pd.DataFrame) -> Figure:
             if reached.iloc[-1] >= found:
                 time = np.interp(found, reached, curve["step"] / curve["step"].max())
                 panel.plot(time, found, "o", color=colour, markersize=9, markeredgecolor=ink(), zorder=4)
+                times[quantity].append(time)
             if quantity == "key":
                 last = risk["median"].iloc[-1]
-                risk_name = "smallest risk" if last == least else "final risk"
-                name = head.replace("λ", "$\\lambda$") + f":\n{risk_name} {last:.2g}"
-                label(panel, 1, curve["median"].iloc[-1], name, colour)
+                text = head.replace("λ", "$\\lambda$") + f":\nfinal risk {last:.2g}"
+                text += "\n(smallest)" if last == least else ""
+                label(panel, 1, curve["median"].iloc[-1], text, colour, xytext=(6, SHIFTS.get(head, 0)))
         panel.axhline(found, color=ink(), linestyle=":", linewidth=1.5)
         panel.set(title=title, xlabel="training time, part of the whole", xlim=(0, 1), ylim=(0, 1.05))
     label(panels[0], 1, found, "found from here on", ink(), xytext=(-4, 2), ha="right", va="bottom")
+    text = f"value: found before {np.ceil(100 * max(times['value'])) / 100:.2f}\nby all heads"
+    label(panels[0], 1, 0.2, text, ink(), xytext=(-4, 0), ha="right")
+    text = f"key: found after {np.floor(100 * min(times['key'])) / 100:.2f},\nor not at all"
+    label(panels[1], 1, 0.08, text, ink(), xytext=(-4, 0), ha="right")
+    label(panels[1], 1, 1.05, "$\\lambda$: sharpness\nof the scores", ink())
     panels[0].set_ylabel("overlap")
     return figure

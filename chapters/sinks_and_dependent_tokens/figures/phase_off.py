@@ -96,7 +96,14 @@ def draw(table: pd.DataFrame) -> Figure:
     line = table.drop_duplicates("ratio").sort_values("ratio")
     axes.plot(line["ratio"], line["boundary"], color="w", linewidth=2)
     axes.plot([1, 1], [heights.min(), 2], color="w", linestyle="--", linewidth=1.5)
-    for x, y, text in ((0.55, 3.2, "off"), (0.45, 0.6, "many tokens"), (1.5, 0.6, "a few tokens")):
+    look = {"facecolor": "none", "edgecolor": "w", "alpha": 0.25, "linewidth": 0}
+    axes.fill_between(line["ratio"], line["boundary"], heights.max(), hatch="//", **look)
+    for x, y, text in (
+        (0.6, 3.2, "off: the sink has\nall the weight"),
+        (0.45, 0.6, "many tokens\nshare the weight"),
+        (1.5, 0.6, "a few tokens\nshare the weight"),
+        (1.32, 1.4, "freezing at $a=1$\nfor every sink"),
+    ):
         axes.text(x, y, text, color="w", ha="center", va="center", fontsize=11)
     axes.set(xlim=(ratios.min(), ratios.max()), ylim=(heights.min(), heights.max()))
     axes.set(xlabel=r"size of the query, $a=\tau/\sqrt{2\,\ln L}$", ylabel=r"score of the sink, $\kappa=b/\ln L$")

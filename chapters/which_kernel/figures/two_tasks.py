@@ -100,6 +100,14 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(row["regression"], row["ratio"], linestyle="", **look)
         where = places.get(kernel, {"xytext": (10, 0)})
         label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
+    slow, fast = (table[table["kernel"].isin(SLOW) == which] for which in (True, False))
+    centre = {"ha": "center", "xytext": (0, 0)}
+    label(axes, fast["regression"].mean(), 1.6, "grow exponentially:\nretrieve best", ink(), **centre)
+    label(axes, slow["regression"].min(), 2.6, "grow more slowly:\nregress best", ink(), ha="left", xytext=(-20, 0))
+    arrow = {"arrowstyle": "->", "linewidth": 1.5, "color": ink()}
+    axes.annotate("better", (0.02, 0.02), (0.11, 0.17), xycoords="axes fraction", arrowprops=arrow)
+    label(axes, 0, 15, "as good as\nlinear attention", ink())
+    label(axes, 0.0008, 1, "best predictor", ink(), va="top", xytext=(0, -5))
     axes.axvline(0, color=ink(), linestyle=":", linewidth=1.3)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.3)
     span = table["regression"].max() - table["regression"].min()
