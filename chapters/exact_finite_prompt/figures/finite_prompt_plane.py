@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from scipy.interpolate import RegularGridInterpolator
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Claims, Column, Numbers, Table
@@ -26,6 +27,12 @@ from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]
 # Labels of steps below this one are on dark colours.
 DARK = -4
+# The labels of steps are on the line between these two points, (τ, ln L).
+LABELLED = ((1.0, 76.0), (11.5, 16.0))
+TITLES = {
+    "participation": "participation $P$\n→ mean output: $1-P$ times the limit",
+    "score_error": "score error $Q$\n→ error of the output, together with $P$",
+}
 
 
 def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
@@ -67,31 +74,31 @@ def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one heat map per function, with one colour scale whose steps are labelled on the contour lines."""
-    titles = {"participation": "participation $P$", "score_error": "score error $Q$"}
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True, sharey=True)
+    """Draw one heat map per function, with one colour scale whose steps are labelled along a straight line."""
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.7), sharex=True, sharey=True)
     scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
     names = {level: "0.3" if level == -0.5 else f"$10^{{{level}}}$" if level else "1" for level in LEVELS}
-    for panel, (column, title) in zip(panels, titles.items(), strict=True):
+    for panel, (column, title) in zip(panels, TITLES.items(), strict=True):
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
-        panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
-        lines = panel.contour(taus, lengths, grid, levels=LEVELS, cmap="viridis", norm=scale["norm"])
-        # P reaches 1 only on the edges, where no label fits
-        drawn = [level for level in LEVELS if float(np.min(grid)) < level < float(np.max(grid)) - 0.1]
-        inks = ["w" if level < DARK else "k" for level in drawn]
-        levels = {name: level for level, name in names.items()}
-        for name in panel.clabel(lines, drawn, fmt=names, fontsize=9, colors=inks, inline=False):
-            # where a label meets the dashed line, the background colour hides the line
-            background = lines.to_rgba(levels[name.get_text()])
-            name.set(rotation=0, zorder=3, path_effects=[withStroke(linewidth=3.5, foreground=background)])
-        lines.set_visible(False)  # the lines only place the labels
+        colours = panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
+        across = np.linspace(0, 1, 1000)
+        tau, log_length = ((1 - across) * start + across * end for start, end in zip(*LABELLED, strict=True))
+        heights = RegularGridInterpolator((lengths, taus), grid.to_numpy())((log_length, tau))
+        for level in LEVELS:
+            if heights[0] < level < heights[-1]:
+                place = np.searchsorted(heights, level)
+                # where a label meets the dashed line, the background colour hides the line
+                halo = withStroke(linewidth=3.5, foreground=colours.to_rgba(level))
+                look = {"color": "w" if level < DARK else "k", "path_effects": [halo], "fontsize": 9}
+                panel.text(tau[place], log_length[place], names[level], ha="center", va="center", zorder=3, **look)
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
-        panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), title=title, xlabel=r"size of the query, $\tau$")
+        panel.text(0.04, 0.35, "many\ntokens\nmatter", color="w", fontweight="bold", transform=panel.transAxes)
+        panel.text(0.97, 0.1, "few tokens matter", ha="right", fontweight="bold", transform=panel.transAxes)
+        panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), xlabel=r"size of the query, $\tau$")
+        panel.set_title(title, fontsize=12)
         panel.grid(False)
-    panels[0].set_ylabel(r"$\ln L$")
-    tau = 0.58 * taus.max()
-    halo = [withStroke(linewidth=3.5, foreground=lines.to_rgba(-0.25))]
-    look = {"textcoords": "offset points", "fontsize": 11, "color": "k", "path_effects": halo}
-    panels[0].annotate(r"$\tau=\sqrt{2\,\ln L}$", (tau, tau**2 / 2), (10, -22), **look)
+    panels[0].set_ylabel(r"$\ln L$, logarithm of the prompt length")
+    tau = 0.72 * taus.max()
+    panels[0].annotate(r"$\tau=\sqrt{2\,\ln L}$", (tau, tau**2 / 2), (10, -22), textcoords="offset points", fontsize=11)
     return figure

@@ -1,12 +1,13 @@
 r"""Larger queries put the weight on fewer tokens, gradually at every practical length and sharply only in the limit.
 
 The vertical axis is participation $P=\mathbb{E}\sum_ip_i^2$, the horizontal axis is $a=\tau/\sqrt{2\ln L}$. Solid
-curves are exact, one per length, within the tested domain of the quadrature. The dashed curve is the limit $(1-1/a)_+$
-at fixed $a$. For $a<1$ more tokens share the weight as $L$ grows; for $a>1$ a few tokens carry it at every length. The
-corner at $a=1$ is the freezing of the random-energy model; at finite $L$ it is rounded.
+curves are exact; thin ones are longer than any prompt, and end (bars) where the tested domain of the quadrature does.
+The dashed curve is the limit $(1-1/a)_+$ at fixed $a$. Its corner is the freezing of the random-energy model; at finite
+$L$ it is rounded.
 
-Alt: Line chart of participation against a. From short to long prompts the curves approach a dashed curve from above
-that is zero up to a equal to one and then rises to one half at a equal to two.
+Alt: Line chart of participation against a. Left of a equal to one the weight is on many tokens, right of it on few.
+From short to long prompts the curves approach a dashed curve from above that is zero up to a equal to one and then
+rises to one half at a equal to two.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,10 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.participation_by_ratio import Curve, Frozen, frozen_participation
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, sequence
+from companion.figures.style import WIDE, ink, label, sequence
+
+# ln L of the longest of the lengths drawn that a prompt can have.
+REAL = 20
 
 
 def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
@@ -53,15 +57,45 @@ def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per length, and the limit."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    """Draw one curve per length, thin where no prompt is so long, and the limit."""
+    figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = table[table["log_length"] == log_length]
-        axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
+        axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=3 if log_length <= REAL else 1.4)
+        name, end = rf"$\ln L={log_length:g}$: {_tokens(log_length)} tokens", curve.iloc[-1]
+        if log_length <= REAL:
+            label(axes, end["ratio"], end["participation"], name, colour, va="bottom", xytext=(6, -4))
+        else:
+            place = curve.iloc[(curve["participation"] - 0.65 * end["participation"]).abs().argmin()]
+            arrow = {"arrowstyle": "-", "color": colour, "linewidth": 0.8}
+            look = {"xytext": (36, -10), "arrowprops": arrow}
+            label(axes, place["ratio"], place["participation"], name, colour, **look)
+            axes.plot(end["ratio"], end["participation"], "|", color=colour, markersize=9, markeredgewidth=2)
     limit = table.sort_values("ratio")
-    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_{+}$")
+    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
+    label(
+        axes,
+        limit["ratio"].iloc[-1],
+        limit["limit"].iloc[-1],
+        "limit, $L\\to\\infty$:\nsharp at $a=1$",
+        ink(),
+        va="top",
+    )
+    first = table[table["log_length"] == lengths[0]]
+    place = first.iloc[(first["participation"] - 0.13).abs().argmin()]
+    name = "possible lengths:\ngradual"
+    label(axes, place["ratio"], place["participation"], name, sequence(len(lengths))[0], ha="right", xytext=(-12, 10))
+    axes.axvline(1, color=ink(), linestyle=":", linewidth=1.5)
+    for side, text in (("right", "the weight is\non many tokens"), ("left", "the weight is\non few tokens")):
+        label(axes, 1, 0.93, text, ink(), ha=side, xytext=(-8 if side == "right" else 8, 0), fontweight="bold")
     axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
-    axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
-    axes.legend(loc="upper left")
+    axes.set_xlabel(r"size of the query over that of the largest score, $a=\tau/\sqrt{2\,\ln L}$")
+    axes.set_ylabel("participation $P$: 1 over the\nnumber of tokens that matter")
     return figure
+
+
+def _tokens(log_length: float) -> str:
+    """Return the length with one or two digits, as mathematical text where it is long."""
+    digit, power = f"{np.exp(log_length):.0e}".split("e")
+    return f"{np.exp(log_length):.0f}" if log_length < 9 else rf"${digit}\cdot10^{{{int(power)}}}$"

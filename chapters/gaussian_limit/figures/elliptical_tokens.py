@@ -1,15 +1,13 @@
 r"""For centred elliptical tokens the output has the direction of linear attention but not its length.
 
-The vertical axis is the length of the output minus $Vm$, along $V\Gamma Uz$, the horizontal axis the size $\tau$ of the
-query, for three elliptical distributions with the same mean and covariance $\Gamma$. Curves are exact for the infinite
-prompt; points are means of finite prompts, with two standard errors. The dashed line under the Gaussian curve is linear
-attention on the centred tokens. All curves are tangent to it at $\tau=0$. The curve of Gaussian tokens with one of two
-scales bends upwards, because large queries favour the larger scale. The curve of tokens on an ellipsoid bends
-downwards, because no output is outside the ellipsoid. Points fall below the curves where the prompts are too short for
-the query.
+The vertical axis is the length of the output minus $Vm$, along $V\Gamma Uz$, for three elliptical distributions with
+the same mean and covariance $\Gamma$. Curves are exact for the infinite prompt; points are means of finite prompts,
+with two standard errors. Inset: the three outputs at the largest query. Large queries favour the larger of two scales;
+no output is outside the ellipsoid.
 
 Alt: Line chart of output length against query size. A straight diagonal for Gaussian tokens; a curve above it for a
-mixture of two scales, a curve below it for tokens on an ellipsoid. All three touch at the origin.
+mixture of two scales, a curve below it for tokens on an ellipsoid. All three touch at the origin. An
+inset has three parallel arrows of different lengths.
 """
 
 from collections.abc import Mapping
@@ -22,8 +20,19 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalOutputs, length_factors
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.schematics import arrow
+from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.statistics import standard_error, student_quantile, worst_deviation
+
+SCALES = "two scales"
+# Colour and name in the picture of each distribution.
+LAWS = {
+    SCALES: ("C1", "Gaussian,\none of two scales"),
+    "Gaussian": ("C0", "Gaussian; dashed:\nlinear attention,\nall three"),
+    "ellipsoid": ("C2", "on an ellipsoid"),
+}
+# The direction of the arrows in the inset.
+RAY = np.array([0.95, 0.31])
 
 
 def numbers(taus: Float[np.ndarray, " taus"], outputs: Mapping[str, EllipticalOutputs]) -> Numbers:
@@ -88,19 +97,25 @@ def _claims(
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per distribution and the line of linear attention."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    colours = {"two scales": "C1", "Gaussian": "C0", "ellipsoid": "C2"}
-    for (law, curve), marker in zip(table.groupby("law", sort=False), ("^", "o", "s"), strict=True):
-        colour, last = colours[str(law)], curve.iloc[-1]
+    """Draw one curve per distribution, the line of linear attention, and the three outputs as arrows in an inset."""
+    figure, axes = plt.subplots(figsize=(COLUMN, 5.0))
+    inset = axes.inset_axes((0.05, 0.55, 0.45, 0.31))
+    for row, ((law, curve), marker) in enumerate(zip(table.groupby("law", sort=False), ("^", "o", "s"), strict=True)):
+        (colour, name), last = LAWS[str(law)], curve.iloc[-1]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=2)
         shown = curve.iloc[1::3]
         error_bars(axes, shown["tau"], shown["prompts_mean"], shown["prompts_std_error"], color=colour, marker=marker)
-        text = f"{law},\nlinear attention" if law == "Gaussian" else str(law)
-        label(axes, last["tau"], last["exact"], text, colour)
+        label(axes, last["tau"], last["exact"], name, colour)
+        # three parallel arrows, one above the other
+        start = np.array([0.0, -0.7 * row])
+        arrow(inset, tuple(start), tuple(start + last["exact"] * RAY), color=colour, linewidth=2.2, mutation_scale=14)
+        if law == SCALES:
+            few, name = shown.iloc[-1], "points: finite prompts,\nhere too short"
+            label(axes, few["tau"], few["prompts_mean"], name, colour, xytext=(18, 0))
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    axes.set(xlim=(0, table["tau"].max()), ylim=(0, 1.05 * table["exact"].max()))
-    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"length of the output along $V\Gamma Uz$")
-    lines = {"infinite prompt": legend_line("-"), "finite prompts": legend_point()}
-    legend_with(axes, lines | {"linear attention": legend_line("--", 1.5)}, loc="upper left")
+    inset.set(xlim=(-0.1, 5), ylim=(-1.6, 2.2))
+    inset.axis("off")
+    inset.set_title(f"outputs at $\\tau={table['tau'].max():g}$:\none direction, three lengths", fontsize=12)
+    axes.set(xlim=(0, table["tau"].max()), ylim=(0, 1.3 * table["exact"].max()))
+    axes.set(xlabel=r"size of the query, $\tau$", ylabel="length of the output\nin the direction of linear attention")
     return figure

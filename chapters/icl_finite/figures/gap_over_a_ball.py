@@ -1,14 +1,14 @@
 r"""The risks converge uniformly over balls of heads: of block heads like a power of $L$, of all heads more slowly.
 
 The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
-heads in the plane; dashed lines have the slope $-\beta(\rho)$, the exponent of {doc}`sharp_rates` at $H=\rho$. Right:
-all heads on the line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, as a
-decay does that is slower than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the
-risks do not converge.
+heads in the plane; dashed: powers with the exponent $\beta(\rho)$ of {doc}`sharp_rates` at $H=\rho$. Right: all
+heads on the line, whose scores may depend on labels; dashed: powers through the first two points. Crosses: a ball whose
+radius grows like $\sqrt{2\ln L}$, over which the risks do not converge.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves
-fall ever more slowly. In both charts the later of two crosses, for a growing ball, is high above all curves.
+fall ever more slowly, above straight dashed lines. In both charts the
+later of two crosses, for a growing ball, is high above all curves.
 """
 
 import matplotlib.pyplot as plt
@@ -81,24 +81,35 @@ def _claims(frame: pd.DataFrame) -> Claims:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per family and one colour per ball."""
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5))
+    """Draw one panel per family and one colour per ball, with powers of L as dashed lines."""
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8))
     for panel, (family, shown) in zip(panels, table.groupby("family", sort=False), strict=True):
         grows = shown["ball"].str.contains("ln L", regex=False)
         fixed, grown = shown[~grows], shown[grows]
         balls = sorted(fixed["ball"].unique(), key=float)
+        block = family.startswith("block")
         for ball, colour in zip(balls, sequence(len(balls)), strict=True):
             curve = fixed[fixed["ball"] == ball]
-            ells, gaps = curve["log_length"], curve["gap"]
+            ells, gaps = curve["log_length"].to_numpy(), curve["gap"].to_numpy()
             panel.plot(ells, gaps, "o-", color=colour, markersize=5, linewidth=2)
-            label(panel, ells.iloc[-1], gaps.iloc[-1], rf"$\rho={ball}$", colour, xytext=(7, 0))
-            if family.startswith("block"):
-                slope = np.exp(-curve["exponent"] * (ells - ells.max())) * gaps.iloc[-1] / 2
-                panel.plot(ells, slope, "--", color=colour, linewidth=1.2)
-        panel.plot(grown["log_length"], grown["gap"], "X--", color=ink(), markersize=8, linewidth=1.4)
-        last, name = grown.iloc[-1], "ball grows, $\\rho=\\sqrt{2\\,\\ln L}$:\nno convergence"
-        label(panel, last["log_length"], last["gap"], name, ink(), xytext=(0, 6), ha="right", va="bottom")
-        panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
-        panel.set_ylim(top=1e3 * shown["gap"].max())
-    panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
+            name = rf"radius $\rho={ball}$" if ball == balls[-1] and not block else rf"$\rho={ball}$"
+            label(panel, ells[-1], gaps[-1], name, colour, xytext=(7, 0))
+            if block:
+                power = np.exp(-curve["exponent"] * (ells - ells[-1])) * gaps[-1] / 2
+            else:
+                power = np.exp(np.log(gaps[1] / gaps[0]) / (ells[1] - ells[0]) * (ells - ells[0])) * gaps[0]
+            panel.plot(ells, power, "--", color=colour, linewidth=1.2)
+        panel.plot(grown["log_length"], grown["gap"], "X:", color=ink(), markersize=7, linewidth=1.2)
+        last, name = grown.iloc[-1], "radius grows,\n$\\rho=\\sqrt{2\\,\\ln L}$"
+        label(panel, last["log_length"], last["gap"], name, ink(), xytext=(-6, 8), ha="right", va="bottom", fontsize=10)
+        words = "straight, like a power of $L$" if block else "bent, slower than a power of $L$"
+        if block:
+            panel.text(0.04, 0.08, "dashed: powers of $L$,\nexponent $-\\beta(\\rho)$", transform=panel.transAxes)
+        else:
+            name = "dashed:\npowers of $L$ through\nthe first two points"
+            panel.text(0.03, 0.98, name, va="top", transform=panel.transAxes)
+        panel.set(yscale="log", xlabel=r"$\ln L$, logarithm of the prompt length")
+        panel.set_title(f"{family.replace('d =', '$d$ =')}:\n{words}")
+        panel.set_ylim(fixed["gap"].min() / 5, 1000 * shown["gap"].max())
+    panels[0].set_ylabel("largest distance $|R_L-R_\\infty|$ of the risks\nover heads of norm at most $\\rho$")
     return figure
