@@ -1,9 +1,9 @@
-r"""For standard normal tokens and the query as target, the best rescaled head on long prompts is smaller than the
-balanced one.
+r"""For standard normal tokens the balanced head falls ever further behind linear attention as prompts grow, and a
+smaller head does not.
 
 The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
 exact error of finite prompts, averaged over queries and divided by the error of linear attention. Solid curves are
-exact, one per prompt length up to $\ln L=20$, with markers at their minima. The dashed curve is the limit of long
+exact, one per prompt length, with markers at their minima. The dashed curve is the limit of long
 prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
 
 Tokens and queries are standard normal in $d$ dimensions, and the target is the query itself. Linear attention has the
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import RescaledErrors
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, sequence, ticks_at
 from lib.icl import price_of_one_head
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
@@ -85,17 +85,23 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
         low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]
         shift = (8, 0) if low["factor"] == rows["factor"].max() else (5, -6)
-        label(axes, low["factor"], low["ratio"], f"{log_length:g}", colour, xytext=shift)
+        label(axes, low["factor"], low["ratio"], _name(log_length, lengths), colour, xytext=shift)
     limit = table.drop_duplicates("factor")
     axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
+    label(axes, 0.34, 30, "limit of\nlong prompts", ink(), xytext=(-4, 0), ha="right")
+    longest = table.loc[table["log_length"].idxmax()]
+    text = f"lowest: {longest['least']:.1f} times,\nat $c^2={longest['best']:.3f}$"
+    label(axes, longest["best"], longest["least"], text, ink(), xytext=(-6, -26), ha="right")
     axes.axvline(0.5, color=ink(), linestyle=":", linewidth=1)
     axes.axvline(1.0, color=ink(), linestyle="-", linewidth=1)
     label(axes, 1.0, 2.5, "balanced\noptimum", ink(), xytext=(8, 0))
-    label(axes, 0.5, 2.5, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
-    axes.set(xscale="log", yscale="log", ylim=(2, HIGHEST), xlim=(table["factor"].min(), 1.0))
+    label(axes, 0.5, 2.15, "from here on the\nlimit is infinite", ink(), xytext=(-6, 0), ha="right")
+    axes.set(xscale="log", yscale="log", ylim=(1.7, HIGHEST), xlim=(table["factor"].min(), 1.0))
     axes.set(xlabel=r"squared factor of the scores, $c^2$", ylabel="error over that of linear attention")
     ticks_at(axes.xaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
     ticks_at(axes.yaxis, [2, 3, 5, 10, 20, 50])
-    lines = {"limit of long prompts": legend_line("--", 1.5)}
-    legend_with(axes, lines, loc="upper left", title=r"labels: $\ln L$", alignment="left")
     return figure
+
+
+def _name(log_length: float, lengths: list[float]) -> str:
+    return rf"$\ln L={log_length:g}$" if log_length == lengths[0] else f"{log_length:g}"

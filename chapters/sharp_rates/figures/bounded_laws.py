@@ -93,9 +93,12 @@ def draw(table: pd.DataFrame) -> Figure:
             if bounded == QUERIES:
                 start = curve.sort_values("log_length").iloc[0]
                 label(panel, start["log_length"], start["slope"], name, colour, ha="right", xytext=(-6, 0))
+            elif squared == norms[-1]:
+                label(panel, last, 1, "all three $H^2$ coincide", colour, ha="right", va="top", xytext=(0, -6))
         panel.axhline(1, color=ink(), linewidth=0.8)
         panel.set(title=title, xlabel=r"$\ln L$", ylim=(0, 1.12))
-    panels[0].set(xscale="log", ylabel="local slope of the error")
+    panels[0].set(xscale="log", ylabel="exponent of the error (local slope)")
     ticks_at(panels[0].xaxis, [5, 20, 50, 200])
     panels[0].set_xlim(left=1.7)
+    label(panels[0], 1.7, 0.285, "size of the head, $H^2$", ink(), xytext=(8, 0))
     return figure

@@ -74,6 +74,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["log_length"], curve["slope"], color=colour, marker="o", markersize=4.5, linewidth=2)
         label(axes, end, level, rf"$H^2={squared:g}$: $\beta={level:.3f}$", colour, xytext=(10, 0))
     slope_axes(axes, 1.1)
+    axes.set_ylabel("exponent of the error (local slope)")
+    label(axes, end, 0.84, r"size of the head, $H^2$," + "\n" + r"and limit $\beta(H)$", ink(), xytext=(10, 0))
     axes.set_xlim(start / 1.2, 1.06 * end)
     lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
     axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))

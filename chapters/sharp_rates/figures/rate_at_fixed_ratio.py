@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.slopes import LocalExponents, ratio_exponent
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, sequence
+from companion.figures.style import COLUMN, ink, label, sequence
 
 
 def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
@@ -70,10 +70,11 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["ratio"], curve["slope"], color=colour, linewidth=2, label=rf"exact, $\ln L={log_length:g}$")
     limit = table.drop_duplicates("ratio").sort_values("ratio")
     axes.plot(limit["ratio"], limit["exponent"], color=ink(), linestyle="--", linewidth=1.5, label="$r(a)$, heuristic")
-    for ratio, label in ((1 / np.sqrt(3), r"$a=1/\sqrt{3}$"), (1.0, "$a=1$")):
+    rare = "$a=1/\\sqrt{3}$: rare\nlarge scores\ndominate"
+    for ratio, text in ((1 / np.sqrt(3), rare), (1.0, "$a=1$:\nfrozen")):
         axes.axvline(ratio, color=ink(), linewidth=0.8, linestyle=":")
-        axes.annotate(label, (ratio, 1.02), xytext=(4, 0), textcoords="offset points", va="top", color=ink())
+        label(axes, ratio, 1.02, text, ink(), xytext=(4, 0), va="top")
     axes.set(xlim=(0, table["ratio"].max()), ylim=(min(-0.12, table["slope"].min()), 1.05))
-    axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="exponent of the error")
+    axes.set(xlabel=r"growth of the query, $a=\tau/\sqrt{2\,\ln L}$", ylabel="exponent of the error")
     axes.legend(loc="lower left")
     return figure

@@ -96,11 +96,14 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(top, height, "o", color=colour, markersize=7)
         name = r"$c=1/\sqrt{3}$" if abs(ratio * np.sqrt(3) - 1) < 1e-3 else f"$c={ratio:g}$"
         if ratio == sizes[0]:
-            label(axes, top, height, f"spread of the scores\n{name}", colour, xytext=(-75, 10), ha="right", va="bottom")
+            text = "spread of the scores\n$c\\sqrt{2\\,\\ln L}$, " + name
+            label(axes, top, height, text, colour, xytext=(-75, 10), ha="right", va="bottom")
         elif ratio == sizes[-1]:
             label(axes, top, height, name, colour, xytext=(-14, 5), ha="right", va="bottom")
         else:
-            label(axes, top, height, name, colour, xytext=(-20, -8), ha="center", va="top")
+            arrow = {"arrowstyle": "->", "color": colour}
+            text = f"{name}: a weight\nreaches 1 here"
+            label(axes, top, height, text, colour, xytext=(58, -68), arrowprops=arrow)
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
     arrow = {"arrowstyle": "->", "color": colour}
@@ -109,7 +112,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 1.25, -0.4, "only in rare prompts", "C1", xytext=(0, 0), fontsize=12)
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations")
-    axes.set_ylabel("part of the mean participation due to\ntokens of this score: exponent of $L$")
+    axes.set_ylabel("share of the mean participation\nfrom tokens of this score, as a power of $L$")
     lines = {rf"exact, $\ln L={LOG_LENGTH:g}$": legend_line("-", 2.5), "limit of long prompts": legend_line(":", 1.2)}
     legend_with(axes, lines, loc="upper left")
     return figure

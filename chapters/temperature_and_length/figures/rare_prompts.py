@@ -128,6 +128,7 @@ def draw(table: pd.DataFrame) -> Figure:
             start = curve.iloc[0]
             label(axes, start["x"], start["y"], name, colour, xytext=(10, -12 if start["y"] < 0.9 else -10))
     axes.plot(curve["x"], curve["limit"], color=ink(), linewidth=1.4, linestyle=":")
+    label(axes, 1e-6, 0.35, "scores are large,\nbut not frozen", ink(), xytext=(10, 0), va="top", fontsize=12)
     label(axes, 0.1, 0.1, "equal parts", ink(), xytext=(0, 4), ha="right")
     axes.set(xscale="log", xlabel="fraction of prompts, largest scores first", ylim=(-0.03, 1.05))
     axes.set_ylabel("their part of the mean participation")

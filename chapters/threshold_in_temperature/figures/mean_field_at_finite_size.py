@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.threshold_in_temperature.published_size import Curves, Simulation, Size
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, legend_line, legend_point, legend_with
+from companion.figures.style import WIDE, error_bars, ink, label
 
 
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
@@ -87,6 +87,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.set_ylim(0, 1.05 * max(curve[name].max(), 1.0))
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].set_ylabel("excess risk (output 0: 1)")
-    lines = {"exact": legend_line("-"), "simulated": legend_point(), "mean-field limit": legend_line("--", 1.5)}
-    legend_with(panels[1], lines, loc="upper right")
+    size = table.iloc[0]
+    text = f"finite size:\n$d={size['dimension']:.0f}$, $L={size['length']:.0f}$,\nexact and simulated"
+    label(panels[1], 0.25, np.interp(0.25, curve["overlap"], curve["risk"]), text, "C0", va="bottom", xytext=(12, 6))
+    label(panels[1], 0.0, 0.9, "mean-field limit", ink(), xytext=(6, -6))
     return figure

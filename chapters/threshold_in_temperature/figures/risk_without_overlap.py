@@ -3,12 +3,12 @@ r"""A cold head that has not found the relevant token has a higher risk than the
 The head has the best value, but its key is orthogonal to the hidden direction, so that the relevant token has no
 advantage. The vertical axis is the excess risk, in units of that of the output 0, against the temperature. Each colour
 is a prompt length $L$, and all curves are exact. Dashed: the limit $L\to\infty$. Dotted: the risk of the output 0,
-which is also the mean-field risk of the head, without a term for the other tokens. Above it, a head is worse than no
-output (shaded).
+which is also the mean-field risk of the head, without a term for the other tokens. Shaded: where a
+cold head is worse than no output.
 
 Alt: Chart of excess risk against temperature. At low temperatures coloured curves are well above one. They fall towards
 one as the temperature rises, and approach a dashed line that reaches one at temperature one. A dotted line, named
-"output 0", is flat at one; the region above it is shaded and named "worse than the output 0".
+"output 0", is flat at one; the region above it is shaded left of temperature one and named "worse than the output 0".
 """
 
 from collections.abc import Sequence
@@ -63,8 +63,9 @@ def draw(table: pd.DataFrame) -> Figure:
     limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
     axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
-    axes.axhspan(1, 1.05 * table["risk"].max(), color="C1", alpha=0.1, linewidth=0)
-    label(axes, 2.0, 1.6, "worse than the output 0", "C1", xytext=(0, 0), ha="center", fontsize=12)
+    cold = table[table["temperature"] <= 1].groupby("temperature")["risk"].max()
+    axes.fill_between(cold.index, 1, cold, color="C1", alpha=0.15, linewidth=0)
+    label(axes, 0.58, 1.2, "worse than\noutput 0", "C1", xytext=(0, 0), ha="center", fontsize=12)
     label(axes, table["temperature"].max(), 1, "output 0", ink())
     for x, words in ((0.65, "cold"), (2.0, "hot")):
         label(axes, x, 0.86, words, ink(), xytext=(0, 0), ha="center")

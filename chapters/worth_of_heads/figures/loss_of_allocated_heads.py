@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.allocation import Flow, Training
 from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with, ticks_at
+from companion.figures.style import WIDE, error_bars, ink, label, ticks_at
 from lib.statistics import comparison_quantile, standard_error
 
 # Relative tolerance of the time of the emergence.
@@ -96,6 +96,14 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, fall, (start * rest) ** 0.5, "emergence", ink(), xytext=(10, 0))
     label(axes, 2 * fall, rest, "convergence", ink(), xytext=(0, 16), ha="center")
     ticks_at(axes.yaxis, [0.1, 0.2, 0.5, 1.0, 2.0])
-    lines = {"training": legend_point(), "flow": legend_line("-"), "flow, unequal factors": legend_line("--", 1.5)}
-    legend_with(axes, lines, loc="upper right")
+    end = table["time"].max()
+    label(axes, end, rest, "gradient flow", ink(), xytext=(0, 4), ha="right", va="bottom")
+    name = "flow, factors 1 % apart at the start"
+    label(axes, end, table["unbalanced"].iloc[-1], name, ink(), xytext=(0, -5), ha="right", va="top")
+    label(axes, 2 * fall, table["allocated"].iloc[0], "training", SOFTMAX, xytext=(0, -20))
+    later = table[table["time"] > 0.75 * end].iloc[0]
+    arrow = {"arrowstyle": "->", "color": SOFTMAX}
+    text = "training leaves for\na better arrangement"
+    label(axes, later["time"], later["loss"], text, SOFTMAX, xytext=(0, 110), ha="center", arrowprops=arrow)
+    axes.set_ylim(bottom=0.75 * table["unbalanced"].min())
     return figure

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.disjoint_tasks import Staircase
 from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SOFTMAX
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, label, ticks_at
+from companion.figures.style import COLUMN, ink, label, ticks_at
 
 # The searches stop where keys are small and not zero, and where a gradient is small.
 SEARCH = 1e-3
@@ -66,6 +66,10 @@ def draw(table: pd.DataFrame) -> Figure:
     tasks, allocated = table["tasks"].iloc[0], table["allocated"].iloc[0]
     axes.plot(tasks, allocated, marker="X", markersize=9, linestyle="", color=ALLOCATED)
     label(axes, tasks, allocated, "one head per task", ALLOCATED, xytext=(0, 12), ha="center")
+    fourth = table[table["heads"] == tasks].iloc[0]
+    arrow = {"arrowstyle": "<-", "color": ink()}
+    axes.annotate("", (tasks - 0.95, fourth["reached"]), (tasks - 0.05, fourth["reached"]), arrowprops=arrow)
+    label(axes, tasks - 1.5, fourth["reached"], "the same error,\none head further", ink(), xytext=(-6, 0), ha="right")
     ticks_at(axes.xaxis, table["heads"])
     ticks_at(axes.yaxis, [30, 50, 100, 200, 500])
     axes.set_ylim(0.75 * table["bound"].min(), 1.3 * table["reached"].max())
