@@ -30,7 +30,8 @@ def series(axes: Axes, frame: pd.DataFrame, column: str, *, named: bool = True) 
         if task not in OTHERS and colour == "C0":
             together.append(values.iloc[-1])
         elif named:
-            label(axes, points["length"].iloc[-1], values.iloc[-1], task.partition(" (")[0], colour, xytext=(6, up))
+            name = task.replace(" (control)", "\n(heavy tails)")
+            label(axes, points["length"].iloc[-1], values.iloc[-1], name, colour, xytext=(6, up))
     if named:
         middle = np.exp(np.mean(np.log(together)))
         label(axes, frame["length"].max(), middle, "linear\nregressions", "C0", linespacing=0.95)

@@ -1,10 +1,8 @@
 r"""Training on finite prompts follows the infinite flow and then leaves it, at a level that depends on the length.
 
-Left: the risk; right: the gain $b$; both as functions of time, which for descents is step size times number of steps.
-Curves are exact gradient flows, one per length and one for the infinite prompt. Points are stochastic gradient descent
-on new prompts, the mean over seeds with two standard errors (bars, mostly smaller than the points); dots are collapsed
-prompts, crosses plain ones. The risk of the infinite prompt tends to 0. The fast fall of the risk of a finite prompt
-ends at a level that is lower for longer prompts; risk and gain then still change, on long prompts for a long time.
+Curves are exact gradient flows. Points are stochastic gradient descent on new prompts, the mean over seeds with two
+standard errors (bars); time is step size times number of steps. Prompts are drawn as tokens
+or in the collapsed way, as sums. After the fast fall risk and gain still change, on long prompts for a long time.
 
 Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the risk of the infinite prompt plunges; curves of
 finite lengths leave it one after the other and level off, shorter lengths at higher levels, with points on each curve.
@@ -99,6 +97,10 @@ def _claim_agreement(claim: Claims, id: str, statement: str, compared: list[Comp
     )
 
 
+# Names of the samplers in the picture.
+DRAWN = {"collapsed": "as sums", "plain": "as tokens"}
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risk and gain over time, with one curve per length and the points of the descents."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
@@ -116,12 +118,15 @@ def draw(table: pd.DataFrame) -> Figure:
     risks = table[(table["quantity"] == "risk") & (table["prompt"] != "infinite")]["value"]
     panels[0].set(yscale="log", ylabel="risk", ylim=(risks.min() / 4, 2 * risks.max()))
     panels[1].set(ylabel="gain $b$")
-    gains = table[(table["quantity"] == "gain") & (table["kind"] == "flow")]
-    for prompt, curve in gains.groupby("prompt", sort=False):
-        name = r"$L=\infty$" if prompt == "infinite" else rf"$L={prompt}$"
-        label(panels[1], curve["time"].max(), curve["value"].iloc[-1], name, colours[prompt])
+    for (prompt, quantity), curve in table[table["kind"] == "flow"].groupby(["prompt", "quantity"], sort=False):
+        panel, name = panels[int(quantity == "gain")], r"$L=\infty$" if prompt == "infinite" else rf"$L={prompt}$"
+        shown = curve[curve["value"] > panel.get_ylim()[0]].iloc[-1]
+        up = 0 if shown.equals(curve.iloc[-1]) else 8
+        label(panel, shown["time"], shown["value"], name, colours[prompt], xytext=(6, up))
     kinds = [kind for kind in MARKERS if kind in set(table["kind"])]
     look = {"color": ink(), "linestyle": "none", "markersize": 5}
     handles = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
-    panels[1].legend(handles, [f"descent, {kind}" for kind in kinds], loc="upper left", fontsize=10, handletextpad=0.2)
+    names = [DRAWN[kind] for kind in kinds]
+    title = {"title": "descent, prompts drawn", "title_fontsize": 10, "alignment": "left"}
+    panels[1].legend(handles, names, loc="upper left", fontsize=10, handletextpad=0.2, **title)
     return figure

@@ -1,9 +1,8 @@
 r"""Stopped training leaves an error that no prompt length removes; training to the end has a risk of order $1/L$.
 
-The vertical axis is the exact risk along the flow on prompts of $L$ tokens, from random starts and with a covariance
-that is not isotropic. Small dots are training that is stopped at a fixed time (one line per start, one colour per
-time); its risk tends to the risk of the infinite flow at this time. Large points are the end of training, for all
-starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention.
+The exact risk along the flow on prompts of $L$ tokens, from random starts and with a covariance that is not isotropic.
+If training is stopped (one line per start), the risk tends to that of the infinite flow at this time. Large points are
+the end of training, for all starts; all approach the dashed line.
 
 Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, at lower levels for
 later times. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
@@ -88,7 +87,9 @@ def draw(table: pd.DataFrame) -> Figure:
             axes.plot(np.exp(curve["log_length"]), curve["risk"], ".-", color=colour, linewidth=1.3, markersize=7)
         last = rows["log_length"].max()
         middle = rows.loc[rows["log_length"] == last, "risk"].median()
-        label(axes, np.exp(last), middle, f"stopped at $t={time:g}$", colour, xytext=offset)
+        number = rows["start"].nunique()
+        words = f"stopped at $t={time:g}$" + (f",\n{number} starts" if time == times[-1] else "")
+        label(axes, np.exp(last), middle, words, colour, xytext=offset)
     axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
     for kind, look, name in (
         ("law", {"color": ink(), "linestyle": "--"}, "to the end:\n" r"$C_\Sigma/(2L)$"),

@@ -1,9 +1,8 @@
 r"""All three flows of the infinite-prompt risk end at the limit of the theorem, the ill-conditioned one last.
 
-Left: the risk, divided by the risk of predicting 0, as a function of time. Right: the distance of $(A,b)$ to the limit
-$(A^*,b^*)$, relative to the size of the limit. The covariances $\Sigma$ are the identity, the Toeplitz matrix
-$2^{-|i-j|}$ and one with the condition number in the legend; each flow starts at a random balanced head in the middle
-of the published interval. Distances fall until the precision of the integration.
+Left: the risk, divided by the risk of predicting 0. Right: the distance of $(A,b)$ to the limit $(A^*,b^*)$, relative
+to the size of the limit. The covariances $\Sigma$ are the identity, the Toeplitz matrix $2^{-|i-j|}$ and an
+ill-conditioned one; each flow starts at a random balanced head in the middle of the published interval.
 
 Alt: Two log-log panels over time. Risk and distance stay near one and then drop to the bottom, in order: the
 identity, the Toeplitz matrix, and more than ten times later the ill-conditioned matrix. The risk of the latter two
@@ -25,13 +24,15 @@ from chapters.icl_infinite.block_flows import (
 )
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, few_decades
+from companion.figures.style import WIDE, few_decades, label
 from lib.icl import Blocks
 
 # Largest relative change of the invariant, after up to 10⁵ steps.
 INVARIANT_TOLERANCE = 1e3 * RTOL
 # Bound on the relative error of an eigenvalue that is a thousandth of the largest: rounding is 1e-16 of the largest.
 ROUNDING = 1e-9
+# The names of the curves are at this multiple of the lowest value that is shown.
+LABELLED = 30.0
 DASHES = ("-", "--", "-.")
 
 
@@ -105,10 +106,14 @@ def draw(table: pd.DataFrame) -> Figure:
         for name, dash in zip(dict.fromkeys(frame["covariance"]), DASHES, strict=False):
             curve = frame[frame["covariance"] == name]
             shown = np.maximum(curve[column], floors[column] / 100)
-            panel.plot(curve["time"], shown, dash, linewidth=2, label=name)
+            (line,) = panel.plot(curve["time"], shown, dash, linewidth=2)
+            low = np.interp(-np.log(LABELLED * floors[column]), -np.log(shown), curve["time"])
+            words = name.replace("condition number", "condition\nnumber")
+            look = {"xytext": (-5, 0), "ha": "right", "fontsize": 10}
+            label(panel, low, LABELLED * floors[column], words, line.get_color(), **look)
         panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floors[column], 3))
+        panel.set_xlim(0.3 * frame[frame["risk"] < 0.5]["time"].min(), frame["time"].max())
         few_decades(panel)
-    panels[1].legend(loc="lower left", fontsize=9, handlelength=3.2)
     return figure
 
 

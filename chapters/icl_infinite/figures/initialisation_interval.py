@@ -110,8 +110,8 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one strip of starts per covariance, in units of the sharp bound, below the three intervals."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     bounds = {
-        "paper": ("[BB26]", "C1"),
-        "earlier": ("[ZFB24]", ink()),
+        "paper": ("interval of [BB26]", "C1"),
+        "earlier": ("interval of [ZFB24]", ink()),
         "sharp": ("sharp: no start is worse than predicting 0", "C2"),
     }
     least, most = (extreme(table["alpha"] / table["sharp"]) for extreme in (np.min, np.max))

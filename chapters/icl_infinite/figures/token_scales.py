@@ -52,13 +52,16 @@ def draw(table: pd.DataFrame) -> Figure:
     squares, top = np.array([0.0, 1.04 * table["task"].max()]), 1.04 * table["scale"].max()
     axes.fill_between(squares, 1 + squares, color="C0", alpha=0.1, linewidth=0)
     axes.plot(squares, 1 + squares, color=ink(), linewidth=1.8)
-    label(axes, squares[1], 1 + squares[1], r"$1+\|w\|^2$", ink())
+    label(axes, squares[1], 1 + squares[1], "bound of\nthe lemma,\n" + r"$1+\|w\|^2$", ink())
     names = {"‖Σ‖ = 1": r"$\|\Sigma\|\leq1$:" + "\nall below\nthe line", "‖Σ‖ > 1": r"$\|\Sigma\|>1$: many above"}
     places = {"‖Σ‖ = 1": (1.02, 0.1, "bottom"), "‖Σ‖ > 1": (0.03, 0.93, "top")}
     for (name, rows), marker, colour in zip(table.groupby("covariance", sort=False), "ox", ("C0", "C1"), strict=True):
         axes.plot(rows["task"], rows["scale"], marker, color=colour, markersize=4, linestyle="none", alpha=0.8)
         x, y, side = places[str(name)]
         axes.text(x, y, names[str(name)], color=colour, va=side, fontsize=12, transform=axes.transAxes)
-    axes.set(xlabel=r"squared size of the task, $\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$")
+    axes.set(
+        xlabel=r"squared size of the task, $\|w\|^2$",
+        ylabel="squared scale of the tokens:\n" + r"largest eigenvalue of $\Gamma_w$",
+    )
     axes.set(xlim=squares, ylim=(0, top))
     return figure

@@ -2,8 +2,7 @@ r"""The squared error of gradients of sub-Gaussian tasks falls like $1/L$, early
 
 The exponent $r$ with which $\|\nabla\hat R_L-\nabla R_\infty\|^2$, a mean over single prompts on new episodes, falls
 like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, from six
-lengths on also one of order $1/\sqrt L$. The number below a task is the largest $H^2$ of its checkpoints. The last task
-(shaded) is the control, whose tokens are not sub-Gaussian: its error falls slowly at the start and later not visibly.
+lengths on also one of order $1/\sqrt L$. In the control the error falls slowly at the start and later not visibly.
 
 Alt: Intervals of the exponent by task: the three intervals of each sub-Gaussian task are around one, marked "error
 falls like 1/L", and those of the shaded control are near zero, far to the left, marked "no concentration".
@@ -113,18 +112,25 @@ def _claims(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) ->
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exponents of all checkpoints by task."""
     tasks, checkpoints = list(dict.fromkeys(table["task"])), list(dict.fromkeys(table["checkpoint"]))
-    figure, axes = plt.subplots(figsize=(WIDE, 5.0))
+    figure, axes = plt.subplots(figsize=(WIDE, 5.2))
     axes.axhspan(len(tasks) - 1.5, len(tasks) - 0.5, color=ink(), alpha=0.07, linewidth=0)
-    for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
+    for offset, checkpoint, colour in zip((-0.25, 0.0, 0.25), checkpoints, sequence(3), strict=True):
         fitted = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
-        look = {"color": colour, "marker": "o", "markersize": 6, "linestyle": "", "capsize": 3, "label": checkpoint}
+        look = {"color": colour, "marker": "o", "markersize": 6, "linestyle": "", "capsize": 3}
         places, interval = np.arange(len(fitted)) + offset, NORMAL * fitted["exponent_std_error"]
         axes.errorbar(fitted["exponent"], places, xerr=interval, **look)
+        first, name = (
+            fitted["exponent"].iloc[0] - interval.iloc[0],
+            "half-way" if checkpoint == "half-way" else f"{checkpoint} of training",
+        )
+        label(axes, first, offset, name, colour, xytext=(-8, 0), ha="right", fontsize=10)
     for exponent, words in ((0, "no concentration"), (1, "error falls like $1/L$")):
         axes.axvline(exponent, color=ink(), linewidth=1.5, linestyle=":")
         label(axes, exponent, -0.5, words, ink(), xytext=(0, 4), ha="center", va="bottom")
-    norms = table.groupby("task")["squared_norm"].max()
-    axes.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
-    axes.set(xlabel="exponent $r$ of the error, $L^{-r}$", ylim=(len(tasks) - 0.5, -0.5))
-    axes.legend(loc="upper left", bbox_to_anchor=(0.4, 0.8), title="checkpoint")
+    light, middle = len(tasks) - 1, {"xytext": (0, 0), "ha": "center", "linespacing": 1.3}
+    label(axes, 0.45, light / 2, "tasks with sub-Gaussian tokens:\nall near $1/L$", ink(), **middle)
+    label(axes, 0.65, light, "control: tokens with\nheavy tails", ink(), **middle)
+    axes.set_yticks(range(len(tasks)), [task.removesuffix(" (control)") for task in tasks])
+    axes.set(xlabel="exponent $r$: squared gradient error falls like $L^{-r}$", ylim=(light + 0.5, -0.5))
+    axes.grid(visible=False, axis="y")
     return figure

@@ -1,15 +1,13 @@
-r"""Finite and infinite training separate by a decade or more while the squared tilt is above ½; the risk forgets it.
+r"""While the squared tilt exceeds ½, parameters separate by a factor of ten or more, and risks of long prompts do not.
 
-The curves are exact gradient flows from one balanced start, for normal tasks and Gaussian covariates with three
-different variances. The shaded band is the time in which the squared tilt $H^2$ of the infinite flow (left) is above
-$\frac12$. Middle: the distance of the parameters of the flow on prompts of $L$ tokens from those of the infinite flow.
-It grows steeply before and in the band, by a larger factor on longer prompts, and less after it. Right: the risks of
-the finite flows and of the infinite flow (dashed).
+Exact gradient flows from one balanced start, for normal tasks and Gaussian covariates with three different variances.
+In the band the squared tilt $H^2$ of the infinite flow is above $\frac12$. Bottom left: the distance of the flow on
+prompts of $L$ tokens from the infinite flow; dots are the first and the last recorded time in the band.
 
-Alt: Three panels over a logarithmic time axis, with the same band of time shaded in each. A single hump crosses a
+Alt: Three panels over a logarithmic time axis, with the same band of time shaded in each. One hump crosses a
 horizontal line at the beginning of the band and comes back below it at the end. Curves of distance, lower for longer
-prompts, rise by one to more than three decades in the band and then stay level or rise slowly. Curves of risk fall
-together and then level off, each at a different height, while a dashed curve continues to fall.
+prompts, rise by one to more than three decades between two dots in the band and then stay level or rise slowly. Curves
+of risk fall together and then level off, each at a different height, while a dashed curve continues to fall.
 """
 
 import matplotlib.pyplot as plt
@@ -135,26 +133,44 @@ def _claims(flows: BalancedFlows) -> Claims:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw tilt, distance and risk against time, with the time of large tilts shaded in each panel."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(WIDE, 4.0), sharex=True)
+    figure = plt.figure(figsize=(WIDE, 5.6))
+    panels = figure.subplot_mosaic(
+        [["tilt", "risk"], ["distance", "risk"]], sharex=True, height_ratios=(1, 2.4), width_ratios=(1.35, 1)
+    )
+    tilt, distance, risk = (panels[name] for name in ("tilt", "distance", "risk"))
     decades = sorted(table["log10_length"].unique().tolist())
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        path = table[table["log10_length"] == decade]
-        middle.plot(path["time"], path["distance"], color=colour, linewidth=2)
-        right.plot(path["time"], path["risk"], color=colour, linewidth=2)
-        label(right, path["time"].max(), path["risk"].iloc[-1], f"$L=10^{{{decade}}}$", colour)
-    band = table["time"][table["tilt"] > CRITICAL]
-    for panel in (left, middle, right):
+    infinite = table[table["log10_length"] == decades[-1]]
+    band = infinite["time"][infinite["tilt"] > CRITICAL]
+    for panel in panels.values():
         panel.axvspan(band.min(), band.max(), color=ink(), alpha=0.08, linewidth=0)
-    left.plot(path["time"], path["tilt"], color=ink(), linewidth=2)
-    left.axhline(CRITICAL, color="C1", linewidth=1.3, linestyle="--")
-    label(left, path["time"].min(), CRITICAL, "½", ink(), xytext=(2, 8))
-    right.plot(path["time"], path["infinite_risk"], color=ink(), linestyle="--", linewidth=1.6)
-    left.set(xscale="log", xlabel="time", title="squared tilt $H^2$, $L=\\infty$", ylim=(0, None))
-    middle.set(yscale="log", xlabel="time", title=r"distance $\|\theta_L-\theta_\infty\|$")
-    middle.set_ylim(bottom=max(1e-7, table["distance"].min()))
+        panel.set(xscale="log")
+    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
+        path, name = table[table["log10_length"] == decade], f"$L=10^{{{decade}}}$"
+        ends = path[path["time"].isin(band.iloc[[0, -1]])]
+        grown = ends["distance"].iloc[-1] / ends["distance"].iloc[0]
+        distance.plot(path["time"], path["distance"], color=colour, linewidth=2)
+        distance.plot(ends["time"], ends["distance"], "o", color=colour, markersize=7)
+        shift = (6, 4 if decade == decades[0] else -3)
+        label(distance, path["time"].max(), path["distance"].iloc[-1], name, colour, xytext=shift)
+        factor, up = rf"$\times\,{float(f'{grown:.2g}'):g}$", 11 if decade == decades[0] else -12
+        label(distance, ends["time"].iloc[-1], ends["distance"].iloc[-1], factor, colour, xytext=(-5, up), ha="right")
+        risk.plot(path["time"], path["risk"], color=colour, linewidth=2)
+        label(risk, path["time"].max(), path["risk"].iloc[-1], name, colour)
+    tilt.plot(infinite["time"], infinite["tilt"], color=ink(), linewidth=2)
+    tilt.axhline(CRITICAL, color="C1", linewidth=1.3, linestyle="--")
+    label(tilt, infinite["time"].max(), CRITICAL, "½", "C1", xytext=(2, 7), ha="right")
+    tilt.set(title=r"squared tilt $H^2$ of the infinite flow", ylim=(0, None))
+    bottom = max(1e-7, table["distance"].min())
+    distance.set(yscale="log", ylim=(bottom, None), xlabel="time")
+    distance.set_title(r"distance of parameters, $\|\theta_L-\theta_\infty\|$")
+    risk.plot(infinite["time"], infinite["infinite_risk"], color=ink(), linestyle="--", linewidth=1.6)
     lowest = table["risk"].min() / 10
-    right.set(yscale="log", xlabel="time", title="risk", ylim=(lowest, None))
-    below = path[path["infinite_risk"] < 2 * lowest]
+    risk.set(yscale="log", title="risk", ylim=(lowest, None), xlabel="time")
+    below = infinite[infinite["infinite_risk"] < 2 * lowest]
     if len(below):
-        label(right, below["time"].iloc[0], 2 * lowest, r"$\infty$", ink(), xytext=(8, 0))
+        label(risk, below["time"].iloc[0], 2 * lowest, r"$L=\infty$", ink(), xytext=(8, 0))
+    centre, words = np.sqrt(band.min() * band.max()), {"ha": "center", "linespacing": 1.3}
+    label(tilt, centre, CRITICAL / 2, "$H^2>$ ½", ink(), **words | {"xytext": (0, 0)})
+    label(distance, centre, bottom, "$\\times$: growth\nin the band", ink(), **words | {"xytext": (12, 34)})
+    label(risk, centre, lowest, "risks of long\nprompts stay\ntogether", ink(), **words | {"xytext": (0, 90)})
     return figure

@@ -1,10 +1,9 @@
 r"""Training on longer prompts stays closer to training on infinite prompts, and with heavy tails it hardly does.
 
-Each point is the largest gap over training time between the parameters (left) or between the gradients that the two
-descents follow (right), as a mean over runs with two standard errors. Both descents share episodes, start and steps.
-The gap of the gradients, which is not squared, falls roughly like $L^{-1/2}$ (dotted). The gap of the parameters falls
-faster, towards $1/L$ (dash-dotted). The gaps of the control hardly fall, or grow. The linear regressions with Gaussian
-tokens, signs, uniform tokens and a mixture are blue.
+Each point is the largest gap over training time between parameters (left) or gradients (right) of the two descents,
+which share episodes, start and steps; a mean over runs with two standard errors. Gaps of gradients, which are not
+squared, fall roughly like $L^{-1/2}$, those of parameters faster. Blue: regressions with Gaussian tokens, signs,
+uniform tokens and a mixture.
 
 Alt: Two log-log panels of gap against prompt length. The series of the sub-Gaussian tasks fall in each, on the left
 with a slope between a half and one, on the right with a slope near a half. The series of the Laplace control is level
@@ -66,20 +65,18 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per kind of gap: one series per task, and the power of L for comparison."""
+    """Draw one panel per kind of gap: one series per task, and two powers of L for comparison."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8))
-    kinds = {
-        "parameters": (r"parameters: $\|\theta_L-\theta_\infty\|$", -1.0, "$L^{-1}$", "-."),
-        "gradient": ("gradients of the two descents", -0.5, "$L^{-1/2}$", ":"),
-    }
-    for panel, (kind, (title, power, name, style)) in zip(panels, kinds.items(), strict=True):
+    titles = {"parameters": r"parameters: $\|\theta_L-\theta_\infty\|$", "gradient": "gradients of the two descents"}
+    for panel, (kind, title) in zip(panels, titles.items(), strict=True):
         part = table[table["kind"] == kind]
         series(panel, part, "gap")
         panel.set(xlabel="prompt length $L$", title=title)
-        low, high, top = part["length"].min(), part["length"].max(), 1.7 * part["gap"].max()
-        power_line(panel, part["length"], top, power, style)
-        middle, place = low * (high / low) ** 0.06, {"xytext": (8, 2), "ha": "left"}
-        label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
+        low, high, top = part["length"].min(), part["length"].max(), 3.5 * part["gap"].max()
+        left, right = (low * (high / low) ** place for place in (0.3, 0.65))
+        for power, name, style in ((-0.5, "$L^{-1/2}$", ":"), (-1.0, "$L^{-1}$", "-.")):
+            power_line(panel, pd.Series([left, right]), top, power, style)
+            label(panel, right, top * (right / left) ** power, f"slope of {name}", ink())
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
     return figure

@@ -1,10 +1,9 @@
 r"""From small tilts, trajectories separate more slowly than in proportion to time, far below Grönwall's envelope.
 
-The horizontal axis is time, multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The
-vertical axis is the distance $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, divided by $g(L)\,t$. Here
-$g(L)$ is the largest measured gap of the gradients at one head. There is one curve per sub-Gaussian task and length of
-the prompt. The orange curve is the envelope of the proof, $g(L)\,t\,e^{\beta t}$, and the dotted line is growth in
-proportion to time. The arrow is the distance of the envelope from the highest curve at a fixed multiple of $1/\beta$.
+Time is multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The distance
+$\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, is divided by $g(L)\,t$, where $g(L)$ is the largest
+measured gap of the gradients at one head. There is one curve per sub-Gaussian task and length. The arrow leads from the
+envelope to the highest curve.
 
 Alt: One log-log panel. An orange curve is flat at one and then rises beyond the top. All solid curves start near one
 and bend downwards, more and more with time; none follows the orange curve.
@@ -88,7 +87,10 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
     axes.set(xscale="log", yscale="log", ylim=(table["growth"].min() / 1.5, 200))
     axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()))
-    axes.set(xlabel=r"time in units of the curvature, $\beta t$", ylabel=r"distance over $g(L)\,t$")
+    axes.set(
+        xlabel=r"time in units of the curvature, $\beta t$",
+        ylabel=r"distance / (gradient gap $g(L)$ $\times$ time $t$)",
+    )
     top, most = np.exp(unit), max(reached)
     look = {"arrowstyle": "<|-|>", "color": ink(), "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (unit, most), (unit, top), arrowprops=look)

@@ -1,10 +1,8 @@
 r"""The risk at the end of training approaches that of infinite prompts nearly like $1/L$.
 
-Left: the risk $R_L(\theta_L(t))$ against time for the task with sign covariates, computed from the new prompts of each
-step and averaged over runs (thin) with its moving average over nine recorded times, and $R_\infty(\theta_\infty(t))$
-(dashed). Right: the excess at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, for all sub-Gaussian
-tasks, with linear regressions in blue. It is a mean over the last quarter of training, with two standard errors. The
-dotted line is $1/L$.
+Left: the risk $R_L(\theta_L(t))$ for covariates of random signs, from the new prompts of each step, averaged over runs
+(thin) and over nine recorded times (thick). Right: the excess $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, a
+mean over the last quarter of training with two standard errors, for all sub-Gaussian tasks.
 
 Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a dashed
 curve. Right, a log-log chart: the excess of every task falls with the prompt length, nearly as fast as a dotted line of
@@ -24,7 +22,7 @@ from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label, sequence, ticks_at
 from lib.statistics import comparison_quantile, standard_error
 
 # Recorded steps of one moving average of a noisy risk.
@@ -92,7 +90,9 @@ def draw(table: pd.DataFrame) -> Figure:
     left.plot(limit["time"], limit["infinite"], color=ink(), linestyle="--", linewidth=1.8)
     label(left, limit["time"].iloc[-1], limit["infinite"].iloc[-1], r"$L=\infty$", ink())
     left.set(yscale="log", xlabel="training time $t$", ylabel="risk")
-    left.set_title(f"risk during training: {curves['task'].iloc[0]}")
+    ticks_at(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5))
+    left.set_title("risk during training")
+    left.text(0.97, 0.98, "thick: moving average", ha="right", va="top", fontsize=10, transform=left.transAxes)
     series(right, ends, "excess")
     low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["excess"].max()
     power_line(right, ends["length"], top, -1.0)

@@ -1,9 +1,8 @@
 r"""With one scale per task the averaged bound tends to zero for normal tasks, and not if tails are too heavy.
 
-The curves are $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$ against $\ln L$, for task vectors
-in the plane with covariance $I$: bounded ones, for which one scale serves all tasks; normal ones, for which no single
-scale does; and two Student distributions. The assumption of the theorem requires that the curve tends to zero. For $n$
-degrees of freedom the curve approaches the power $4-n/2$ of $\ln L$ (dotted).
+The curves are $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$, for task vectors $w$ in the plane
+with covariance $I$. The assumption of the theorem requires that the curve tends to zero. One scale serves all bounded
+tasks, and no single scale all normal ones. For $n$ degrees of freedom the curve approaches a power $4-n/2$ of $\ln L$.
 
 Alt: A log-log chart of the averaged bound against the logarithm of the prompt length. All curves rise together at
 first. The curve of bounded tasks falls first, that of normal tasks later and as steeply, that of one Student
@@ -78,7 +77,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per distribution, with its fate, and the powers that the Student curves approach."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     low, high = 1e-8, 1e9
-    fates = {True: "grows: an empty bound", False: "tends to 0: a useful bound"}
+    fates = {True: "grows: no bound", False: "tends to 0"}
     for index, (law, curve) in enumerate(table.groupby("law", sort=False)):
         inside = curve[(curve["bound"] > low) & (curve["bound"] < high)]
         axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2.4)
@@ -86,14 +85,19 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(shown["log_length"], shown["line"], color=f"C{index}", linewidth=1.2, linestyle=":")
         end, is_student = inside.iloc[-1], "Student" in str(law)
         grows = inside["bound"].iloc[-1] > inside["bound"].iloc[-2]
-        name = f"{law}\n{fates[grows]}" if is_student else str(law)
-        place = {"fontsize": 10} if is_student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
-        if law == "normal":
-            name, place = f"normal\n{fates[False]}", {"xytext": (8, 14)}
+        kind, _, freedom = str(law).partition(", ")
+        name = f"{kind} tasks{freedom and ', $' + freedom.replace(' ', '') + '$'}:\n{fates[grows]}"
+        place = {"bounded": {"ha": "right", "xytext": (-8, 14)}, "normal": {"xytext": (8, 14)}}.get(kind, {})
         label(axes, end["log_length"], end["bound"], name, f"C{index}", **place)
+        if is_student:
+            power = shown.iloc[0]
+            words = {"xytext": (0, 7), "ha": "left", "va": "bottom", "fontsize": 10}
+            if not grows:
+                label(axes, power["log_length"], power["line"], "dotted: power of $\\ln L$", f"C{index}", **words)
     real = np.log(1e6)
     axes.axvline(real, color=ink(), linewidth=1, alpha=0.5)
     label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
-    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, table["log_length"].max()), xlabel=r"$\ln L$")
-    axes.set_ylabel("averaged bound,\n" + r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
+    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, table["log_length"].max()))
+    axes.set_xlabel(r"logarithm of the prompt length, $\ln L$")
+    axes.set_ylabel("bound, averaged over tasks")
     return figure
