@@ -1,11 +1,8 @@
 r"""Starts with the wrong sign wait at the saddle, for longer the more balanced they are, and then escape.
 
-Starts are $A=-sI/\sqrt d$ and $b=s$, with one of the two made slightly larger. Left: the gain $b$ over time; starts are
-more balanced from left to right. Solid: $b$ is larger, and the matrix changes sign; dotted: $\|A\|_F$ is larger, and
-the gain changes sign. On the plateau $A$ and $b$ are almost 0; the horizontal line is the start $A=0$, $b=0$, which
-does not move. Right, in the same colours: the time after which the risk stays below half the risk of predicting 0, as a
-function of the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dots for the larger $b$, rings for the larger $\|A\|_F$.
-The dashed line has slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$ in the logarithm of the inverse imbalance.
+Starts are $A=-sI/\sqrt d$ and $b=s$, with one of the two made slightly larger; at the saddle $A=0$ and $b=0$. Right, in
+the same colours: the time after which the risk stays below half the risk of predicting 0, against the imbalance
+$|\|A\|_F^2-b^2|$ relative to $s^2$. The dashed line has a slope in the logarithm of the inverse imbalance.
 
 Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
 end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis are on a straight
@@ -72,17 +69,27 @@ def numbers(flows: ByStart) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the gain over time and the escape times against the imbalance, with one colour per start in both panels."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.3, 1))
     imbalances = sorted((value for value in table["imbalance"].unique() if value > 0), reverse=True)
     colours = dict(zip(imbalances, sequence(len(imbalances)), strict=True))
     for (larger, imbalance), curve in table.groupby(["larger", "imbalance"], sort=False):
         dash = ":" if larger == "matrix" else "-"
         left.plot(curve["time"], curve["gain"], dash, color=colours.get(imbalance, ink()), linewidth=2)
     level = table["gain"].max()
-    left.set(xlabel="time", ylabel="gain $b$", xlim=(0, table["time"].max()), ylim=(-1.4 * level, 1.4 * level))
-    middle, centre = table["time"].max() / 2, {"ha": "center", "fontsize": 10}
-    label(left, middle, level, LARGER["gain"] + ": the matrix changes sign", ink(), xytext=(0, 12), **centre)
-    label(left, middle, -level, LARGER["matrix"] + ": the gain changes sign", ink(), xytext=(0, -12), **centre)
+    # negative times are space for the name of the starts
+    end, before = table["time"].max(), -0.35 * table["time"].max()
+    left.set(xlabel="time", ylabel="gain $b$", xlim=(before, end), ylim=(-1.9 * level, 1.9 * level))
+    left.set_xticks([tick for tick in left.get_xticks() if 0 <= tick <= end])
+    centre = {"ha": "center", "linespacing": 1.2, "fontsize": 10}
+    label(left, end / 2, level, LARGER["gain"] + ":\nmatrix $A$ changes sign", ink(), xytext=(0, 42), **centre)
+    label(left, end / 2, -level, LARGER["matrix"] + ":\ngain $b$ changes sign", ink(), xytext=(0, -24), **centre)
+    arrow = {"arrowstyle": "->", "color": ink(), "linewidth": 1.2}
+    left.annotate("", (0.85 * end, 1.09 * level), (0.2 * end, 1.09 * level), arrowprops=arrow)
+    label(left, end / 2, 1.09 * level, "start more balanced", ink(), xytext=(0, 8), **centre)
+    start = table[(table["time"] == 0) & (table["imbalance"] > 0)]["gain"].mean()
+    left.plot(0, start, "o", color=ink(), markersize=6)
+    label(left, 0, start, "starts,\nwrong sign:\n$b>0$, $A<0$", ink(), **centre | {"ha": "right", "xytext": (-8, 14)})
+    label(left, 0, 0, "saddle,\n$b=0$, $A=0$", ink(), **centre | {"ha": "right", "xytext": (-8, -14)})
     escapes = table[table["imbalance"] > 0].drop_duplicates(["larger", "imbalance"])
     line = escapes[escapes["larger"] == "gain"].sort_values("imbalance")
     right.plot(line["imbalance"], line["line"], "--", color=ink(), linewidth=1.3)

@@ -1,10 +1,8 @@
 r"""Starts of every scale tried converge to the limit, inside the published bounds on the scale $\alpha$ and beyond.
 
-Each point is a start of the flow: filled if $(A,b)$ comes to stay within a thousandth of its limit, hollow if not. Most
-starts have a random $\Theta$; three have $\Theta$ along the first axis of $\Sigma$, at the bounds. The bars are the
-intervals of $\alpha$ in [BB26] and in [ZFB24], and the sharp one, in which every start is better than predicting 0.
-The two rows have the same $\Sigma$ at two scales. The table also has the time until the limit, which shows no change at
-the bounds.
+Each point is a start of the flow, filled if $(A,b)$ comes to stay within a thousandth of its limit. Most starts have a
+random $\Theta$; three, at the bounds, have $\Theta$ along the first axis of $\Sigma$. In the sharp interval of $\alpha$
+every start is better than predicting 0. Both rows have the same $\Sigma$, at two scales.
 
 Alt: Two rows of filled dots over a logarithmic axis of the scale of the start, all marked as arriving. Above each row
 three horizontal bars, the intervals, end far left of the last dots.

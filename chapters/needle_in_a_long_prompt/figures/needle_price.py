@@ -1,9 +1,8 @@
 r"""Softmax and sigmoid need a signal strength of about $2\ln L$, linear attention one of about $L$.
 
-Both axes are logarithmic: the length $L$ of the prompt, and the signal strength $\nu$ at which the best head of each
-kind has risk one half. Points for softmax and sigmoid come from bisection on exact risks, those for linear attention
-from a closed form. Dashed: $2\ln L$. Dotted: $L$. The inset shows the two lower curves on a linear axis. Sigmoid
-weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less.
+The signal strength is that at which the best head of each kind has risk one half. Points for softmax and sigmoid come
+from bisection on exact risks, those for linear attention from a closed form. Sigmoid weights, the best element-wise
+ones, need exactly $2\ln(L-1)$, and softmax needs a little less.
 
 Alt: Log-log chart of signal strength against prompt length. Softmax and sigmoid points follow a slowly rising dashed
 curve and reach about 55 at a trillion tokens; linear points follow a straight dotted line up to a trillion.

@@ -1,10 +1,8 @@
 r"""Softmax finds the relevant token at the signal strength at which the weights of the other tokens freeze.
 
-The horizontal axes show the signal strength in units of $2\ln L$, and each colour is a prompt length $L$; all curves
-are exact. Dotted: the threshold $\nu = 2\ln L$, a theorem about $L\to\infty$. Left: the Bayes risk, that of the best
-softmax head; dashed: the step that it approaches. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of
-the same scale $\tau=\sqrt\nu$ on a prompt *without* a relevant token. Dashed: the value of the random-energy model for
-$L=\infty$, which is zero up to the threshold and $1-\sqrt{2\ln L/\nu}$ beyond it.
+All curves are exact. Dotted: the threshold $\nu = 2\ln L$, a theorem about $L\to\infty$. The Bayes risk is that of the
+best softmax head. The participation $\mathbb{E}\sum p^2$ is that of softmax weights of the same scale $\tau=\sqrt\nu$
+on a prompt *without* a relevant token; its limit is that of the random-energy model.
 
 Alt: Two panels. Left, the risk falls from one to zero around a dotted line at one, more steeply for longer prompts.
 Right, the participation rises from almost nothing to several tenths, and approaches from above a dashed curve that has
@@ -97,12 +95,14 @@ def draw(table: pd.DataFrame) -> Figure:
         words = {"va": "center", "fontsize": 12, "fontweight": "bold", "xytext": (-8, 0), "linespacing": 1.2}
         label(panel, 1, 0.28 if panel is left else 0.6, below, ink(), **words | {"ha": "right"})
         label(panel, 1, 0.6, beyond, ink(), **words | {"ha": "left", "xytext": (8, 0)})
-    right.plot(curve["ratio"], curve["frozen"], color=ink(), linestyle="--", linewidth=1.5, label=r"$L=\infty$")
-    left.plot([0, 1, 1, curve["ratio"].max()], [1, 1, 0, 0], color=ink(), linestyle="--", linewidth=1.5)
+    limit = {"color": ink(), "linestyle": "--", "linewidth": 1.5}
+    right.plot(curve["ratio"], curve["frozen"], **limit)
+    label(right, curve["ratio"].max(), curve["frozen"].iloc[-1], r"$L=\infty$", ink())
+    left.plot([0, 1, 1, curve["ratio"].max()], [1, 1, 0, 0], **limit, label=r"$L=\infty$")
     left.set(xlim=(0, table["ratio"].max()), ylim=(-0.01, 1.03), ylabel="Bayes risk", title="with a relevant token")
-    right.set(ylim=(-0.01, 1.03), ylabel="participation", title="without a relevant token")
+    right.set(ylim=(-0.01, 1.03), title="without a relevant token")
+    right.set_ylabel("participation (1: a single token)")
     left.legend(loc="upper right")
-    right.legend(loc="upper left")
     return figure
 
 

@@ -1,9 +1,8 @@
 r"""Linear attention sets the relevant token against the sum of the others, softmax against the largest of them.
 
-Schematic, not to scale. Left: in linear attention the contributions of the other tokens add up. Their signs are random,
-so the sum of $L$ is of order $\sqrt L$. That of the relevant token, about $\sqrt\nu$, exceeds it if $\nu$ is of order
-$L$. Right: bars are scores $\chi^\star$. Softmax weights grow exponentially with them, so the relevant token, near
-$\sqrt\nu$, only has to exceed the largest other score, near $\sqrt{2\ln L}$.
+Schematic, not to scale. Left: in linear attention the contributions of the other tokens add up, to order $\sqrt L$.
+That of the relevant token, about $\sqrt\nu$, exceeds it if $\nu$ is of order $L$. Right: bars are scores $\chi^\star$.
+Softmax weights grow exponentially with them, so the relevant token only has to exceed the largest other score.
 
 Alt: Two panels. In each a tall bar, the relevant token, is on the left. Left panel: the bars of the others are stacked
 to a pile that is much taller than the first bar. Right panel: the bars of the others are side by side, and the first
@@ -30,7 +29,7 @@ def draw(_) -> Figure:
     bottoms = np.cumsum(OTHERS) - OTHERS
     _relevant(left, "C1")
     left.bar(np.full(len(OTHERS), 2.6), OTHERS, bottom=bottoms, width=1.2, color=("C1", 0.25), edgecolor="C1")
-    _note(left, 2.6, OTHERS.sum(), "sum of the others,\nof order $\\sqrt{L}$")
+    _note(left, 2.6, OTHERS.sum(), "sum of the others, with\nrandom signs: of order $\\sqrt{L}$")
     left.set(xlim=(-0.2, 5.6), ylim=(0, 1.25 * OTHERS.sum()))
     left.set_title("linear attention: against the sum", color="C1", fontsize=12)
     places = 1.8 + 0.33 * np.arange(len(OTHERS))

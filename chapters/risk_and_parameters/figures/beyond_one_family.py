@@ -1,10 +1,8 @@
 r"""Neither a search over all heads in one dimension nor noise on the labels avoids the price of one softmax head.
 
-Left: mean square error times $L$ at the ends of searches over all heads for $d=1$ from random starts. Most ends
-(points) lie on the best head $A=uI$ (solid); the others (crosses) are at a second minimum, where scores depend on the
-label and values on the covariate. Dashed: the best linear head. Right: excess risk of the best head $A=uI$ divided by
-that of the best linear head and by that of ridge regression, for $L\to\infty$, against the variance of the label
-noise; the points were found by search. Dotted: $e$, a lower bound of both ratios.
+Left: ends of searches over all heads for $d=1$ from random starts. At the second minimum scores depend on the label and
+values on the covariate. Right: excess risk of the best head $A=uI$ divided by that of the best linear head and by that
+of ridge regression, for $L\to\infty$; the points were found by search.
 
 Alt: Two charts. Left, against length on a logarithmic axis, points lie on a solid curve that rises and levels off at
 about eight; crosses, at the lengths that have any, lie above it; a dashed line at two lies far below. Right, against
@@ -104,17 +102,19 @@ def draw(table: pd.DataFrame) -> Figure:
     ends = table[table["kind"] == "search"]
     for second, mark in ((False, {"marker": "o", "color": "C0"}), (True, {"marker": "x", "color": "C3"})):
         shown = ends[(ends["sees_labels"] > 0.5) == second]
-        name = "scores depend on labels" if second else "scores depend on covariates"
-        left.plot(shown["length"], shown["scaled_risk"], linestyle="none", markersize=7, label=name, **mark)
+        left.plot(shown["length"], shown["scaled_risk"], linestyle="none", markersize=7, **mark)
+        if second and len(shown):
+            words, top = "cross: second minimum,\nscores depend on labels", 1.08 * ends["scaled_risk"].max()
+            label(left, ends["length"].min(), top, words, mark["color"], xytext=(0, 0), fontsize=10)
     left.plot(ends["length"], ends["block"], color="C0", linewidth=1.5)
     left.plot(ends["length"], ends["linear"], color="C1", linestyle="--", linewidth=1.5)
     last = ends.sort_values("length").iloc[-1]
-    for column, name, colour, shift in (("block", "best $A=uI$", "C0", -15), ("linear", "best linear head", "C1", 9)):
+    block, linear = "most searches end\nat the best $A=uI$", "best linear head"
+    for column, name, colour, shift in (("block", block, "C0", -42), ("linear", linear, "C1", 9)):
         label(left, last["length"], last[column], name, colour, xytext=(0, shift), ha="right", fontsize=10)
     left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$")
-    left.set_ylim(0, 1.5 * ends["scaled_risk"].max())  # room for the legend, wherever the searches ended
-    left.set_title("all heads, $d=1$")
-    left.legend(loc="upper left", fontsize=10, title="ends of searches", alignment="left", handletextpad=0.2)
+    left.set_ylim(0, 1.2 * ends["scaled_risk"].max())
+    left.set_title("searches over all heads, $d=1$")
     law, noisy = table[table["kind"] == "law"], table[table["kind"] == "noisy"]
     for column, colour, name, place in (
         ("over_linear", "C1", "relative to the best linear head", (0, 10)),
@@ -125,7 +125,7 @@ def draw(table: pd.DataFrame) -> Figure:
         first = law.sort_values("noise").iloc[0]
         label(right, first["noise"], first[column], name, colour, xytext=place, fontsize=10)
     right.axhline(np.e, color=ink(), linestyle=":", linewidth=1.3)
-    label(right, law["noise"].max(), np.e, "$e$", ink(), xytext=(0, -9))
+    label(right, law["noise"].max(), np.e, "at least $e$", ink(), xytext=(0, -9), ha="right", fontsize=10)
     right.set(xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylim=(2, None))
     right.set(ylabel="excess risk of softmax, ratio", title="heads $A=uI$, $d=5$")
     return figure

@@ -1,10 +1,8 @@
 r"""Training on a long prompt runs fast into the valley of zero infinite risk, then drifts slowly along it.
 
-Exact gradient flow of the risk from a balanced start ($\Sigma=I$, $d=5$, no noise), against training time, at the
-prompt lengths of the legend. Top: the mean square error $2R_L$. Middle: the product $bu$, which is 1 at every minimum
-of the infinite risk. Bottom: the parameter $u$ of $A=uI$. Dashed: the flow on infinite prompts. Thick ticks at the
-right of the bottom panel: the head $A=uI$ of least risk at each length. Longer prompts end at a smaller risk and drift
-for a longer time; the end of the drift does not approach the limit of the infinite flow.
+Exact gradient flow of the risk from a balanced start ($\Sigma=I$, $d=5$, no noise), for $A=uI$ and gain $b$.
+Dashed: the flow on infinite prompts. Thick ticks: the least risk at each length. Longer prompts end at a
+smaller risk and drift for a longer time; the end of the drift does not approach that of the infinite flow.
 
 Alt: Three charts above each other against logarithmic time. The mean square error falls together for all lengths, then
 stops at levels about proportional to one over the length. The product rises to about one and stays. The parameter u
@@ -20,7 +18,7 @@ from chapters.risk_and_parameters.style import tokens
 from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, late_tilts, valley_duration
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 from lib.icl import best_in_the_valley
 
 # Smallest length whose drift is compared with the limits for long prompts: at 30,000 tokens the time of the drift is
@@ -120,15 +118,26 @@ def draw(table: pd.DataFrame) -> Figure:
             curve = frame[frame["length"] == length]
             # the flow stays at its end
             times, values = [*curve["time"], end], [*curve[column], curve[column].iloc[-1]]
-            panel.plot(times, values, color=colour, linewidth=2, label=tokens(length))
+            panel.plot(times, values, color=colour, linewidth=2)
+            if column == "risk":
+                label(panel, end, values[-1], tokens(length), colour)
             if column == "tilt":
-                best = [curve["best_tilt"].iloc[0]] * 2
-                panel.plot([0.6 * end, end], best, color=colour, linewidth=5, solid_capstyle="butt")
-        infinite = {"color": ink(), "linestyle": "--", "linewidth": 1.4, "label": r"$L=\infty$"}
+                best = curve["best_tilt"].iloc[0]
+                panel.plot([0.6 * end, end], [best, best], color=colour, linewidth=5, solid_capstyle="butt")
+                half = (curve["tilt"].max() + curve["tilt"].iloc[-1]) / 2
+                falling = curve[(curve["tilt"] > half) & (curve["time"] > 1)].iloc[-1]
+                label(panel, falling["time"], falling["tilt"], tokens(length), colour)
+        infinite = {"color": ink(), "linestyle": "--", "linewidth": 1.4}
         panel.plot(longest["time"], longest[f"infinite_{column}"], **infinite)
+    first = longest["time"].iloc[0]
+    label(panels[1], end, 1, "valley $bu=1$", ink(), xytext=(0, 9), ha="right")
+    label(panels[1], first, 1, "fast: into the valley", ink(), xytext=(4, 9))
+    label(panels[2], end, longest["infinite_tilt"].max(), r"$L=\infty$", ink())
+    label(panels[2], end, frame["best_tilt"].max(), "best $u$", ink())
+    label(panels[2], 1e3 * first, longest["tilt"].max(), "slow: drift along the valley", ink(), xytext=(0, 12))
     levels = (0.3 * frame["risk"].min(), 2 * frame["risk"].max())
     panels[0].set(yscale="log", ylabel="mean square error $2R$", ylim=levels)
-    panels[1].set(ylabel="$bu$", ylim=(0, 1.1))
-    panels[2].set(ylabel="$u$", xlabel="training time", xscale="log", xlim=(frame["time"].min(), end))
-    panels[1].legend(loc="lower right", ncols=2)
+    panels[1].set(ylabel="product $bu$", ylim=(0, 1.25))
+    panels[2].set(ylabel="key $u$", xlabel="training time", xscale="log", xlim=(frame["time"].min(), end))
+    panels[2].set_ylim(top=1.12 * longest["infinite_tilt"].max())
     return figure

@@ -1,9 +1,8 @@
 r"""Training first follows a hyperbola into the valley, and then drifts along it.
 
-Schematic, for one dimension: a head has a key $a$ and a gain $b$, and its output on an infinite prompt is $ab$ times
-the correct one. The risk is zero on the valley $ab=1$ (thick). The gradient flow of infinite prompts keeps $a^2-b^2$,
-so it moves along hyperbolas (thin, with arrows) and from a balanced start along the diagonal. The origin is a saddle.
-On finite prompts a slow drift (wide arrow) follows from there, along the valley to smaller keys and larger gains.
+Schematic, for one dimension: the output of a head with key $a$ and gain $b$ on an infinite prompt is $ab$ times the
+correct one. The risk is zero on the valley. The gradient flow of infinite prompts keeps $a^2-b^2$. On finite prompts a
+slow drift follows, along the valley to smaller keys and larger gains.
 
 Alt: A plane with horizontal axis a and vertical axis b. Two thick curves, one in the upper right and one in the lower
 left quadrant, are the valley. Thin hyperbolas with arrows lead into them, turning away from a saddle at the origin. A
@@ -25,7 +24,7 @@ numbers = no_numbers
 REACH = 2.5
 # Starts (a, b) of the infinite flow off the diagonal, and the length of the steps that follow it.
 STARTS = [(-1.6, 2.3), (-0.9, 2.2), (-1.95, 2.15), (2.3, -1.6), (2.2, -0.9), (2.15, -1.95)]
-STARTS += [(0.0, 1.2), (1.2, 0.0), (0.0, -1.2), (-1.2, 0.0), (2.4, 1.7), (1.7, 2.4), (-2.4, -1.7), (-1.7, -2.4)]
+STARTS += [(0.0, 1.2), (1.2, 0.0), (0.0, -1.2), (-1.2, 0.0), (2.4, 1.7), (-2.4, -1.7), (-1.7, -2.4)]
 STEP, STEPS = 0.01, 4000
 
 
@@ -50,10 +49,10 @@ def draw(_) -> Figure:
     halo = [withStroke(linewidth=4, foreground=plt.rcParams["axes.facecolor"])]
     words = {"path_effects": halo, "zorder": 7, "fontsize": 12}
     axes.text(1.62, 0.83, "valley $ab=1$", color="C2", ha="left", **words)
-    axes.text(1.02, 1.72, "later: slow drift", color="C1", ha="left", **words)
+    axes.text(0.72, 2.2, "later: slow drift", color="C1", ha="left", **words)
     axes.text(0.14, -0.16, "saddle", ha="left", va="center", **words)
     axes.text(0.66, 0.3, "balanced start", color="C0", ha="left", **words)
-    axes.text(-2.4, 0.75, "$a^2-b^2$ is constant", ha="left", **words)
+    axes.text(-0.8, 0.72, "thin: $a^2-b^2$ is constant", ha="right", **words)
     axes.grid(visible=False)
     return figure
 

@@ -1,9 +1,8 @@
 r"""The least risk of one softmax head on long prompts, over that of linear attention, falls to $e$ in high dimension.
 
-The least risk of one softmax head with $A=uI$ divided by the least risk of linear attention, against the dimension $d$.
-Grey symbols: minima of the exact risk at the given prompt lengths; those of the longest prompts are on the curve, the
-limit $L\to\infty$ in closed form. Dashed: $e$, the limit for large dimensions. For short prompts the ratio is smaller,
-but above 1 at every length and dimension searched. The table also has $du^2$ of the best softmax heads.
+The least risk of one softmax head with $A=uI$ divided by the least risk of linear attention. Symbols: minima of the
+exact risk. Curve: the limit $L\to\infty$ in closed form. For short prompts the ratio is smaller, but above 1 at every
+length and dimension searched. The table also has $du^2$ of the best softmax heads.
 
 Alt: A chart against the dimension on a logarithmic axis. A curve falls from 4.2 at dimension one through 3.2 at five
 towards a dashed line at e; grey points of the longest prompts lie on it, of shorter prompts below, all above a line at
@@ -113,17 +112,15 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(points["length"].unique().tolist())
     for length, alpha, marker in zip(lengths, np.linspace(0.35, 0.8, len(lengths)), markers(len(lengths)), strict=True):
         best = points[points["length"] == length]
-        axes.plot(best["dimension"], best["ratio"], marker, color=ink(), alpha=alpha, markersize=8, markeredgewidth=0)
-        last = best.sort_values("dimension").iloc[-1]
-        limit = np.interp(np.log(last["dimension"]), np.log(curve["dimension"]), curve["limit"])
-        if last["ratio"] < 0.9 * limit:
-            label(axes, last["dimension"], last["ratio"], tokens(length), ink(), xytext=(9, 0), alpha=0.8)
+        look = {"color": ink(), "alpha": alpha, "markersize": 8, "markeredgewidth": 0, "label": tokens(length)}
+        axes.plot(best["dimension"], best["ratio"], marker, **look)
     axes.plot(curve["dimension"], curve["limit"], color="C0", linewidth=2.6)
     first = curve.sort_values("dimension").iloc[0]
-    label(axes, first["dimension"], first["limit"], "long prompts", "C0", xytext=(12, 6), fontsize=12)
+    label(axes, first["dimension"], first["limit"], "softmax, long prompts", "C0", xytext=(12, 6), fontsize=12)
     axes.axhline(np.e, color=ink(), linestyle="--", linewidth=1)
     label(axes, curve["dimension"].max(), np.e, "$e$", ink(), xytext=(-4, -12), ha="right", fontsize=13)
     axes.axhline(1, color="C1", linewidth=2)
     label(axes, curve["dimension"].max(), 1, "linear attention", "C1", xytext=(-4, 9), ha="right", fontsize=12)
+    axes.legend(loc="upper right", title="softmax, prompts of", title_fontsize=11)
     axes.set(xscale="log", xlabel="dimension $d$", ylim=(0.8, 4.6), ylabel="softmax risk / linear risk")
     return figure

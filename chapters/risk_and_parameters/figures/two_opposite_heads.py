@@ -1,10 +1,8 @@
 r"""Two opposite heads with small keys come close to the risk of the best linear head.
 
-Mean square error times $L$ at the best gain, against the parameter $u$ of the head $A=uI$. Solid: the exact errors of
-one head, and of the head and its opposite $A=-uI$ together, with gains of opposite signs. Circles and squares: one and
-two heads on the same simulated prompts, with two standard errors. Dotted: the error of two heads that
-follows from their limit for long prompts, at the best gain. Dashed: the best linear head. ($\Sigma=I$, $d=5$, no
-noise.)
+Errors are at the best gain; the two heads have gains of opposite signs. One and two heads are simulated on the same
+prompts; bars are two standard errors. Dotted: the error of two heads that follows from their limit for long prompts.
+($\Sigma=I$, $d=5$, no noise.)
 
 Alt: Log-log chart. Circles on a solid curve fall steeply from small u to a minimum well above the dashed line, and
 rise again. Squares on a second solid curve lie just above the dashed horizontal line at small u and rise slowly beyond;
@@ -19,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Outputs, Theory, at_best_gain
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point
 from lib.icl import valley_limit
 from lib.statistics import standard_error
 
@@ -111,23 +109,29 @@ def _claims(frame: pd.DataFrame, length: int) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, the limit of two heads, and the simulated points on logarithmic axes."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    axes.set(xscale="log", yscale="log", xlabel="$u$ of the head $A=uI$", ylabel="mean square error times $L$")
+    axes.set(xscale="log", yscale="log", ylabel="mean square error times $L$")
+    axes.set_xlabel(r"key $u$ of one head, $A=uI$, or of two, $A=\pm uI$")
     points = table[table["one_simulated"].notna()]
     for name, mark, text in (
         ("one", {"marker": "o", "color": "C0"}, "one head"),
         ("two", {"marker": "s", "color": "C1"}, "two heads"),
     ):
-        axes.plot(table["tilt"], table[f"{name}_exact"], color=mark["color"], linewidth=2, label=f"{text}, exact")
-        simulated, error = points[f"{name}_simulated"], points[f"{name}_std_error"]
-        error_bars(axes, points["tilt"], simulated, error, **mark, label=f"{text}, simulated")
-    name = r"two heads, $L\,\to\,\infty$"
-    axes.plot(table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2, label=name)
-    axes.axhline(table["linear"].iloc[0], color=ink(), linestyle="--", linewidth=1.3, label="best linear head")
+        axes.plot(table["tilt"], table[f"{name}_exact"], color=mark["color"], linewidth=2)
+        error_bars(axes, points["tilt"], points[f"{name}_simulated"], points[f"{name}_std_error"], **mark)
+        place = points.sort_values("tilt").iloc[1]
+        label(axes, place["tilt"], place[f"{name}_exact"], text, mark["color"], xytext=(8, 11))
+    axes.plot(table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2)
+    last = table.sort_values("tilt").iloc[-1]
+    label(axes, last["tilt"], last["two_law"], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)
+    linear = table["linear"].iloc[0]
+    axes.axhline(linear, color=ink(), linestyle="--", linewidth=1.3)
+    label(axes, table["tilt"].min(), linear, "best linear head", ink(), xytext=(0, -11))
     ticks = points["tilt"].tolist()
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     levels = [20, 50, 100, 200, 500, 1000]
     axes.set_yticks(levels, labels=[str(level) for level in levels])
     axes.minorticks_off()
     axes.set_ylim(20, 1.4 * points["one_simulated"].max())
-    axes.legend(loc="upper right")
+    handles = [legend_line("-"), legend_point()]
+    axes.legend(handles, ["exact", "simulated"], loc="upper right", fontsize=10)
     return figure

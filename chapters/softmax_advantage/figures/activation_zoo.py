@@ -1,11 +1,8 @@
 r"""Of eight activations only softmax attains the Bayes risk, and softplus approaches it as its bias falls.
 
-Left: the spiked model. Right: the max model. Horizontal axis: the lowest excess risk of each activation on prompts of
-ten tokens at $\nu=6$. The slope and the scale are the best ones, and so is the bias of
-sigmoid, erf and relu. Dashed: the Bayes risk. Filled markers: normalised activations. Round markers: exponential
-activations, with hardmax as a limit of softmax. Large filled square: softplus without a bias. Small ones: at the slope
-of the posterior with the biases −2, −4, −8, −16 and −64, from right to left. The distance of a risk from 1 is
-$\mathbb{E}|p|^2\cos^2\theta$, where $\theta$ is the angle between the weights and the posterior $p$.
+Prompts of ten tokens at $\nu=6$. Slope, scale and the bias of sigmoid, erf and relu are the best. Large
+filled square: softplus without a bias; small ones: at the slope of the posterior, with the biases −2, −4, −8, −16 and
+−64. The distance of a risk from 1 is $\mathbb{E}|p|^2\cos^2\theta$, with the angle $\theta$ of weights and posterior.
 
 Alt: Two dot charts, one per model, that list softmax, hardmax, softplus, exp, sigmoid, erf, relu and linear. Softmax
 is on the dashed Bayes line, hardmax is next, linear has the largest risk in both. From softplus a row of small squares
@@ -103,9 +100,10 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(row.risk, names.index(row.activation), **dot(row.normalised, row.exponential) | size)
         trail = rows[rows["activation"] == "softplus"]
         panel.plot(trail["risk"], [names.index("softplus")] * len(trail), color="C0", linewidth=1)
-        panel.annotate(
-            r"bias $\to -\infty$", (rows["bayes"].iloc[0] + 0.02, names.index("softplus") + 0.45), fontsize=9
-        )
+        lower = {"arrowstyle": "->", "color": "C0", "linewidth": 1.2}
+        height, first, last = names.index("softplus") + 0.34, trail["risk"].max(), rows["bayes"].iloc[0] + 0.01
+        panel.annotate("", (last, height), (first, height), arrowprops=lower)
+        label(panel, first, height, "lower bias", "C0", fontsize=10)
         panel.axvline(rows["bayes"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
         label(panel, rows["bayes"].iloc[0], len(names) - 1, "Bayes", ink(), xytext=(-6, 0), ha="right")
         panel.set(xlim=(0, 1), title=title, xlabel="lowest excess risk")

@@ -1,10 +1,8 @@
 r"""In the max model the risk of softmax at a fixed finite signal strength tends to 1 as the prompt gets longer.
 
-Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
-that of the best softmax head, at three fixed signal strengths $\nu$. Each curve approaches 1 beyond $\ln L =
-\nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit is
-$1/1.5$. The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible at every
-length, and the risk of linear attention tends to 1.
+The risk is the Bayes risk, that of the best softmax head. At a fixed signal strength $\nu$ it approaches 1 beyond
+$\ln L=\nu^2/2$; the dashed curve has the limit $1/1.5$. The table also has the limit $\nu=\infty$: risks of softmax
+arbitrarily close to 0 are possible at every length, and the risk of linear attention tends to 1.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
 A dashed curve levels off below one.
@@ -90,13 +88,14 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = fixed[fixed["strength"] == snr]
         axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2.2)
         half = curve.iloc[(curve["risk"] - 0.8).abs().argmin()]
-        name = ("fixed signal strength\n" if snr == strengths[-1] else "") + rf"$\nu={snr:g}$"
+        name = "fixed,\n" + rf"$\nu={snr:g}$"
         label(axes, half["log_length"], half["risk"], name, colour, xytext=(8, -8), fontsize=12)
     (c,) = growing["strength"].unique()
     axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2.2)
-    last, name = growing.iloc[-1], "growing,\n" + rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$"
+    last, name = growing.iloc[-1], "growing strength,\n" + rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$"
     label(axes, last["log_length"], last["risk"], name, ink(), xytext=(6, -6), fontsize=12)
-    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
+    axes.set(xscale="log", ylabel="excess risk of softmax, max model", ylim=(0, 1.05))
+    axes.set_xlabel(r"logarithm of the prompt length, $\ln L$")
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
     return figure

@@ -1,14 +1,12 @@
 r"""Softmax attains the Bayes risk; sigmoid and linear heads exceed it by a factor that grows with the signal strength.
 
-Vertical axes: the lowest excess risk of each kind of head. Horizontal axes: the signal strength $\nu$. Both are
-logarithmic, and all curves are exact. The prompt length $L$ grows from left to right. The upper row shows the spiked
-model, in which the relevant token is shifted along $k^\star$; the lower row shows the max model, in which tokens with a
-larger score are more likely to be relevant. Solid: softmax, which attains the Bayes risk. Dashed: sigmoid weights with
-the best slope, bias and scale. Dotted: linear weights with the best coefficients.
+Each curve is the lowest excess risk of one kind of head, exact; the table has shorter prompts, too. In the spiked model
+the relevant token is shifted along $k^\star$; in the max model tokens with a larger score are more likely to be
+relevant. Numbers: the factor by which sigmoid exceeds softmax.
 
-Alt: Two rows of log-log panels of risk against signal strength, one column per prompt length. In each panel the solid
-softmax curve is lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the
-solid curves fall steeply; in the lower row they fall like a power, and the sigmoid and linear curves level off.
+Alt: Two rows of log-log panels of risk against signal strength, for prompts of two lengths. In each panel the solid
+softmax curve is lowest, the dashed sigmoid curve above it and the dotted linear curve highest. Vertical lines between
+sigmoid and softmax have larger factors at the larger signal strength.
 """
 
 from collections.abc import Mapping
@@ -22,8 +20,10 @@ from chapters.softmax_advantage.best_risks import HalfStrength, TwoIntegrals
 from chapters.softmax_advantage.models import Risks
 from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, few_decades, label
+from companion.figures.style import WIDE, few_decades, ink, label
 
+# Signal strengths at which the picture has the factor between sigmoid and softmax.
+COMPARED = (10.0, 30.0)
 COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
 
 
@@ -76,21 +76,31 @@ def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals, hal
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one row per model, one column per length and one curve per head."""
-    lengths = sorted(table["length"].unique().tolist())
-    figure, panels = plt.subplots(2, len(lengths), figsize=(WIDE, 6.2), sharex=True, sharey="row", squeeze=False)
+    """Draw one row per model, a column for each of the two longest prompts, and one curve per head."""
+    lengths = sorted(table["length"].unique().tolist())[-2:]
+    figure, panels = plt.subplots(2, len(lengths), figsize=(WIDE, 6.6), sharex=True, sharey="row", squeeze=False)
+    names = {"linear": "linear", "sigmoid": "sigmoid", "softmax": "softmax\n(Bayes)"}
     for row, (model, title) in zip(panels, TITLES.items(), strict=True):
+        lowest = max(1e-4, 0.7 * table[table["model"] == model]["softmax"].min())
         for panel, length in zip(row, lengths, strict=True):
             curve = table[(table["model"] == model) & (table["length"] == length)]
             for name, dashes in DASHES.items():
                 panel.plot(curve["snr"], curve[name], dashes, color=COLOURS[name], linewidth=2)
-            panel.set(xscale="log", yscale="log", title=f"{title}, $L={length}$")
-            panel.set_ylim(max(1e-4, 0.7 * table[table["model"] == model]["softmax"].min()), 1.6)
+            panel.set(xscale="log", yscale="log", title=f"{title}, $L={length}$", ylim=(lowest, 1.6))
             few_decades(panel)
+            for snr in COMPARED:
+                at = curve.iloc[(curve["snr"] - snr).abs().argmin()]
+                panel.plot([at["snr"]] * 2, at[["softmax", "sigmoid"]], ".-", color=ink(), linewidth=1.3)
+                factor = rf"$\times\,{at['sigmoid'] / at['softmax']:.2g}$"
+                label(panel, at["snr"], at["softmax"], factor, ink(), xytext=(-3, -10), ha="right")
         row[0].set_ylabel("excess risk")
+        last = curve[curve["softmax"] > lowest].iloc[-1]
+        for name, words in names.items():
+            label(row[-1], curve["snr"].max(), max(last[name], lowest), words, COLOURS[name])
+    # the last value of `lowest` is that of the lower row
+    label(
+        panels[1, 0], curve["snr"].min(), lowest, r"$\times$: risk of sigmoid / risk of softmax", ink(), xytext=(0, 14)
+    )
     for panel in panels[-1]:
         panel.set_xlabel(r"signal strength $\nu$")
-    last = curve.iloc[-1]
-    for name, words in {"linear": "linear", "sigmoid": "sigmoid", "softmax": "softmax\n(Bayes)"}.items():
-        label(panels[1, -1], last["snr"], last[name], words, COLOURS[name])
     return figure
