@@ -113,9 +113,10 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 0, best, "best key", ink(), xytext=(6, -14))
     change = table.loc[table["start"] == "own", "total_step"].max() / 1000
     axes.axvline(change, color=ink(), linewidth=0.8)
+    label(axes, change, 0.025, "step changes", ink())
     axes.set(xlabel="training steps, in thousands", ylabel=r"key of the pair, $\omega$", xlim=(0, 1.02 * last))
     axes.set_ylim(0, 1.9 * table.loc[table["start"] == "own", "key"].iloc[-1])
     lines = {WORDS[step]: Line2D([], [], color=colour, linewidth=1.4) for step, colour in STEP_COLOURS.items()}
-    lines["from the optimum"] = legend_line("--", 1.4)
+    lines["from the best key"] = legend_line("--", 1.4)
     legend_with(axes, lines, loc="upper right", ncols=2, frameon=True, framealpha=1, edgecolor="none")
     return figure

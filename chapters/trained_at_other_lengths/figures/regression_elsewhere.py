@@ -29,8 +29,8 @@ POWERS = {ROOT: ROOT_POWER, LOGARITHM: FULL_POWER}
 LABELS = {
     FIXED: ("unchanged", (-2, 8)),
     ROOT: (r"$\times\sqrt{\ln\,L'/\ln\,L}$", (-2, -34)),
-    LOGARITHM: (r"$\times\ln\,L'/\ln\,L$", (-2, -30)),
-    BEST: ("best factor", (-2, 105)),
+    LOGARITHM: (r"$\times\ln\,L'/\ln\,L$", (-2, -24)),
+    BEST: ("best factor", (-2, 76)),
     RETRAINED: ("retrained", (-22, 4)),
 }
 
@@ -111,7 +111,7 @@ def _claims(risks: Risks, trials: pd.DataFrame) -> Claims:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw risks on the left and factors on the right, against the length of use."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.4, 1.0))
     trained = table["trained"].iloc[0]
     rows = table[table["trained"] == trained].drop_duplicates(["use", "used"]).sort_values("used")
     colours = COLOURS | {BEST: "C3", RETRAINED: ink()}
@@ -124,6 +124,10 @@ def draw(table: pd.DataFrame) -> Figure:
         if use != RETRAINED:
             right.plot(curve["used"], curve["factor"], **look)
             label(right, last["used"], last["factor"], name, colours[use], xytext=(7, -3 if use == FIXED else 3))
+    last, text = rows[rows["use"] == FIXED].iloc[-1], "shrinks its\noutput too much"
+    label(left, last["used"], last["risk"], text, COLOURS[FIXED], xytext=(-2, -17), ha="right")
+    last = rows[rows["use"] == LOGARITHM].iloc[-1]
+    label(left, last["used"], last["risk"], "overshoots", COLOURS[LOGARITHM], xytext=(-2, -38), ha="right")
     drawn = rows[rows["use"] == DRAWN]
     look = {"color": COLOURS[FIXED], "marker": "o", "fillstyle": "none"}
     error_bars(left, drawn["used"], drawn["risk"], drawn["std_error"], **look)
@@ -131,7 +135,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.axvline(trained, color=ink(), linewidth=1, linestyle=":")
         panel.set(xscale="log", xlabel="prompt length in use, $L'$")
     left.set(yscale="log", ylabel="risk, $R_{L'}$")
-    left.annotate(" trained here", (trained, 0.02), xycoords=("data", "axes fraction"), va="bottom", color=ink())
+    left.annotate(" trained here", (trained, 0.98), xycoords=("data", "axes fraction"), va="top", color=ink())
     few_decades(left)
     right.set(yscale="log", ylabel="factor on the scores")
     ticks_at(right.yaxis, [0.5, 1, 2, 3])
