@@ -1,5 +1,6 @@
 """Shared style of the figures of this chapter, and the smallest difference between distinct minima."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -30,3 +31,13 @@ def plain_ticks(axes: Axes, alphas: pd.Series) -> None:
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([f"{tick:g}" for tick in ticks])
+
+
+def crossing(theory: pd.DataFrame) -> float:
+    """Return the sample ratio from which softmax has a lower risk than linear attention; 0 if it always has."""
+    risk = theory[theory["head"].isin(("softmax", "linear"))].pivot(index="alpha", columns="head", values="risk")
+    difference, logs = (risk["linear"] - risk["softmax"]).to_numpy(), np.log(risk.index.to_numpy())
+    if (difference > 0).all():
+        return 0.0
+    last = np.flatnonzero(difference <= 0).max()
+    return float(np.exp(np.interp(0, difference[last : last + 2], logs[last : last + 2])))

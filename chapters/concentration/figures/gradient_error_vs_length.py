@@ -1,11 +1,9 @@
 r"""Both gradients converge as the prompt grows; for large token scales the bounds are far above the errors.
 
-The vertical axis is the mean squared Hilbert–Schmidt norm of the error of the gradient, over prompts and queries, for
-Gaussian tokens of scale $\sigma$. Points are simulated, with two standard errors; solid curves (left) are exact. Dashed
-curves have the form of the bound: $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ for $\nabla_V$ and $c_1\sigma^{12}(\ln
-L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$. The constants are not known; the figure uses one pair per gradient, the
-slowest decay rate among the scales and the smallest $c_1$ that bounds all points. The panels have the same axes: the
-error of $\nabla_U$ is larger on average and falls more slowly, and its bound is further above.
+The vertical axis is the mean squared Hilbert–Schmidt norm of the error, over prompts and queries, for Gaussian tokens
+of scale $\sigma$; points have two standard errors. The bounds are $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ for $\nabla_V$
+and $c_1\sigma^{12}(\ln L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$, with one pair of constants per gradient: the slowest
+decay rate among the scales and the smallest $c_1$ that bounds all points.
 
 Alt: Two log-log panels of error against prompt length with common axes, a series of points for each scale. Left, points
 are on solid falling curves, steepest for the smallest scale. Right, the points are higher, most of all for large
@@ -30,7 +28,7 @@ from chapters.concentration.gradient_theory import (
     SingleTokens,
     ValueErrors,
 )
-from chapters.concentration.style import SYMBOL, shade_gap
+from chapters.concentration.style import SYMBOL, show_gap
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, label, legend_line, legend_point, legend_with
@@ -140,7 +138,7 @@ def _claims(
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per gradient: simulated and exact errors, and the bound."""
     sigmas = sorted(table["sigma"].unique())
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8), sharex=True, sharey=True)
     for panel, gradient in zip(panels, SYMBOL.values(), strict=True):
         part = table[table["gradient"] == gradient]
         for sigma, colour, marker in coloured(sigmas):
@@ -148,16 +146,19 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(rows["length"], rows["exact"], color=colour, linewidth=2)
             panel.plot(rows["length"], rows["bound"], color=colour, linewidth=1.4, linestyle="--")
             error_bars(panel, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker)
+            end = rows.iloc[-1]
+            name = rf"$\sigma={sigma:g}$"
+            label(panel, end["length"], end["error"], name, colour)
             if panel is panels[1]:
-                end = rows.iloc[-1]
-                label(panel, end["length"], end["error"], rf"$\sigma={sigma:g}$", colour)
-                label(panel, end["length"], end["bound"], rf"bound, $\sigma={sigma:g}$", colour)
-            if sigma == sigmas[-1]:
-                shade_gap(panel, rows, "bound {} times\ntoo high", colour)
+                label(panel, end["length"], end["bound"], f"bound, {name}", colour)
+        # the words are between the bounds of the middle scales
+        bounds = part.groupby("sigma")["bound"].median().to_numpy()
+        show_gap(panel, rows, "{} times too high", colour, between=(bounds[-3], bounds[-2]))
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
-        panel.set_title(rf"gradient in ${gradient[-1]}$")
         few_decades(panel)
+    panels[0].set_title("gradient in $V$, tokens of scale $\\sigma$")
+    panels[1].set_title("gradient in $U$: larger, falls more slowly")
     panels[0].set_ylabel("mean squared error of the gradient")
-    lines = {"form of the bound, least constants": legend_line("--", 1.4), "exact": legend_line("-")}
+    lines = {"bound, form only:\nits constants are fitted": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(panels[0], {**lines, "simulated": legend_point()}, loc="upper left")
     return figure

@@ -1,10 +1,9 @@
 r"""Every dimension approaches the same slope of the error, higher dimensions at longer prompts.
 
-The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mean square of $T[\mu]$, for isotropic
-Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
-simulated scores, averaged exactly over everything else, with two standard errors; solid curves are exact. The
-dash-dotted line has slope $-1$. All curves have the same $H$. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and
-the length beyond which the error falls nearly like $1/L$ grows exponentially with it (a heuristic).
+The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by that of $T[\mu]$, for isotropic Gaussian tokens
+and queries in $d$ dimensions. Points are simulated, with two standard errors. All curves have the same $H$, but
+$\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and the length beyond which the error falls nearly like $1/L$ grows
+exponentially with it (a heuristic).
 
 Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
 dimension, with points on the curves for short prompts. The curves are nearly parallel at the end; curves of higher
@@ -66,12 +65,13 @@ def draw(table: pd.DataFrame) -> Figure:
         exact, prompts = (rows[rows["kind"] == kind] for kind in ("exact", "prompts"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], f"$d={dimension}$", colour)
+        name = f"$d={dimension}$" if dimension < dimensions[-1] else f"dimension\n$d={dimension}$"
+        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], name, colour)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
     label(axes, exact["length"].max(), 1, "no better than output 0", ink(), ha="right", xytext=(-4, 8))
     axes.set_ylabel("mean squared error, relative")
-    lines = {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}
+    lines = {"exact": legend_line("-"), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
     return figure

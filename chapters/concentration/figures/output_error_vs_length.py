@@ -1,11 +1,9 @@
 r"""For larger tokens the error decreases more slowly with the length, and it is far below the form of the bound.
 
 The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and queries, for Gaussian tokens of scale
-$\sigma$. Points are simulated, with two standard errors; solid curves are exact, from the integrals $P$ and $Q$. Dashed
-curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound. The constants are not known; the figure uses the
-pair that bounds all solid curves most tightly. The dash-dotted line has slope $-1$. The number in the shading is for
-the largest $\sigma$, in the middle; the bound is furthest from the error at $\sigma=2$, on the right. At larger scales
-the bound rises with $L$ before it falls.
+$\sigma$; points have two standard errors. Dashed curves have the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound.
+The constants are not known; the figure uses the pair that bounds all solid curves most tightly. At large scales the
+bound rises with $L$ before it falls.
 
 Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
 slope minus one and the highest barely; points are on them where prompts are short. Dashed curves of the same colours
@@ -26,7 +24,7 @@ from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale,
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_theory import SCALES_FROM, covers
 from chapters.concentration.proof_quantities import SimulatedProof
-from chapters.concentration.style import length_axes, shade_gap
+from chapters.concentration.style import length_axes, show_gap
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
@@ -127,15 +125,17 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
         separate = bound["error"].iloc[-1] > 10 * exact["error"].iloc[-1]
         bound_name = rf"bound, $\sigma={sigma:g}$" if separate else ""
-        for curve, name in ((exact, rf"$\sigma={sigma:g}$"), (bound, bound_name)):
+        scale = "token scale\n" if sigma == sigmas[-1] else ""
+        for curve, name in ((exact, rf"{scale}$\sigma={sigma:g}$"), (bound, bound_name)):
             label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour)
         if sigma == sigmas[-1]:
             logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
             gap = pd.DataFrame({"length": bound["length"], "error": np.exp(logs), "bound": bound["error"]})
-            shade_gap(axes, gap, "the bound is {} times too high", colour, shift=-4)
+            others = table[(table["kind"] == "bound") & (table["sigma"] < sigma)].groupby("sigma")["error"].median()
+            show_gap(axes, gap, "the bound is {} times too high", colour, between=tuple(others.iloc[-2:]))
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
-    legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
+    legend_with(axes, {**lines, "simulated": legend_point()}, loc="lower left")
     return figure

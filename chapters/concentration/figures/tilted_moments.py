@@ -1,10 +1,9 @@
 r"""Tilted moments of sub-Gaussian tokens stay below a common ceiling; those of Laplace tokens do not.
 
 The vertical axis is the mean of $|z'|^p$ for $z'$ of the distribution tilted by $\xi$, for one coordinate of mean 0 and
-variance 1; $p$ is one of the orders of Assumption 3.3. Gaussian, mixture, uniform and Rademacher tokens are
-sub-Gaussian with the constant 1. Their moments stay below the dashed ceiling, which holds for all such distributions
-and is a polynomial in the tilt (derived here). So the assumption follows from sub-Gaussian tokens and queries. Laplace
-tokens are not sub-Gaussian; their tilted moments are infinite from a finite tilt on.
+variance 1; $p$ is one of the orders of Assumption 3.3. The ceiling holds for all distributions with the sub-Gaussian
+constant 1 and is a polynomial in the tilt (derived here). The moments of Laplace tokens are infinite from a finite tilt
+on.
 
 Alt: Two panels, logarithmic, of a tilted moment against the size of the tilt. Four curves become flat or grow slowly
 under a dashed curve, the Gaussian the fastest of them. The fifth, Laplace, crosses the dashed curve and goes off
@@ -75,10 +74,12 @@ def draw(table: pd.DataFrame) -> Figure:
             if ends and panel is panels[-1]:
                 label(panel, inside["tilt"], inside["moment"], name, f"C{index}", xytext=(6, NUDGES.get(name, 0)))
             elif not ends:
-                label(panel, inside["tilt"], highest / 3, name, f"C{index}", xytext=(8, 0))
+                outside = f"{name}\n(not sub-Gaussian)" if panel is panels[0] else name
+                label(panel, inside["tilt"], highest / 3, outside, f"C{index}", xytext=(8, -4))
         panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4)
         if panel is panels[-1]:
-            label(panel, top["tilt"].iloc[-1], top["moment"].iloc[-1], CEILING, ink())
+            name = f"{CEILING} for all\nsub-Gaussian tokens"
+            label(panel, top["tilt"].iloc[-1], top["moment"].iloc[-1], name, ink())
         panel.set(yscale="log", xlim=(0, top["tilt"].max()), ylim=(0.4, highest))
         panel.set(xlabel=r"size of the tilt, $\xi$", title=f"order $p={order}$")
         few_decades(panel)

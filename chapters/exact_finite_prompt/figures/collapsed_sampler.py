@@ -78,7 +78,8 @@ def draw(table: pd.DataFrame) -> Figure:
         place = {"xytext": (10, -2)} if index % 2 == 0 else {"xytext": (-10, 2), "ha": "right"}
         label(axes, middle["plain"], middle["chance"], f"coordinate {coordinate}", colour, **place)
     axes.set(xlabel="output of a prompt", ylabel="fraction of prompts below", ylim=(0, 1))
-    legend_with(axes, {"collapsed sampler": legend_line("-", 1.5), "plain prompts": legend_point()}, loc="upper left")
+    lines = {"$L$ numbers and\none vector (collapsed)": legend_line("-", 1.5), "$L$ vectors (plain)": legend_point()}
+    legend_with(axes, lines, loc="lower right", title="prompts drawn as", alignment="left")
     return figure
 
 

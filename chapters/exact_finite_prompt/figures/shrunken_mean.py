@@ -1,9 +1,8 @@
 r"""The mean output of a finite prompt follows the infinite prompt for small queries and gradually stops growing.
 
-The horizontal axis is the size $\tau$ of the query, which is also the output of the infinite prompt (dashed). The
-vertical axis is the exact mean output $\tau(1-P)$ of prompts of $L$ tokens, also at lengths that no computer can hold.
-Each curve follows the dashed line, leaves it gradually, and approaches the mean of the largest of $L$ standard normals
-(tick at the right edge), which is below $\sqrt{2\ln L}$ and grows as slowly.
+The vertical axis is the exact mean output $\tau(1-P)$ of prompts of $L$ tokens, also at lengths that no computer can
+hold; that of the infinite prompt is $\tau$ (dashed). Each curve leaves the dashed line gradually and approaches the
+mean of the largest of $L$ standard normals, which is below $\sqrt{2\ln L}$ and grows as slowly.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. Curves, one for each length, leave it one
 after the other and flatten out, each towards a short tick at the right edge. The ticks are close together although
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.mean_deviations import MeanDeviations
 from chapters.exact_finite_prompt.mean_outputs import MeanOutputs
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, sequence
+from companion.figures.style import COLUMN, ink, label, sequence
 from lib.finite_prompt import LARGEST_TAU
 
 
@@ -76,8 +75,9 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot([0.97 * end, end], [ceiling, ceiling], color=colour, linewidth=3, solid_capstyle="butt")
         label(axes, end, ceiling, f"$L=10^{{{decade}}}$" if decade > 1 else "$L=10$", ink())
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    entries = [r"$L=\infty$: Lemma 2.1", "mean of the largest of $L$ normals"]
-    axes.legend([legend_line("--", 1.5), legend_line("-", 3)], entries, loc="upper left")
-    axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
+    label(axes, 0.6 * end, 0.6 * end, "infinite prompt\n(Lemma 2.1)", ink(), xytext=(-10, 4), ha="right", va="bottom")
+    highest = table["ceiling"].max()
+    label(axes, end, highest, "tick: mean of the\nlargest of $L$ normals", ink(), xytext=(0, -22), ha="right")
+    axes.set(xlim=(0, end), ylim=(0, 1.15 * highest))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean output, $\tau\,(1-P)$")
     return figure

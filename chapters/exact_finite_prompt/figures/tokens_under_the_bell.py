@@ -1,10 +1,8 @@
 r"""Attention freezes when no token is left under the shifted bell.
 
-Schematic. Each dot is the score of a token, in units of the standard deviation of the scores. Multiplied by their
-weights, the scores of an infinite prompt have the bell curve, shifted to the right by the size $\tau$ of the query. A
-finite prompt has tokens only up to about $\sqrt{2\ln L}$. Left: many tokens are under the bell, and the output is an
-average of many. Right: the bell is beyond the last token, and the few largest carry the weight. Filled dots have large
-weights.
+Schematic. Each dot is the score of a token, in standard deviations. Multiplied by their weights, the scores of an
+infinite prompt have the bell curve, shifted by the size $\tau$ of the query. A finite prompt has tokens only up to
+about $\sqrt{2\ln L}$. Left: the output is an average of many tokens. Right: the few largest carry the weight.
 
 Alt: Two panels with the same pile of dots in the shape of a bell around zero. Left: a bell curve shifted slightly to
 the right covers many dots. Right: the curve lies beyond the rightmost dot, with no dot under it; only the last dots are
@@ -18,7 +16,7 @@ from matplotlib.figure import Figure
 
 from companion import no_numbers
 from companion.figures.schematics import arrow
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE, ink, label
 
 numbers = no_numbers
 
@@ -34,6 +32,12 @@ def draw(_) -> Figure:
     for axes, (shift, title) in zip(panels, PANELS, strict=True):
         _panel(axes, shift)
         axes.set_title(title, fontsize=12)
+    first, height = panels[0], LENGTH * WIDTH / np.sqrt(2 * np.pi)
+    name, line = "weighted scores of\nan infinite prompt", {"arrowstyle": "-", "color": ink(), "linewidth": 0.8}
+    bell = {"xytext": (36, 4), "arrowprops": line}
+    label(first, PANELS[0][0] + 1, height * np.exp(-0.5), name, "C1", **bell)
+    dots = {"xytext": (46, 24), "arrowprops": line}
+    label(first, _pile()[0].max(), 0.8, "dark dots:\nlarge weight", "C0", **dots)
     return figure
 
 

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.finite_samples.extrapolation import deviations
 from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
@@ -32,9 +33,10 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, label
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 from lib.statistics import comparison_quantile, student_quantile
 
+MARK = {"marker": "o", "markersize": 4}
 LABELS = {
     "m_k": r"key along $k^{\star}$, $m_k$",
     "q_k": "squared length of the key, $q_k$",
@@ -158,11 +160,14 @@ def draw(table: pd.DataFrame) -> Figure:
             rows = table[(table["head"] == head) & (table["quantity"] == quantity)]
             curve, runs = rows[rows["kind"] == "theory"], rows[rows["kind"] == "runs"]
             draw_theory(panel, curve, "value", COLOURS[head])
-            style = {"color": COLOURS[head], "marker": "o", "markersize": 4, "capsize": 3}
+            style = {"color": COLOURS[head], **MARK, "capsize": 3}
             draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
             if quantity == "train_loss":
                 first, place = curve.sort_values("alpha").iloc[0], (10, 0) if head == "softmax" else (0, 12)
                 label(panel, first["alpha"], first["value"], head, COLOURS[head], xytext=place)
+        if quantity == "train_loss":
+            lines = {"replica theory": legend_line("-"), "training": Line2D([], [], **MARK, color=ink(), linestyle="")}
+            legend_with(panel, lines, loc="lower left")
         panel.set(xscale="log", title=LABELS[quantity], ylim=(0, None))
         plain_ticks(panel, table["alpha"])
     for quantity in ("q_k", "q_v", "train_loss"):

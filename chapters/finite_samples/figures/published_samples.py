@@ -1,11 +1,9 @@
 r"""In the paper's three settings softmax is ahead with enough prompts, in the max task at all computed sample ratios.
 
-The horizontal axes show prompts per dimension, $\alpha=n/D$ (logarithmic), the vertical axis the excess risk; the
-output 0 has risk 1. Prompts have three tokens, and each head has its best ridges. Lines: replica theory for softmax and
-linear attention, and the Bayes-optimal risk by state evolution. Circles: training runs from the hidden directions in
-three dimensions, extrapolated to $D\to\infty$, with two standard errors. Crosses: runs from random directions, at one
-dimension; the bar at the bottom spans the sample ratios at which some of them end in another minimum. Dotted: the best
-risk of each head with infinitely many prompts; for softmax it is the Bayes risk, which is 0 in the third panel.
+Prompts have three tokens, and each head has its best ridges; the output 0 has risk 1. Lines: replica theory, and the
+Bayes-optimal risk by state evolution. Circles: training from the hidden directions, extrapolated to $D\to\infty$, with
+two standard errors. Crosses: random starts at one dimension; the bar spans the sample ratios at which some end in
+another minimum. Dotted: each head's best risk.
 
 Alt: Three panels of falling curves against prompts per dimension, from a quarter to twenty. In each the Bayes-optimal
 curve is lowest. In the two spiked panels softmax and linear attention fall together up to about one prompt per
@@ -20,6 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.finite_samples.extrapolation import deviations
 from chapters.finite_samples.published_settings import (
@@ -31,11 +30,11 @@ from chapters.finite_samples.published_settings import (
     Panel,
     Starts,
 )
-from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.style import COLOURS, crossing, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, label
+from companion.figures.style import WIDE, ink, label, legible
 from lib.statistics import comparison_quantile
 
 # Linear attention is ahead in the spiked tasks up to the first sample ratio, softmax in all tasks from the second on.
@@ -47,8 +46,9 @@ BORDER = "a start near the border between two minima may lead to either"
 EQUAL = "at 1 the risks are equal"
 # The factor by which the bar of several minima extends beyond a sample ratio.
 REACH = 1.15
-# Sample ratio, offset and side of the labels of the curves in the last panel.
-NAMED = {"softmax": (3.2, (6, 6), "left"), "linear": (5.0, (6, 8), "left"), "Bayes-optimal": (5.0, (-10, -4), "right")}
+# Markers of training, and their names in the picture.
+MARKS = {"trained": {"marker": "o"}, "random start": {"marker": "x"}}
+NAMES = ("informed start", "random start")
 
 
 def numbers(panels: Mapping[str, Panel]) -> Numbers:
@@ -196,34 +196,40 @@ def _claims(panels: Mapping[str, Panel]) -> Claims:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per task: curves of theory, markers of training and dotted best risks."""
-    figure, panels = plt.subplots(1, 3, figsize=(WIDE, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(WIDE, 4.4), sharey=True)
     for panel, (task, rows) in zip(panels, table.groupby("task", sort=False), strict=True):
-        for head, colour in COLOURS.items():
+        theory = rows[rows["kind"] == "theory"]
+        for place, (head, colour) in zip((0.92, 0.99, 0.85), COLOURS.items(), strict=True):
             of_head = rows[rows["head"] == head]
             draw_theory(panel, of_head[of_head["kind"] == "theory"], "risk", colour)
-            for kind, look in {"trained": {"marker": "o"}, "random start": {"marker": "x"}}.items():
+            for kind, look in MARKS.items():
                 runs = of_head[of_head["kind"] == kind]
                 draw_runs(panel, runs["alpha"], runs["risk"], runs["std_error"], color=colour, **look)
             several = of_head.loc[of_head["apart"] > 0, "alpha"]
             if len(several):
                 ends = (several.min() / REACH, several.max() * REACH)
                 panel.plot(ends, (0.0, 0.0), color=colour, linewidth=5, solid_capstyle="butt")
+                if panel is panels[1]:
+                    label(panel, ends[1], 0.04, "some in other\nminima", colour, fontsize=10)
             for floor in of_head[of_head["kind"] == "n = ∞"]["risk"]:
                 panel.axhline(floor, color=colour, linestyle=":", linewidth=1.5)
+            look = {"ha": "right", "va": "top", "fontsize": 11, "transform": panel.transAxes}
+            panel.text(0.99, place, head, color=legible(colour), **look)
+        ahead = crossing(theory)
+        if ahead:
+            panel.axvline(ahead, ymax=0.25, color=ink(), linestyle=":", linewidth=1.5)
+        where, words = (ahead, "softmax\nahead") if ahead else (theory["alpha"].min(), "softmax\nahead\nthroughout")
+        label(panel, where, 0.17, words, COLOURS["softmax"], fontweight="bold")
         panel.set(xscale="log", ylim=(-0.02, 1.02), title=task.replace("ν", r"$\nu$"), xlabel=r"$\alpha=n/D$")
-        plain_ticks(panel, rows.loc[rows["kind"] == "theory", "alpha"])
-    last = rows[rows["kind"] == "theory"]
-    for head, (alpha, offset, side) in NAMED.items():
-        place = last[(last["head"] == head) & (last["alpha"] == alpha)].iloc[0]
-        label(panel, alpha, place["risk"], head, COLOURS[head], xytext=offset, ha=side)
-    several = rows.loc[rows["apart"] > 0, "alpha"]
-    if len(several):
-        label(panel, several.median(), 0.0, "several minima", COLOURS["softmax"], xytext=(0, 12), ha="center")
+        plain_ticks(panel, theory["alpha"])
     first = table[(table["task"] == table["task"].iloc[0]) & (table["kind"] == "n = ∞")].drop_duplicates("head")
     for floor in first.itertuples():
         above = floor.risk == first["risk"].max()
         where = {"xytext": (0, 3 if above else -4), "va": "bottom" if above else "top", "fontsize": 10}
-        label(panels[0], last["alpha"].min(), floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
+        start = theory["alpha"].min()
+        label(panels[0], start, floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
+    marks = [Line2D([], [], color=ink(), linestyle="", fillstyle="none", **look) for look in MARKS.values()]
+    panels[0].legend(marks, list(NAMES), loc="center left", bbox_to_anchor=(0, 0.32), handletextpad=0.1, fontsize=10)
     panels[0].set_ylabel("excess risk")
     return figure
 

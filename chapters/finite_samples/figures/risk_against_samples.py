@@ -1,15 +1,12 @@
 r"""Linear attention is ahead with few prompts and softmax with many, each head at its best allowed ridges.
 
-The horizontal axis shows prompts per dimension, $\alpha=n/D$ (logarithmic), the vertical axis the excess risk; the
-output 0 has risk 1. Lines: replica theory for softmax and for linear attention, and the Bayes-optimal risk by state
-evolution. Markers: means of training runs in three dimensions, with two standard errors. Dotted: the best risk of each
-head with infinitely many prompts; that of softmax is also the limit of the Bayes-optimal estimator. Bars at the bottom:
-sample ratios at which the best key ridge of a head is the smallest one allowed, so that a lower risk is possible.
+Lines: replica theory for softmax and for linear attention, and the Bayes-optimal risk by state evolution; the output 0
+has risk 1. Markers: means of training runs in three dimensions, with two standard errors. Dotted: the best risks with
+infinitely many prompts. Where the best key ridge is the smallest one allowed (see the data), a lower risk is possible.
 
 Alt: Line chart with three falling curves. The Bayes-optimal curve is lowest. Linear attention is below softmax with
 few prompts and highest from one and a half prompts per dimension on. Markers of simulated training are on these two.
 Two dotted levels: softmax and the Bayes-optimal curve approach the lower one, linear attention the upper one.
-Bars along the bottom cover most of the axis for softmax, and its left part for linear attention.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.style import COLOURS, crossing, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import FAR, Bounds, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, SNR, Rerun
 from companion import Claims, Column, Numbers, Table
@@ -151,9 +148,11 @@ def draw(table: pd.DataFrame) -> Figure:
             group = runs[(runs["head"] == head) & (runs["dimension"] == size)]
             style = {"color": colour, "marker": marker, "markersize": 5, "capsize": 0, "elinewidth": 1.2}
             draw_runs(axes, group["alpha"] * nudge, group["risk"], group["std_error"], **style)
-    floored = theory[theory["floored"]].groupby("head", sort=False)
-    for level, (head, group) in zip((0.015, 0.035), floored, strict=False):
-        axes.plot(group["alpha"], np.full(len(group), level), color=COLOURS[head], linewidth=4, solid_capstyle="butt")
+    ahead = crossing(theory)
+    axes.axvline(ahead, ymax=0.14, color=ink(), linestyle=":", linewidth=1.5)
+    for head, side in (("linear", "right"), ("softmax", "left")):
+        look = {"ha": side, "xytext": (-8 if side == "right" else 8, 0), "fontweight": "bold"}
+        label(axes, ahead, 0.06, f"{head} ahead", COLOURS[head], **look)
     for floor in table[table["kind"] == "n = ∞"].itertuples():
         axes.axhline(floor.risk, color=COLOURS[floor.head], linestyle=":", linewidth=1.5)
         left = {"xytext": (4, 7), "ha": "left", "fontsize": 10}
@@ -162,8 +161,6 @@ def draw(table: pd.DataFrame) -> Figure:
     for head, colour in COLOURS.items():
         last = theory[theory["head"] == head].sort_values("alpha").iloc[-1]
         label(axes, last["alpha"], last["risk"], head, colour, xytext=(8, 4))
-    place = {"xytext": (0, 0), "ha": "left", "fontsize": 10}
-    label(axes, theory["alpha"].min(), 0.075, "best key ridge is the smallest allowed", ink(), **place)
     look = {"color": ink(), "linestyle": "", "fillstyle": "none"}
     marks = [Line2D([], [], marker=marker, **look) for marker in markers(len(sizes))]
     axes.legend(marks, [f"training, $D={size}$" for size in sizes], loc="upper right")

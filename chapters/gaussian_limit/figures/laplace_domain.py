@@ -1,10 +1,9 @@
 r"""Outputs of Laplace tokens have a limit below the pole $1/b$; beyond it they grow with the length forever.
 
-Each panel shows outputs of independent prompts against their length at one tilt $\xi$: the mean with two standard
-errors (points), and the central half and nine tenths of the prompts (thick and thin bars). The vertical scales differ.
-Dashed lines are the limit $2b^2\xi/(1-b^2\xi^2)$ where it exists, and $b\ln L$ plus a fitted constant beyond the pole.
-Left: the fluctuation is finite, and the outputs converge like $1/\sqrt L$. Middle: the limit exists, the fluctuation is
-infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size.
+Outputs of independent prompts at three tilts $\xi$: the mean with two standard errors (points), and the central half
+and nine tenths of the prompts. The vertical scales differ. The limit is $2b^2\xi/(1-b^2\xi^2)$; the constant is fitted.
+Left: the fluctuation is finite, and the rate is $1/\sqrt L$. Middle: the fluctuation is infinite, and the rate is
+$L^{b|\xi|-1}\ln L$. Right: the random part keeps its size.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line. Middle:
 bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a straight line
@@ -24,6 +23,12 @@ from chapters.gaussian_limit.long_laplace_prompts import FAR, FAR_PROMPTS, FarEr
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
+
+TITLES = (
+    "{}, below the pole $1/b$:\nconverges",
+    "{}, just below:\nconverges slowly",
+    "{}, beyond:\ngrows forever",
+)
 
 
 def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
@@ -99,21 +104,26 @@ def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per tilt: mean and quantiles of the output against the length."""
-    titles = ("converges", "converges slowly", "grows forever")
-    figure, panels = plt.subplots(1, len(titles), figsize=(WIDE, 4.5), sharex=True)
+    figure, panels = plt.subplots(1, len(TITLES), figsize=(WIDE, 4.7), sharex=True)
     tilts = sorted(table["tilt"].unique())
-    for panel, tilt, title, colour in zip(panels, tilts, titles, ("C0", "C1", "C2"), strict=True):
+    for panel, tilt, title, colour in zip(panels, tilts, TITLES, ("C0", "C1", "C2"), strict=True):
         curve = table[table["tilt"] == tilt]
         panel.vlines(curve["length"], curve["q05"], curve["q95"], color=colour, linewidth=1.5)
         panel.vlines(curve["length"], curve["q25"], curve["q75"], color=colour, linewidth=6, alpha=0.5)
         error_bars(panel, curve["length"], curve["mean"], curve["std_error"], color=colour, marker="o", markersize=5)
         theory = curve["limit"].fillna(curve["growth"])
         panel.plot(curve["length"], theory, color=ink(), linestyle="--", linewidth=1.5)
-        panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
+        panel.set(xscale="log", xlabel="prompt length $L$", title=title.format(f"$\\xi={tilt:g}/b$"))
         panel.minorticks_off()
         panel.margins(x=0.1)
-    last = table[table["tilt"] == tilts[0]].iloc[-1]
-    label(panels[0], last["length"], last["limit"], "limit", ink(), xytext=(2, 10), ha="right")
-    panels[0].set_ylabel("output, in units of $b$")
+    last = [table[table["tilt"] == tilt].iloc[-1] for tilt in tilts]
+    look = {"xytext": (2, 8), "ha": "right", "va": "bottom"}
+    label(panels[0], last[0]["length"], last[0]["limit"], "limit", ink(), **look)
+    label(panels[1], last[1]["length"], last[1]["limit"], "limit", ink(), xytext=(6, 0))
+    label(panels[2], last[2]["length"] / 30, last[2]["growth"], "$b\\,\\ln L$ + const", ink(), **look)
+    bars, line = table[table["tilt"] == tilts[0]].iloc[1], {"arrowstyle": "-", "color": "C0", "linewidth": 0.8}
+    for quantile, words, height in (("q95", "nine tenths\nof prompts", 50), ("q75", "half", 40)):
+        label(panels[0], bars["length"], bars[quantile], words, "C0", xytext=(24, height), arrowprops=line)
+    panels[0].set_ylabel("output for Laplace tokens, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
     return figure

@@ -131,11 +131,13 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
         error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)
-        end, name = curve.iloc[-1], f"$L={power_of_ten(length)}$"
+        end, name = curve.iloc[-1], f"$L={power_of_ten(length) if length > 10 else length}$"
         label(axes, end["tau"], end["exact"], name, colour, xytext=(9, 0))
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
-    label(axes, table["tau"].max(), 1, "Lemma 2.1", ink(), xytext=(0, 5), ha="right", va="bottom")
+    label(axes, table["tau"].max(), 1, "infinite prompt (Lemma 2.1)", ink(), xytext=(0, 5), ha="right", va="bottom")
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
-    axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean output")
+    axes.set(
+        xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="mean output over that of the infinite prompt"
+    )
     legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
     return figure

@@ -1,15 +1,14 @@
 r"""After the infinite flow has arrived, the flow on long prompts separates from it in proportion to time.
 
 The vertical axis is the distance of $(A,b)$ between the exact flows of $L$ and of infinitely many tokens, from the same
-start. Left: as a function of $L$, at fixed times; the dashed line has slope $-1$. At later times the gap falls like
-$1/L$ only beyond a longer prompt. Right: as a function of time, at fixed lengths (numbers at the curves); the dashed
-line has slope 1. On long prompts the gap approaches this slope after the infinite flow has arrived; on shorter ones it
-grows more slowly, and it stops where the finite flow ends.
+start. Left: against time. On shorter prompts the gap grows more slowly than the dashed line, and it stops where the
+finite flow ends. Right: against $L$, at fixed times. At later times the gap falls like $1/L$ only beyond a longer
+prompt.
 
-Alt: Two log-log charts. Left, gap against length, with one curve per time: the earliest is the lowest and soon parallel
-to a dashed line of slope minus one; later ones bend down at longer prompts. Right, gap against time, with one curve per
-length: a steep rise, then a part that for long prompts is parallel to a dashed line of slope one, and for shorter
-prompts bends to a plateau.
+Alt: Two log-log charts. Left, gap against time, with one curve per length: a steep rise, then a part that for long
+prompts is parallel to a dashed line of slope one, in a shaded range, and for shorter prompts bends to a plateau. Right,
+gap against length, with one curve per time: the earliest is the lowest and soon parallel to a dashed line of slope
+minus one; later ones bend down at longer prompts.
 """
 
 import matplotlib as mpl
@@ -110,33 +109,39 @@ def _claims(flows: Flows, compared: list[Flow], at: pd.DataFrame) -> Claims:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per time with a line of slope -1, and one curve per length with a line of slope 1."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
+    """Draw one curve per length with a line of slope 1, and one curve per time with a line of slope -1."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharey=True, width_ratios=(1.2, 1))
     at, along = table[table["shown"] == "at"], table[table["shown"] == "along"]
+    lengths = sorted(along["log_length"].unique())
+    for ell, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        curve = along[along["log_length"] == ell]
+        left.plot(curve["time"], curve["gap"], color=colour, linewidth=2)
+        start, place = curve.iloc[0], {"xytext": (-4, 0), "ha": "right", "fontsize": 10}
+        name = _rounded(float(np.exp(ell)))
+        label(left, start["time"], start["gap"], f"$L=${name}" if ell == lengths[0] else name, colour, **place)
+    longest = along[along["log_length"] == lengths[-1]]
+    end = np.asarray([ARRIVED, longest["time"].max()])
+    line = 0.2 * longest["gap"].iloc[-1] * end / end[-1]
+    left.plot(end, line, "--", color=ink(), linewidth=1.3)
+    label(left, end[0], line[0], "in proportion\nto time", ink(), xytext=(0, -4), va="top", ha="center")
+    left.axvspan(ARRIVED, end[-1], color=ink(), alpha=0.07, linewidth=0)
+    left.text(ARRIVED, 0.03, "the infinite flow\nhas arrived → ", transform=left.get_xaxis_transform(), ha="right")
+    left.set(xscale="log", yscale="log", xlabel="time $t$", xlim=(along["time"].min() / 30, end[-1]))
+    left.set_ylabel(r"distance of the flows, $\|(A,b)_L-(A,b)_\infty\|$")
     times = sorted(at["time"].unique())
-    # other colours than those of the lengths on the right
+    # other colours than those of the lengths on the left
     reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, len(times)))
     for time, colour in zip(times, reds, strict=True):
         curve = at[at["time"] == time]
         length = np.exp(curve["log_length"])
-        left.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2)
-        label(left, length.iloc[-1], curve["gap"].iloc[-1], f"$t={time:g}$", colour, xytext=(7, 0))
+        right.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2)
+        label(right, length.iloc[-1], curve["gap"].iloc[-1], f"$t={time:g}$", colour, xytext=(7, 0))
     first = at[at["time"] == times[0]].iloc[-1]
     length = np.exp(at["log_length"].max() - np.asarray([8.0, 0.0]))
-    left.plot(length, 0.3 * first["gap"] * length[-1] / length, "--", color=ink(), linewidth=1.3, label="slope $-1$")
-    left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"$\|(A,b)_L-(A,b)_\infty\|$")
-    left.legend(loc="lower left")
-    lengths = sorted(along["log_length"].unique())
-    for ell, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = along[along["log_length"] == ell]
-        right.plot(curve["time"], curve["gap"], color=colour, linewidth=2)
-        start, place = curve.iloc[0], {"xytext": (-4, 0), "ha": "right", "fontsize": 10}
-        label(right, start["time"], start["gap"], _rounded(float(np.exp(ell))), colour, **place)
-    longest = along[along["log_length"] == lengths[-1]]
-    end = longest["time"].max() * np.asarray([1e-3, 1.0])
-    right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
-    right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
-    right.legend(loc="lower right")
+    line = 0.3 * first["gap"] * length[-1] / length
+    right.plot(length, line, "--", color=ink(), linewidth=1.3)
+    label(right, length[0], line[0], "slope $-1$", ink(), xytext=(-4, -6), ha="right")
+    right.set(xscale="log", xlabel="prompt length $L$")
     return figure
 
 

@@ -1,10 +1,10 @@
 r"""Shuffling or doubling all tokens of a prompt does not change the output; changing one token does.
 
-Each point is one changed prompt. The horizontal axis is logarithmic and shows the move of the output, relative to its
-size. Shuffling the tokens, or writing each of them twice, gives the same measure and moves the output only by rounding
-(exact agreement is drawn at $10^{-17}$). Writing *one* token twice, or replacing one, gives another measure and another
-output. In the lowest row every token has its position as a further coordinate, on which the scores depend; then the
-order matters.
+Each point is one changed prompt. The horizontal axis is logarithmic and shows the change of the output, relative to its
+size. Shuffling the tokens, or writing each of them twice, gives the same measure and changes the output only by
+rounding (exact agreement is drawn at $10^{-17}$). Writing *one* token twice, or replacing one, gives another measure
+and another output. In the lowest row every token has its position as a further coordinate, on which the scores depend;
+then the order matters.
 
 Alt: Strip chart with five rows on a logarithmic axis. The rows for shuffled and for doubled prompts are near
 ten to the minus fifteen, at rounding errors. The rows for one token repeated, one token replaced, and tokens
@@ -97,7 +97,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("move of the output, relative to its size")
+    axes.set_xlabel("change of the output, relative to its size")
     dots = [Line2D([], [], color=colour, marker="o", linestyle="", markersize=7) for colour in ("C0", "C1")]
     axes.legend(dots, ["same measure", "another measure"], loc="center", bbox_to_anchor=(0.45, 0.75))
     return figure
