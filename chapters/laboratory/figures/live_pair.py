@@ -20,7 +20,7 @@ from chapters.laboratory.key_plane import LARGEST_KEY, coordinates
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, label
+from companion.figures.style import WIDE, ink, label
 
 INTERPOLATION = 5e-4
 BECAUSE = (
@@ -95,22 +95,30 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (plane, cut) = plt.subplots(1, 2, figsize=(WIDE, 4.2))
     keys = np.linspace(-LARGEST_KEY, LARGEST_KEY, CUT)
     values = ratio(table, log_length, keys, keys[:, None])
+    single = ratio(table, log_length, 0.0, keys)
     for level in LEVELS:
         plane.contourf(keys, keys, values, [0, level], colors=["C0"], alpha=0.17)
+        # the value of each step where its edge meets the pairs whose first key is zero
+        edge = np.interp(level, single[CUT // 2 :], keys[CUT // 2 :])
+        label(plane, 0, edge, f"{level:g}", ink(), xytext=(0, 0), ha="center", fontsize=10)
     plane.plot(keys, -keys, color="C0", linestyle="--", linewidth=1.5)
-    label(plane, -0.32, 0.32, "opposite keys", "C0", xytext=(6, 6))
+    label(plane, -0.55, 0.55, "opposite keys", "C0", xytext=(8, 4))
     plane.plot(*shown, "o", color="C4", markersize=9)
+    label(plane, *shown, "this pair", "C4", xytext=(0, -14), ha="center")
     ends = (-LARGEST_KEY, LARGEST_KEY)
     plane.set(xlim=ends, ylim=ends, xlabel=r"first key, $\omega_1$", ylabel=r"second key, $\omega_2$")
+    plane.set_title("excess risk, debiased descent = 1")
     plane.grid(visible=False)
     gaps = np.linspace(0, LARGEST_KEY, CUT)
     cut.plot(gaps, ratio(table, log_length, gaps, -gaps), color="C0", linewidth=2.5)
     label(cut, 0.5, ratio(table, log_length, 0.5, -0.5).item(), "opposite keys", "C0", ha="right", xytext=(-8, 4))
     cut.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(cut, 0.59, 1.0, "debiased gradient descent", "C1", ha="right", va="top", xytext=(0, -6))
-    cut.plot((shown[0] - shown[1]) / 2, ratio(table, log_length, *shown).item(), "o", color="C4", markersize=9)
-    cut.set(xlim=(0, LARGEST_KEY), ylim=(0.8, 10), yscale="log")
-    cut.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+    place = (shown[0] - shown[1]) / 2, ratio(table, log_length, *shown).item()
+    cut.plot(*place, "o", color="C4", markersize=9)
+    label(cut, *place, "this pair", "C4", xytext=(0, 14), ha="center")
+    cut.set(xlim=(0, LARGEST_KEY), ylim=(0.9, 3), yscale="log")
+    cut.set_yticks([1, 1.5, 2, 3], ["1", "1.5", "2", "3"])
     cut.minorticks_off()
     cut.set(xlabel=r"half the difference, $(\omega_1-\omega_2)/2$", ylabel="excess risk, debiased descent = 1")
     cut.set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")

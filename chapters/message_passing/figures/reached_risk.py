@@ -22,7 +22,7 @@ from chapters.message_passing.settings import ALPHAS, Setting
 from chapters.message_passing.style import COLOURS
 from chapters.message_passing.theory import RISK_COLUMNS, Measured
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, label, ticks_at
+from companion.figures.style import WIDE, error_bars, label, legible, ticks_at
 
 HEADS = ("softmax", "linear")
 
@@ -123,7 +123,8 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, len(tasks), figsize=(WIDE, 4.0), sharey=True)
     for panel, (length, snr) in zip(panels, tasks, strict=True):
         mine = table[(table["length"] == length) & (table["snr"] == snr)]
-        panel.set(xscale="log", yscale="log", xlabel=r"$\alpha=n/D$", title=rf"$L={length:g}$, $\nu={snr:g}$")
+        panel.set(xscale="log", yscale="log")
+        panel.set_title(rf"{length:g} tokens, signal $\nu={snr:g}$")
         for head, colour in COLOURS.items():
             line = mine[(mine["head"] == head) & mine["kind"].isin(["evolution", "replica"])].sort_values("alpha")
             panel.plot(line["alpha"], line["risk"], color=colour, linewidth=2)
@@ -138,10 +139,16 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_yticklabels(["0.2", "0.3", "0.5", "1"])
     panels[0].set_ylabel("excess risk")
     last = table[table["length"] == tasks[-1][0]]
-    words = {"softmax": "softmax", "linear": "linear", "Bayes-optimal": "message\npassing"}
+    words = {"softmax": "trained\nsoftmax", "linear": "trained linear\nattention", "Bayes-optimal": "message\npassing"}
     for head, colour in COLOURS.items():
         end = last[last["head"] == head].sort_values("alpha").iloc[-1]
         label(panels[-1], end["alpha"], end["risk"], words[head], colour, xytext=(8, 0))
+    panels[0].set_ylim(bottom=0.15)
+    look = {"xycoords": "axes fraction", "fontsize": 11}
+    panels[0].annotate("crosses: training\nlines: theory", (1, 0.98), ha="right", va="top", **look)
+    text, colour = "circles: message passing\nline: Bayes-optimal risk", legible(COLOURS["Bayes-optimal"])
+    panels[0].annotate(text, (0.04, 0.03), va="bottom", color=colour, **look)
+    figure.supxlabel(r"prompts per dimension, $\alpha=n/D$", fontsize=12)
     return figure
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from chapters.opposite_heads.exact_risks import BestKeys
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink
+from companion.figures.style import COLUMN, ink, label
 
 # Relative error of a best key, as documented at `best_pair`.
 SOLVER_ERROR = 1e-5
@@ -66,11 +66,15 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", xlabel="prompt length $L$")
     axes.set_ylabel(r"best key times root of the length, $\omega_{*}\sqrt{L}$")
-    axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2, label="exact")
+    axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2)
     limit, noiseless = table[["limit", "noiseless"]].iloc[0]
-    line = {"color": ink(), "linewidth": 1.5}
-    axes.axhline(limit, linestyle="--", label=r"$L\,\to\,\infty$", **line)
-    axes.axhline(noiseless, linestyle=":", label=r"$L\,\to\,\infty$, without noise", **line)
+    line, end = {"color": ink(), "linewidth": 1.5}, table["length"].max()
+    axes.axhline(limit, linestyle="--", **line)
+    axes.axhline(noiseless, linestyle=":", **line)
+    label(axes, end, limit, r"limit $L\,\to\,\infty$", ink(), xytext=(0, -12), ha="right")
+    label(axes, end, noiseless, "the limit without label noise", ink(), xytext=(0, 12), ha="right")
+    second = table.iloc[1]
+    label(axes, second["length"], second["scaled_key"], "exact best key", "C0", xytext=(12, 4))
+    axes.minorticks_off()
     axes.set_ylim(0.8 * limit, 1.05 * table["scaled_key"].max())
-    axes.legend(loc="upper right")
     return figure

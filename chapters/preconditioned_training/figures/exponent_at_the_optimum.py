@@ -1,5 +1,5 @@
-r"""At a balanced optimum of size one the error of long prompts falls about like $L^{-0.618}$, and after rescaling like
-$1/L$.
+r"""The error at a balanced optimum of size one falls about like $L^{-0.618}$; with smaller scores and larger values
+like $1/L$.
 
 The vertical axis is the local slope $-\,d\ln(\text{error})/d\ln L$ of the exact mean square error, averaged over
 queries. Solid curves: the balanced optimum, whose size is $H=1$, for several condition numbers of $\Sigma$. Dashed
@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, sequence, ticks_at
 from lib.finite_prompt import rate_exponent
 
 
@@ -85,7 +85,7 @@ def numbers(optima: Sequence[Optimum]) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both slopes against ln L, one colour per condition number, with their limits."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     conditions = sorted(table["condition"].unique())
     first, last = table["log_length"].min(), table["log_length"].max()
     for condition, colour in zip(conditions, sequence(len(conditions)), strict=True):
@@ -93,11 +93,14 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": colour, "markersize": 4.5, "linewidth": 2}
         axes.plot(rows["log_length"], rows["balanced"], "o-", label=f"condition number {condition:g}", **look)
         axes.plot(rows["log_length"], rows["rescaled"], "o--", **look)
-    for level, text in ((table["exponent"].iloc[0], r"$\beta(1)=0.618$"), (1.0, "1, a theorem")):
+    golden = table["exponent"].iloc[0]
+    limits = ((golden, f"limit {golden:.3f},\nheuristic"), (1.0, "limit 1,\na theorem"))
+    for level, text in limits:
         axes.plot([first, last], [level, level], color=ink(), linestyle=":", linewidth=1.2)
         label(axes, last, level, text, ink(), xytext=(8, 0))
-    lines = {"balanced optimum": legend_line("-"), "rescaled": legend_line("--")}
-    legend_with(axes, lines, loc="center right", ncols=2)
-    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0.5, 1.05))
+    axes.annotate("smaller scores, larger values", (20, 0.97), va="top", fontweight="bold")
+    axes.annotate("balanced optimum", (20, 0.64), va="bottom", fontweight="bold")
+    axes.legend(loc="center", bbox_to_anchor=(0.4, 0.57))
+    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="exponent of the error (local slope)", ylim=(0.5, 1.05))
     ticks_at(axes.xaxis, [5, 10, 20, 50, 100, 200, 330])
     return figure

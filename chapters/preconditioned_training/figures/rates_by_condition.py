@@ -21,17 +21,17 @@ from matplotlib.figure import Figure
 from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.rates import Rates
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, few_decades, label
+from companion.figures.style import WIDE, few_decades, label
 
 # Eigenvalues are known to 10⁻¹⁵ of the largest, hence the smallest of a ratio of 10⁶ to 10⁻⁹ of itself; with a reserve.
 ROUNDING = 1e-6
 # Colour and label of each flow.
 LOOKS = {
-    "head, plain": ("C0", "head, plain"),
-    "head, preconditioned": ("C2", "head,\npreconditioned"),
-    "blocks, plain": ("C0", "blocks, plain"),
-    "blocks, Σ⁻¹∇Σ⁻¹": ("C3", r"blocks, $\Sigma^{-1}\nabla\Sigma^{-1}$"),
-    "blocks, Σ⁻²∇Σ⁻¹": ("C2", r"blocks, $\Sigma^{-2}\nabla\Sigma^{-1}$"),
+    "head, plain": ("C0", r"head, plain: $\kappa^2$"),
+    "head, preconditioned": ("C2", r"head, preconditioned: $\kappa^{1/2}$"),
+    "blocks, plain": ("C0", r"blocks, plain: about $\kappa^3/2$"),
+    "blocks, Σ⁻¹∇Σ⁻¹": ("C3", r"blocks, $\Sigma^{-1}\nabla\Sigma^{-1}$: about $\kappa$"),
+    "blocks, Σ⁻²∇Σ⁻¹": ("C2", r"blocks, $\Sigma^{-2}\nabla\Sigma^{-1}$: constant"),
 }
 # The expected ratios are powers of the condition number, with these exponents and factors.
 POWERS = {"head, plain": (2.0, 1.0), "head, preconditioned": (0.5, 1.0), "blocks, Σ⁻²∇Σ⁻¹": (0.0, 2.0)}
@@ -84,8 +84,9 @@ def numbers(rates: Rates) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one labelled line per flow, with the Hessian's ratios as points."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(xscale="log", yscale="log", xlabel=r"condition number of $\Sigma$", ylabel="fastest over slowest rate")
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
+    axes.set(xscale="log", yscale="log", xlabel=r"condition number $\kappa$ of $\Sigma$")
+    axes.set_ylabel("fastest over slowest rate")
     for flow, rows in table.groupby("flow", sort=False):
         (colour, name), style = LOOKS[flow], "-" if flow in HEAD_POWERS else "--"
         axes.plot(rows["condition"], rows["expected"].fillna(rows["ratio"]), color=colour, linestyle=style, linewidth=2)

@@ -2,25 +2,25 @@ r"""The most linear head of the network is in the first layer, and the second la
 
 Each cell is one head of the network, with its layer (row) and its number in the layer (column). The colour and the
 number are the explained share $R^2$ at the longest prompts: the part of the variation of its outputs on the text that
-the Gaussian prediction, a linear map of the query, explains. It is 1 for a head that is linear attention.
+the Gaussian prediction, a linear map of the query, explains. The last column is the mean of each layer.
 
-Alt: A grid of six rows and twelve columns of coloured cells with numbers from nearly 0 to nearly 1. Dark and light
-cells are in every row; the darkest is in the first row, and most cells of the second row are light.
+Alt: A grid of six rows and twelve columns of coloured cells with numbers from nearly 0 to nearly 1, and a column of
+means. Outlined are the darkest cell, in the first row, and the lightest mean, that of the second row.
 """
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from chapters.real_heads.statistics import Heads, HeadStatistics
 from chapters.real_heads.style import TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
 from chapters.style import readable_on
 from companion import Numbers, Table
-from companion.figures.style import COLUMN
+from companion.figures.style import PAPER, WIDE, ink, label
 
 
 def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
@@ -30,22 +30,32 @@ def numbers(heads: HeadStatistics, errors: Heads) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one cell per head, with its share."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    """Draw one cell per head with its share, and a column with the means of layers; outline the two extreme cells."""
+    figure, axes = plt.subplots(figsize=(WIDE, 4.4))
     shares = table.pivot(index="layer", columns="head", values="share").to_numpy()
-    ends = [mpl.rcParams["axes.facecolor"], mpl.colors.to_hex(TEXT)]
-    colours = LinearSegmentedColormap.from_list("linear", ends)
-    cells = axes.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, edgecolors=ends[0], linewidth=2)
-    for (row, column), share in np.ndenumerate(shares):
-        colour = readable_on(colours(share))
-        axes.text(column + 0.5, row + 0.5, f"{share:.2f}", ha="center", va="center", color=colour, fontsize=10)
-    axes.invert_yaxis()
-    axes.set_yticks(np.arange(len(shares)) + 0.5, [f"layer {layer + 1}" for layer in range(len(shares))])
-    axes.set_xticks(np.arange(shares.shape[1]) + 0.5, [f"{head + 1}" for head in range(shares.shape[1])])
+    layers, heads = shares.shape
+    cells = np.hstack([shares, shares.mean(axis=1, keepdims=True)])
+    # left edges: the column of means is a little apart
+    edges = np.array([*range(heads), heads + 0.6])
+    colours = LinearSegmentedColormap.from_list("linear", [PAPER, TEXT])
+    for (row, column), share in np.ndenumerate(cells):
+        colour = colours(share)
+        axes.add_patch(Rectangle((edges[column], row), 1, 1, facecolor=colour, edgecolor=PAPER, linewidth=2))
+        look = {"ha": "center", "va": "center", "color": readable_on(colour), "fontsize": 10}
+        axes.text(edges[column] + 0.5, row + 0.5, f"{share:.2f}", **look)
+    most = np.unravel_index(shares.argmax(), shares.shape)
+    least = (cells[:, heads].argmin(), heads)
+    for row, column in (most, least):
+        outline = {"facecolor": "none", "edgecolor": ink(), "linewidth": 2, "zorder": 3}
+        axes.add_patch(Rectangle((edges[column], row), 1, 1, **outline))
+    axes.text(edges[most[1]] + 1, most[0] - 0.12, "most linear head", ha="right", va="bottom")
+    label(axes, edges[heads] + 1, least[0] + 0.5, "least linear\nlayer", ink())
+    axes.set(xlim=(0, edges[heads] + 1), ylim=(layers, 0))
+    axes.set_yticks(np.arange(layers) + 0.5, [f"layer {layer + 1}" for layer in range(layers)])
+    axes.set_xticks(edges + 0.5, [*(f"{head + 1}" for head in range(heads)), "mean"])
     axes.set_xlabel("head of the layer")
+    axes.set_title("explained share $R^2$, 1 for linear attention")
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(cells, ax=axes, ticks=[0, 0.5, 1], label="explained share, $R^2$")
-    bar.outline.set_visible(False)
     return figure

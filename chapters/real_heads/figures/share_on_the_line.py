@@ -2,12 +2,12 @@ r"""The less the scores of a head spread, the more of its output is linear; on l
 
 The horizontal axis is the spread $\hat\tau$ of the scores of a head in units of $\sqrt{2\ln L}$, where softmax freezes
 (dashed; dotted: half of it). The vertical axis is the share $R^2$ of the variation of its outputs that the Gaussian
-prediction explains. Each faint path is one head on prompts of growing length, with a point at the longest; arrows show
-the direction for six heads. Crosses: the same heads at this length on Gaussian tokens with the mean and covariance of
-their keys and values.
+prediction explains. Points: heads on the longest prompts; crosses: the same on Gaussian tokens with the mean and
+covariance of their keys and values. Arrows: mean shares and median spreads of three groups of heads, from the shortest
+to the longest prompts.
 
-Alt: Scatter of points falling from the upper left to the lower right, each at the end of a faint path; six paths are
-arrows. Crosses fall likewise and are above the points on the left.
+Alt: Scatter of points falling from the upper left to the lower right. Crosses fall likewise and are above the points on
+the left. An arrow in the group of small spread points up, and the two others point down.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.real_heads.linear_shares import Shares
 from chapters.real_heads.regimes import FROZEN, LINEAR
@@ -24,11 +23,8 @@ from chapters.real_heads.statistics import ByLength, Control
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, TEXT, borders, spread_ticks
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, SHARE_COLUMNS, by_head
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN
+from companion.figures.style import WIDE, ink, label
 from lib.statistics import comparison_quantile
-
-# Number of heads whose path is drawn as an arrow, from the smallest to the largest spread.
-ARROWS = 6
 
 
 def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
@@ -95,29 +91,31 @@ def _claims(shares: Shares, *, lengths: list[int]) -> Claims:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one path per head with a point at its end, arrows for some heads, and one cross per head."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    longest = table[table["length"] == table["length"].max()].sort_values("ratio")
-    arrows = longest.iloc[np.linspace(0, len(longest) - 1, ARROWS).round().astype(int)]
-    shown = set(zip(arrows["layer"], arrows["head"], strict=True))
-    for name, path in table.sort_values("length").groupby(["layer", "head"]):
-        points = path[["ratio", "share"]].to_numpy()
-        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.3)
-        if name in shown:
-            look = {"arrowstyle": "-|>", "color": TEXT, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 4}
-            axes.annotate("", points[-1], points[-2], arrowprops=look)
-    axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
-    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5)
+    """Draw one point and one cross per head, and one arrow per regime, from the shortest to the longest prompts."""
+    figure, axes = plt.subplots(figsize=(WIDE, 5.0))
+    lengths = table["length"].min(), table["length"].max()
+    shortest, longest = (table[table["length"] == length].set_index(["layer", "head"]) for length in lengths)
+    axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=5, alpha=0.6)
+    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5, alpha=0.6)
+    label(axes, 0.37, 0.93, "same heads on Gaussian tokens", GAUSSIAN, xytext=(10, 4))
+    label(axes, 0.55, 0.76, f"one point per head, on {lengths[1]} tokens of the text", TEXT, xytext=(10, 4))
+    regimes = np.digitize(longest["ratio"], (LINEAR, FROZEN))
+    means = [rows.groupby(regimes).agg({"ratio": "median", "share": "mean"}) for rows in (shortest, longest)]
+    look = {"arrowstyle": "-|>", "color": ink(), "linewidth": 3.5, "mutation_scale": 22, "shrinkA": 0, "shrinkB": 0}
+    for start, end in zip(*(of_length.to_numpy() for of_length in means), strict=True):
+        axes.annotate("", end, start, arrowprops=look, zorder=4)
+    places = {0: ("small spread", 0.14, 0.37), 2: ("frozen", 1.18, 0.37)}
+    for regime, (name, *place) in places.items():
+        shares = [
+            f"{of_length.loc[regime, 'share']:.2f} on {length}"
+            for of_length, length in zip(means, lengths, strict=True)
+        ]
+        text = f"mean share, {name}:\n{shares[0]} tokens,\n{shares[1]} tokens"
+        label(axes, *place, text, ink(), xytext=(0, 0), fontweight="bold")
     borders(axes)
     for border, name, side, shift in ((LINEAR, "small spread", "right", -5), (FROZEN, "softmax freezes", "left", 5)):
         axes.annotate(name, (border, 1.015), (shift, 0), textcoords="offset points", ha=side, va="bottom")
     axes.set(xscale="log", xlim=(0.13, 6.5), ylim=(0, 1.02))
     spread_ticks(axes)
     axes.set(xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="explained share, $R^2$")
-    marks = {
-        "on Gaussian tokens": Line2D([], [], color=GAUSSIAN, marker="x", linestyle=""),
-        "on the text, longest prompts": Line2D([], [], color=TEXT, marker="o", linestyle=""),
-        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.3),
-    }
-    axes.legend(list(marks.values()), list(marks), loc="upper right")
     return figure

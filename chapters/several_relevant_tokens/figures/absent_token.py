@@ -1,16 +1,16 @@
 r"""If the relevant token may be missing, a sink helps on short prompts; long prompts need none.
 
-A prompt has one relevant token with probability one half, and none otherwise. Solid: the Bayes risk, that of softmax
-with a sink; dashed: the best softmax without one; dotted: the floor below which no normalised weights get. The axis
-is the signal strength in units of $2\ln L$. From ten to a million tokens the dashed curve approaches the solid one: a
-head without a sink averages over many other tokens, and the average of many values is nearly zero.
+A prompt has one relevant token with probability one half, and none otherwise. Solid: softmax with a sink, which has the
+Bayes risk; dashed: the best softmax without one; dotted: the floor for any normalised weights. The axis is the signal
+strength in units of $2\ln L$. On long prompts a head without a sink averages over many other tokens, and this average
+is nearly zero.
 
 Details:
 All curves are exact. The floor is $(1-\pi)/(1-\pi+\pi L)$ with the probability $\pi = 1/2$ that there is a
 relevant token; it is reached as the signal strength tends to infinity.
 
-Alt: For three prompt lengths a solid curve and a dashed curve above it. For ten tokens the dashed curve stays well
-above zero, at a dotted line; for a million both fall together.
+Alt: For three prompt lengths a solid curve and a dashed curve above it. For ten tokens the shaded gap between them is
+wide, and the dashed curve stays above a dotted line; for a million both fall together.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, label, sequence
+from companion.figures.style import WIDE, label, power_of_ten, sequence
 
 
 def numbers(absence: pd.DataFrame) -> Numbers:
@@ -57,15 +57,30 @@ def numbers(absence: pd.DataFrame) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw both risks and the floor for each length."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    """Draw both risks for each length, with the floor and the names of the lines on the shortest prompts."""
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     groups = list(table.groupby("decade"))
-    for (decade, rows), colour in zip(groups, sequence(len(groups)), strict=True):
+    colours = sequence(len(groups))
+    for (_, rows), colour in zip(groups, colours, strict=True):
         axes.plot(rows["ratio"], rows["with_sink"], color=colour, linewidth=2.0)
         axes.plot(rows["ratio"], rows["without"], color=colour, linewidth=2.0, linestyle="--")
-        if decade == 1:
-            axes.plot(rows["ratio"], rows["floor"], color=colour, linewidth=1.3, linestyle=":")
-        place = rows.iloc[(rows["without"] - (0.28 if decade == 1 else 0.35)).abs().argmin()]
-        label(axes, place["ratio"], place["without"], f"$L=10^{{{decade}}}$", colour, ha="left", xytext=(5, 3))
-    axes.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu/(2\,\ln L)$", ylabel="excess risk")
+    (_, short), *_ = groups
+    axes.plot(short["ratio"], short["floor"], color=colours[0], linewidth=1.3, linestyle=":")
+    axes.fill_between(short["ratio"], short["with_sink"], short["without"], color=colours[0], alpha=0.2, linewidth=0)
+    end = short.iloc[-1]
+    names = {"without": "best without a sink", "floor": "floor without a sink", "with_sink": "with a sink: Bayes risk"}
+    for column, name in names.items():
+        label(axes, end["ratio"], end[column], name, colours[0])
+    lengths = [f"${power_of_ten(10.0**decade)}$" if decade > 1 else f"{10**decade}" for decade, _ in groups]
+    right, left = {"xytext": (6, 5), "va": "bottom"}, {"xytext": (-12, 0), "ha": "right"}
+    places = [
+        (0.45, "{} tokens: gain from a sink", right),
+        (0.14, "{}", right),
+        (0.3, "{} tokens:\nalmost no gain", left),
+    ]
+    for (_, rows), colour, length, (risk, text, look) in zip(groups, colours, lengths, places, strict=True):
+        place = rows.iloc[(rows["without"] - risk).abs().argmin()]
+        label(axes, place["ratio"], place["without"], text.format(length), colour, **look)
+    axes.set(xlim=(0, end["ratio"]), ylim=(0, 1.03), xlabel=r"signal strength, $\nu/(2\,\ln L)$", ylabel="excess risk")
+    axes.set_title("the relevant token is missing with probability 1/2")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.several_relevant_tokens.settings import BEYOND, FAILING
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label
+from companion.figures.style import WIDE, ink, label
 
 LIMIT = 1.0 - 1.0 / FAILING
 
@@ -66,7 +66,7 @@ def numbers(curves: pd.DataFrame) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both heads, lighter for shorter prompts."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     lengths = sorted(table["log_length"].unique())
     for place, log_length in enumerate(lengths):
         rows = table[table["log_length"] == log_length]
@@ -76,8 +76,12 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(LIMIT, color=ink(), linestyle="--", linewidth=1.3)
     axes.axvline(1, color=ink(), linestyle=":", linewidth=1.3)
     end = table.iloc[-1]
-    label(axes, end["ratio"], LIMIT, "$1-1/r$", ink(), ha="right", xytext=(0, 5))
-    label(axes, end["ratio"], end["softmax"], "softmax", "C0", ha="right", xytext=(0, -14))
-    label(axes, end["ratio"], end["sigmoid"], "sigmoid", "C2", ha="right", xytext=(0, 7))
-    axes.set(xlim=(0, None), ylim=(-0.01, 1.03), xlabel=r"signal strength, $\nu/(2\,\ln(L/r))$", ylabel="excess risk")
+    label(axes, 1, 1.03, "threshold", ink(), xytext=(4, -8))
+    label(axes, end["ratio"], LIMIT, f"$1-1/r$: one of $r={FAILING}$ found", ink(), ha="right", xytext=(0, 9))
+    label(axes, end["ratio"], end["softmax"], "best softmax head", "C0", xytext=(8, -8))
+    label(axes, end["ratio"], end["sigmoid"], "best sigmoid head", "C2", xytext=(8, 0))
+    text = "darker: longer prompts,\n$\\ln L=" + "$, $".join(f"{length:g}" for length in lengths) + "$"
+    label(axes, end["ratio"], 0.4, text, ink(), ha="right", xytext=(0, 0))
+    axes.set(xlim=(0, end["ratio"]), ylim=(-0.01, 1.03), ylabel="excess risk")
+    axes.set_xlabel(r"signal strength over threshold, $\nu/(2\,\ln(L/r))$")
     return figure

@@ -128,9 +128,10 @@ def draw(table: pd.DataFrame) -> Figure:
     curve = rf"$\beta(H)$, heuristic; points: exact slopes at $\ln L={table['log_length'].iloc[0]:g}$"
     label(axes, norms.min(), 1, curve, "C0", xytext=(0, 13))
     axes.plot(norms, table["bound"], "--", color=ink(), linewidth=1.5)
-    label(axes, last["squared_norm"], last["bound"], "form of\nProp. 3.1", ink(), xytext=(6, 8))
+    label(axes, last["squared_norm"], last["bound"], "lower bound\nin the form of\nProp. 3.1", ink(), xytext=(6, 16))
     axes.plot(norms, table["token_complexity"], ":", color="C2", linewidth=2)
-    label(axes, norms.min(), table["token_complexity"].iloc[0], "$1/(1+H^2)$, [TSC]", "C2", xytext=(0, -22))
+    other, start = "[TSC], the exponent\nof another error", table["token_complexity"].iloc[0]
+    label(axes, norms.min(), start, other, "C2", xytext=(0, -40))
     axes.set(xscale="log", yscale="log", xlabel=r"size of the head, $H^2$", ylabel="exponent of the mean square error")
     axes.set_ylim(top=1.35)
     axes.set_xticks([0.125, 0.25, 0.5, 1, 2, 4, 8], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])

@@ -30,6 +30,9 @@ from companion.figures.style import WIDE, ink, label, ticks_at
 # The two strokes at a break of an axis.
 BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none", "markeredgewidth": 1.2}
 
+# Distances above this one are near that of exchanged roles.
+EXCHANGED = 1.0
+
 
 def numbers(runs: Runs) -> Numbers:
     """Return the distances to the manifold along training, with the claims on both kinds of start."""
@@ -96,6 +99,10 @@ def draw(table: pd.DataFrame) -> Figure:
             draw_band(panel, rows[rows["head"] == head], colour)
         above, below = panels[:, column]
         above.axhline(np.sqrt(2), color=ink(), linestyle=":", linewidth=1.5)
+        last = table[anywhere & (table["head"] == head)].iloc[-1]
+        if last["high"] > EXCHANGED:
+            most = "most" if last["median"] > EXCHANGED else "some"
+            label(above, 1, 1, f"{most} runs\nexchanged", colour, xytext=(-3, -24), ha="right")
         above.set_title(name + "\n" + head.split(", ")[1].replace("λ", "$\\lambda$"), color=colour)
         above.spines["bottom"].set_visible(False)
         above.tick_params(bottom=False)

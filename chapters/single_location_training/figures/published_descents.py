@@ -4,8 +4,8 @@ One panel per experiment of the authors' code, and one for softmax. The axes are
 v,v^\star\rangle$. Curves are thirty runs from random starts near the middle, and dots are their ends. Both directions
 are found in the upper right corner and, by erf attention with the common sign changed, in the lower left. Colours show
 how a run ends: with both directions found, with the roles exchanged, which is near the middle, or neither. Each panel
-gives the median angles of the most frequent end. The fifth panel is stochastic gradient descent on simulated prompts,
-and the other ones are gradient descent on the risk.
+gives the median angles from both directions, for the most frequent end. The fifth panel is stochastic gradient descent
+on simulated prompts, and the other ones are gradient descent on the risk.
 
 Alt: Six square panels. In four of them curves run from the middle to the upper right and the lower left corner; in two
 of these some curves bend back to the middle, many at a small fixed sharpness and few at a decreasing one. At a fixed
@@ -136,14 +136,14 @@ def draw(table: pd.DataFrame) -> Figure:
             words = f"{len(these)} {outcome}" if outcome != NEITHER else f"{len(these)} find neither"
             panel.text(-1.05, 1.0 - 0.2 * line, words, color=colours[outcome], va="top")
         most = last[last["outcome"] == last["outcome"].mode()[0]]
-        words = f"key {most['key_angle'].median():.1f}°\nvalue {most['value_angle'].median():.1f}°"
+        words = f"key {most['key_angle'].median():.1f}° off\nvalue {most['value_angle'].median():.1f}° off"
         panel.text(1.1, -1.05, words, color=ink(), ha="right", va="bottom")
-        panel.set_title(name.replace("λ", "$\\lambda$"))
+        panel.set_title(name.replace(", λ", "\nsharpness $\\lambda$"))
         panel.set(aspect="equal", xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     for panel in panels[1]:
-        panel.set_xlabel(r"$\langle k,k^{\star}\rangle$")
+        panel.set_xlabel(r"key found, $\langle k,k^{\star}\rangle$")
     for panel in panels[:, 0]:
-        panel.set_ylabel(r"$\langle v,v^{\star}\rangle$")
+        panel.set_ylabel(r"value found, $\langle v,v^{\star}\rangle$")
     return figure
 
 

@@ -41,14 +41,14 @@ TAUS = np.linspace(0.0, 4.0, 65)
 # Tokens of the text in the figure, and their names in it.
 TEXT = {"words": "words", "keys 0": "keys, layer 0", "keys 3": "keys, layer 3"}
 
-# Position of the name of each curve: τ, and the offset of the text in points.
+# Name of each curve in the picture, and its position: τ, and the offset of the text in points.
 PLACES = {
-    "AR(0.8)": (1.6, (8, 6)),
-    "AR(0.5)": (0.02, (4, -14)),
-    "MA(−0.4)": (0.4, (8, -6)),
-    "words": (0.8, (-28, -12)),
-    "keys, layer 0": (0.2, (6, 8)),
-    "keys, layer 3": (0.5, (8, 6)),
+    "AR(0.8)": ("correlation 0.8", 1.6, (8, 6)),
+    "AR(0.5)": ("0.5", 0.25, (-6, -10)),
+    "MA(−0.4)": ("correlation −0.4", 0.4, (8, -6)),
+    "words": ("words", 0.8, (-28, -12)),
+    "keys, layer 0": ("keys, layer 0", 0.2, (6, 8)),
+    "keys, layer 3": ("keys, layer 3", 0.5, (8, 6)),
 }
 
 
@@ -145,13 +145,17 @@ def draw(table: pd.DataFrame) -> Figure:
         for name, colour in zip(names, [f"C{i}" for i in range(3)] if kind == "process" else sequence(3), strict=True):
             curve = rows[rows["name"] == name]
             axes.plot(curve["tau"], curve["factor"], color=colour, linestyle=linestyle, linewidth=2)
-            tau, offset = PLACES[name]
-            label(axes, tau, np.interp(tau, curve["tau"], curve["factor"]), name, colour, xytext=offset)
+            text, tau, offset = PLACES[name]
+            label(axes, tau, np.interp(tau, curve["tau"], curve["factor"]), text, colour, xytext=offset)
             drawn = table[(table["kind"] == "simulated") & (table["name"] == name)]
             if len(drawn):
                 error_bars(axes, drawn["tau"], drawn["drawn"], drawn["drawn_std_error"], color=colour, marker="o")
     axes.axhline(1, color=ink(), linewidth=1, linestyle=":")
+    label(axes, TAUS[-1], 1, "worth fewer independent tokens", ink(), xytext=(-4, 100), ha="right")
+    label(axes, TAUS[-1], 1, "worth more independent tokens", ink(), xytext=(-4, -40), ha="right")
+    text = "points: simulated prompts\ndashed: words and keys of a text"
+    axes.annotate(text, (0.99, 0.03), xycoords="axes fraction", ha="right", fontsize=11)
     ticks_at(axes.yaxis, [0.2, 0.5, 1, 2, 5, 10, 20])
     axes.set(xlim=(0, table["tau"].max()))
-    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"$\rho(\tau)$")
+    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"dependent tokens per independent one, $\rho$")
     return figure

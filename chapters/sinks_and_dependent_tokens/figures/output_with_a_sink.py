@@ -29,9 +29,12 @@ from chapters.sinks_and_dependent_tokens.sinks import (
     moments_at_constant_weight,
 )
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, sequence
 from lib.finite_prompt import QueryRay
 from lib.statistics import standard_error
+
+# Place of the name of each head in the right panel, from the smallest sink: the size of the query, and the offset.
+PLACES = ((1.75, (32, -10)), (1.25, (-4, 18)), (1.75, (0, -14)), (2.75, (0, 14)))
 
 
 def numbers(
@@ -113,15 +116,21 @@ def draw(table: pd.DataFrame) -> Figure:
         own = table[table["sink"] == sink]
         curve, drawn = own[own["kind"] == "curve"], own[own["kind"] == "simulated"]
         name = "no sink" if sink == -1 else f"$b={sink:g}$"
+        if sink == sinks[-1]:
+            name = f"sink of score {name}"
         for panel, column in zip(panels, ("mean", "error"), strict=True):
             panel.plot(curve["tau"], curve[column], color=colour, linewidth=2)
             values, errors = drawn[f"drawn_{column}"], drawn[f"drawn_{column}_std_error"]
             error_bars(panel, drawn["tau"], values, errors, color=colour, marker="o")
-        place = curve.iloc[(curve["mean"] - (0.55 if sink == -1 else 0.2) * curve["mean"].max()).abs().argmin()]
-        look = {"xytext": (-8, 2), "ha": "right"} if sink == -1 else {"xytext": (7, -6)}
-        label(panels[0], place["tau"], place["mean"], name, colour, **look)
+        if sink in (-1, sinks[-1]):
+            place = curve.iloc[(curve["mean"] - 0.55 * curve["mean"].max()).abs().argmin()]
+            look = {"xytext": (-8, 2), "ha": "right"} if sink == -1 else {"xytext": (8, -4)}
+            label(panels[0], place["tau"], place["mean"], name, colour, **look)
+        at, offset = PLACES[sinks.index(sink)]
+        error = np.interp(at, curve["tau"], curve["error"])
+        label(panels[1], at, error, name, colour, xytext=offset, ha="center")
     panels[0].axline((0, 0), slope=1, color=ink(), linestyle=":", linewidth=1.5)
-    panels[0].legend([legend_line(":", 1.5)], [r"$L=\infty$, no sink"], loc="lower right")
+    label(panels[0], 3.35, 3.35, r"limit $L\,\to\,\infty$, no sink", ink(), xytext=(8, 2))
     top = 1.1 * table["mean"].max()
     panels[0].set(xlim=(0, table["tau"].max()), ylim=(0, top), ylabel="mean output along the line")
     panels[1].set(yscale="log", ylabel="mean square error")

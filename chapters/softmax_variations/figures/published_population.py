@@ -117,11 +117,13 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.plot(curves["snr"], curves["bayes"], "o", color=ink(), markersize=3.5, zorder=3)
         panel.set(yscale="log", ylim=(7e-3, 0.8), xlim=(0, 1.02 * STRONGEST), title=setting)
         panel.set_xlabel(r"signal strength $\nu$")
-    first = table[table["setting"] == table["setting"].iloc[0]]
-    # labels at the strongest signal, where the four curves are apart; below a curve if the next one is close above it
-    last, offsets = first[first["snr"] <= STRONGEST].iloc[-1], {"softplus": (0, -12), "softmax": (-24, -4)}
-    for name, colour in COLOURS.items():
-        label(panels[0], last["snr"], last[name], name, colour, xytext=offsets.get(name, (0, 16)), ha="right")
+        # labels at the strongest signal, where the curves are apart; erf and linear may still coincide
+        last = curves[curves["snr"] <= STRONGEST].iloc[-1]
+        apart = last["linear"] > 1.1 * last["erf"]
+        names = {"softmax": "softmax", "softplus": "softplus", "linear": "linear" if apart else "erf, linear"}
+        offsets = {"softmax": (-24, -4) if apart else (0, -14), "softplus": (0, -14 if apart else 18)}
+        for head, name in (names | ({"erf": "erf"} if apart else {})).items():
+            label(panel, last["snr"], last[head], name, COLOURS[head], xytext=offsets.get(head, (0, 14)), ha="right")
     panels[0].set_ylabel("excess risk")
-    panels[0].annotate("dots: Bayes", (0.03, 0.05), xycoords="axes fraction")
+    panels[0].annotate("dots: Bayes risk", (0.03, 0.03), xycoords="axes fraction")
     return figure

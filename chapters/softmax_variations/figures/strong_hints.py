@@ -1,12 +1,14 @@
-r"""As the signal gets stronger, the exact risk of each head approaches its limit formula.
+r"""At strong signals risks fall like $e^{-\nu/4}/\sqrt\nu$ (softmax), $e^{-\nu/8}/\sqrt\nu$ (sigmoid) and $1/\nu$
+(linear attention).
 
 The exact risk (solid) of four kinds of heads in the spiked model at one prompt length $L$, and its limit formula
 (dashed), against the signal strength $\nu$. The formulas are $(L-1)\frac12\sqrt{\pi/\nu}\,e^{-\nu/4}$ for softmax,
 $\frac4\pi$ times this for hardmax, $\sqrt{(L-1)\pi/2\nu}\,e^{-\nu/8}$ for the sigmoid and $L/\nu$ for linear attention.
 The corrections are of relative size $1/\nu$ and grow with the length; the table has the ratios at three lengths.
 
-Alt: A log-log chart of risk against signal strength. Solid curves fall, most steeply for softmax and hardmax, less for
-the sigmoid, and slowly for linear attention; each approaches a dashed curve of its colour from below.
+Alt: A chart of risk, logarithmic, against signal strength. Solid curves become straight lines, steepest for softmax and
+hardmax, less steep for the sigmoid; that of linear attention is almost flat. Each approaches a dashed curve of its
+colour from below.
 """
 
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ from chapters.softmax_variations.strong_signals import (
     largest_softmax_error,
 )
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, label, legend_line, legend_with, ticks_at
+from companion.figures.style import WIDE, label, legend_line, legend_with
 
 # The reason for tolerances from two pairs of signals.
 BECAUSE_HALVED = (
@@ -35,6 +37,13 @@ BECAUSE_HALVED = (
 )
 # The colour of each head, and the offset of its label.
 HEADS = {"softmax": ("C0", (8, -8)), "hardmax": ("C3", (8, 8)), "sigmoid": ("C2", (8, 0)), "linear": ("C1", (8, 0))}
+# The order of the risk of each head at strong signals.
+ORDERS = {
+    "softmax": r"$e^{-\nu/4}/\sqrt{\nu}$",
+    "hardmax": "same order",
+    "sigmoid": r"$e^{-\nu/8}/\sqrt{\nu}$",
+    "linear": r"$1/\nu$",
+}
 
 
 def numbers(risks: Mapping[int, Risks], constants: LimitConstants) -> Numbers:
@@ -144,7 +153,7 @@ def _claim_constants(claim: Claims, constants: LimitConstants) -> None:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact risks of four heads at one length against the strength of the signal, with their limit formulas."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     length = sorted(table["length"].unique().tolist())[1]
     shown = table[table["length"] == length]
     for name, (colour, offset) in HEADS.items():
@@ -152,10 +161,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["snr"], curve["risk"], color=colour, linewidth=2.4)
         axes.plot(curve["snr"], curve["risk"] / curve["ratio"], color=colour, linewidth=1.4, linestyle="--")
         last = curve.iloc[-1]
-        label(axes, last["snr"], last["risk"], name, colour, xytext=offset, fontsize=12)
-    axes.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylabel="excess risk")
-    axes.set(title=f"prompts of {length} tokens", ylim=(shown["risk"].min() / 2, 3))
-    ticks_at(axes.xaxis, [5, 10, 20, 40, 80])
-    axes.minorticks_off()
+        label(axes, last["snr"], last["risk"], f"{name}: {ORDERS[name]}", colour, xytext=offset)
+    axes.set(yscale="log", xlabel=r"signal strength $\nu$", ylabel="excess risk")
+    axes.set(title=f"prompts of {length} tokens", ylim=(shown["risk"].min() / 20, 3))
     legend_with(axes, {"exact risk": legend_line("-", 2.4), "limit formula": legend_line("--", 1.4)}, loc="lower left")
     return figure

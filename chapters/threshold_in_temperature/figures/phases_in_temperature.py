@@ -104,6 +104,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(limit["temperature"], limit["best_head"], color=ink(), linestyle=":", linewidth=1.8)
     axes.set(xlabel=r"temperature $\sqrt{2\,\ln L}/\tau$", ylabel=r"signal strength, $\nu/(2\,\ln L)$")
     axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0, top))
+    axes.vlines(1, 1, top, color=ink(), linewidth=1, alpha=0.5)
+    label(axes, 1, 0.97 * top, "freezing", ink(), xytext=(6, 0))
     label(axes, 1.35, 2.35, "the relevant token\nhas all the weight", ink(), xytext=(0, 0), ha="center")
     label(axes, 2.3, 0.85, "its weight vanishes", ink(), xytext=(0, 0), ha="center")
     lines = {r"limit $L\,\to\,\infty$": legend_line("--", 1.5), "best head": legend_line(":", 1.8)}

@@ -21,7 +21,7 @@ from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR
 from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, few_decades, ink, label, legend_line, legend_with
+from companion.figures.style import COLUMN, few_decades, ink, label
 
 
 def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
@@ -63,25 +63,23 @@ def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact widths, those of the mean-field formula, and the limit."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    places = {"cold": (COLD_COLOUR, "mean_field", (0, 8)), "hot": (HOT_COLOUR, "width", (0, 12))}
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
+    looks = {"cold": (COLD_COLOUR, (0, -14)), "hot": (HOT_COLOUR, (0, 14))}
     for temperature, curve in table.groupby("temperature"):
         name = "cold" if curve["temperature"].iloc[0] < 1 else "hot"
-        colour, labelled, shift = places[name]
-        lengths = 10.0 ** curve["decade"]
+        colour, offset = looks[name]
+        lengths, end = 10.0 ** curve["decade"], curve.iloc[-1]
         axes.plot(lengths, curve["width"], color=colour, linewidth=2, marker="o", markersize=5)
         axes.plot(lengths, curve["mean_field"], color=colour, linewidth=1.8, linestyle="--")
-        text = rf"{name}, $\tau={1 / temperature:g}\,\sqrt{{2\,\ln L}}$"
-        label(axes, lengths.iloc[-1], curve[labelled].iloc[-1], text, colour, xytext=shift, ha="right", va="bottom")
-    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle=":", linewidth=1.8)
+        text = rf"exact, {name} head, $\tau={1 / temperature:g}\,\sqrt{{2\,\ln L}}$"
+        label(axes, lengths.iloc[-1], end["width"], text, colour, ha="right", xytext=offset)
+        text = f"mean-field formula, {name} head"
+        label(axes, lengths.iloc[-1], end["mean_field"], text, colour, ha="right", xytext=(0, 22))
+    limit = table["limit"].iloc[0]
+    axes.axhline(limit, color=ink(), linestyle=":", linewidth=1.8)
+    label(axes, 1e9, limit, "fluctuations of\nthe relevant score", ink(), xytext=(0, -20))
     axes.set(xscale="log", xlabel="prompt length $L$", ylabel=r"width of the transition in $\sqrt{\nu}$")
     few_decades(axes)
     axes.yaxis.set_major_locator(MultipleLocator(0.5))
     axes.set_ylim(0, 1.1 * table["width"].max())
-    lines = {
-        "exact": legend_line("-"),
-        "mean-field formula": legend_line("--", 1.8),
-        "relevant score alone": legend_line(":", 1.8),
-    }
-    legend_with(axes, lines, loc="upper right")
     return figure

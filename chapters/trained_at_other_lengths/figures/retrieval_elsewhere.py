@@ -21,7 +21,7 @@ from chapters.trained_at_other_lengths.parameters import FULL_POWER
 from chapters.trained_at_other_lengths.retrieval import Risks, Trial
 from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SOFTMAX
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, few_decades, ink, label, legend_line
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
 
@@ -89,30 +89,33 @@ def numbers(risks: Risks, trials: Sequence[Trial]) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one colour per head: unchanged (solid) and retrained (dashed); softmax also with scaled scores."""
-    figure, axes = plt.subplots(figsize=(WIDE, 4.5))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     trained = table["trained"].iloc[0]
     rows = table[table["trained"] == trained].drop_duplicates(["head", "use", "used"]).sort_values("used")
-    places = {SOFTMAX: "top", SIGMOID: "center", LINEAR: "center"}
+    longest = rows["used"].max()
     for head, colour in COLOURS.items():
         of_head = rows[rows["head"] == head]
         for use, dashes in (("retrained", "--"), ("as trained", "-")):
             curve = of_head[of_head["use"] == use]
             axes.plot(curve["used"], curve["risk"], dashes, color=colour, linewidth=2 if dashes == "-" else 1.4)
-        unchanged = of_head[of_head["use"] == "as trained"]
-        at = (unchanged["used"].iloc[-1], unchanged["risk"].iloc[-1])
-        axes.annotate(head, at, xytext=(6, 0), textcoords="offset points", va=places[head], color=colour)
         drawn = of_head[of_head["use"] == "drawn"]
         error_bars(axes, drawn["used"], drawn["risk"], drawn["std_error"], color=colour, marker="o", fillstyle="none")
+    unchanged = rows[(rows["use"] == "as trained") & (rows["used"] == longest)].set_index("head")["risk"]
+    names = {SOFTMAX: "softmax:\nunchanged\n= retrained", SIGMOID: "sigmoid,\nunchanged", LINEAR: "linear,\nunchanged"}
+    offsets = {SOFTMAX: (6, -24), SIGMOID: (6, -8), LINEAR: (6, 2)}
+    for head, colour in COLOURS.items():
+        label(axes, longest, unchanged[head], names[head], colour, xytext=offsets[head])
     scaled = rows[rows["use"] == "scores times growth^1"]
     axes.plot(scaled["used"], scaled["risk"], color=COLOURS[SOFTMAX], linewidth=1, linestyle="-.")
+    text = r"dash-dotted: softmax with scores $\times\,\ln\,L'/\ln\,L$, worse"
+    label(axes, 2.5e3, 0.05, text, COLOURS[SOFTMAX], xytext=(0, 0))
+    label(axes, 2.5e3, 0.02, "dashed: retrained for each length", ink(), xytext=(0, 0))
+    label(axes, 2.5e3, 0.008, "points: simulated prompts", ink(), xytext=(0, 0))
     axes.axvline(trained, color=ink(), linewidth=1, linestyle=":")
     axes.annotate(" trained here", (trained, 1), xycoords=("data", "axes fraction"), va="top", color=ink())
     axes.axhline(1.0, color=ink(), linewidth=0.8)
-    label(axes, rows["used"].max(), 1.0, "output 0", ink(), xytext=(0, 8), ha="right")
+    label(axes, longest, 1.0, "output 0", ink(), xytext=(0, 8), ha="right")
     axes.set(xscale="log", yscale="log", xlabel="prompt length in use, $L'$", ylabel="excess risk")
-    lines = [legend_line("-"), legend_line("--", 1.4), legend_line("-.", 1.0)]
-    names = ["unchanged", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]
-    axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.23, 0.93))
     few_decades(axes)
     return figure
 

@@ -19,7 +19,7 @@ from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs, NoisyComparison, curvature
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, legend_line, legend_with
+from companion.figures.style import WIDE, ink, label
 
 # The neglected terms are smaller than the limit by a factor of order d ω²; this multiple of it is allowed.
 ALLOWED_ORDERS = 5
@@ -94,17 +94,29 @@ def _claims(frame: pd.DataFrame, limit: float, dimension: int, noisy: NoisyCompa
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled gains against the length, with their limit and linear attention."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(xscale="log", xlabel="prompt length $L$", ylabel="gain over zero keys, times $L^2$")
+    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
+    axes.set(xscale="log", xlabel="prompt length $L$")
+    axes.set_ylabel("gain over debiased gradient descent, times $L^2$")
     for kernel, rows in table.groupby("kernel", sort=False):
         size = 10 if kernel == "square" else 6  # two of the lines nearly coincide
         look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "linewidth": 2, "markersize": size}
-        axes.plot(rows["length"], rows["scaled_gain"], label=NAMES[kernel], **look)
+        axes.plot(rows["length"], rows["scaled_gain"], **look)
+    at = table.set_index(["kernel", "length"])["scaled_gain"]
+    lengths = sorted(table["length"].unique())
+    second, last = lengths[1], lengths[-1]
+    for kernel, offset in (("square", (-10, 26)), ("softplus", (-10, 9))):
+        label(axes, second, at[kernel, second], NAMES[kernel], COLOURS[kernel], xytext=offset, ha="right")
+    label(axes, second, at["sigmoid", second], NAMES["sigmoid"], COLOURS["sigmoid"], xytext=(10, -8))
+    label(axes, last, at["exp", last], f"{NAMES['exp']}, of curvature 0", COLOURS["exp"], xytext=(0, 12), ha="right")
     rows = table[table["kernel"] == "exp"]
-    axes.plot(rows["length"], rows["linear"], color="C1", linestyle=":", linewidth=1.8, label="linear attention")
-    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
-    axes.set_ylim(-0.5, 1.35 * table["limit"].iloc[0])
-    legend_with(axes, {r"$L\,\to\,\infty$, all $\kappa<0$": legend_line("--", 1.5)}, loc="upper left", ncols=3)
+    axes.plot(rows["length"], rows["linear"], color="C1", linestyle=":", linewidth=1.8)
+    label(axes, last, rows["linear"].iloc[-1], "best linear\nattention", "C1", xytext=(10, 0))
+    limit = table["limit"].iloc[0]
+    axes.axhline(limit, color=ink(), linestyle="--", linewidth=1.5)
+    text = "limit of every kernel of negative curvature"
+    label(axes, last, limit, text, ink(), xytext=(0, 10), ha="right")
+    axes.set_ylim(-0.5, 1.15 * limit)
+    axes.minorticks_off()
     return figure
 
 

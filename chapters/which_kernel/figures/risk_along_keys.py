@@ -3,11 +3,11 @@ r"""At the prompt length drawn, three kernels of negative curvature let an oppos
 The vertical axis is the mean square error of two heads with keys $\pm\omega$, and the values that are best for them,
 minus that of the best linear attention, at one prompt length. Solid curves are exact, one per kernel; markers are the
 lowest points of the curves on the grid of keys. The dotted line is the best linear attention, the dashed line debiased
-gradient descent, to which every pair tends as its keys go to zero.
+gradient descent, to which every pair tends as its keys go to zero. Shaded: errors below that of linear attention.
 
 Alt: Line chart. Five curves start near a dashed horizontal line. Those of $(1+x/2)^2$, softplus and sigmoid fall below
 a dotted horizontal line, reach a minimum and rise again. That of $e^x$ stays near the dashed line before it rises,
-and that of $1+e^x$ rises at once.
+and that of $1+e^x$ rises at once. The curves are named with the signs of their curvatures.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import KeyCurves
-from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
+from chapters.which_kernel.style import COLOURS, CURVATURES, MARKERS, NAMES
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
+from companion.figures.style import WIDE, ink, label
 
 # Error of an exact mean square error, as documented at `opposite_kernel_values`.
 QUADRATURE_ERROR = 2e-9
@@ -84,10 +84,13 @@ def numbers(curves: KeyCurves) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per kernel with its minimum, and the two linear methods."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
+    figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     base = table["linear"].iloc[0]
     gap = table["debiased"].iloc[0] - base
-    top = 4 * gap
+    top, bottom, last = 4 * gap, -0.8 * gap, table["key"].max()
+    axes.axhspan(bottom, 0, color="C2", alpha=0.1, linewidth=0)
+    label(axes, 0, bottom, "beats linear attention", ink(), xytext=(8, 12))
+    sides = {"1 + exp": {"xytext": (-10, 0), "ha": "right"}}
     for kernel, rows in table.groupby("kernel", sort=False):
         excess = rows["error"] - base
         axes.plot(rows["key"], excess, color=COLOURS[kernel], linewidth=2)
@@ -95,12 +98,14 @@ def draw(table: pd.DataFrame) -> Figure:
         if lowest != excess.index[0]:
             look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "markersize": 7}
             axes.plot(rows.loc[lowest, "key"], excess[lowest], **look)
-        last = excess[excess < top].index[-1]
-        label(axes, rows.loc[last, "key"], excess[last], NAMES[kernel], COLOURS[kernel], xytext=(10, 0))
+        end = excess[excess < top].index[-1]
+        name = f"{NAMES[kernel]}\ncurvature {CURVATURES[kernel]}"
+        label(axes, rows.loc[end, "key"], excess[end], name, COLOURS[kernel], **sides.get(kernel, {"xytext": (10, 0)}))
     axes.axhline(gap, color=ink(), linestyle="--", linewidth=1.3)
     axes.axhline(0, color=ink(), linestyle=":", linewidth=1.5)
+    label(axes, last, gap, "debiased gradient\ndescent", ink(), xytext=(10, 0))
+    label(axes, last, 0, "best linear attention", ink(), xytext=(10, -6))
     axes.set(xlabel=r"key $\omega$ of the pair", ylabel="error minus that of linear attention")
-    axes.set(xlim=(0, 1.12 * table["key"].max()), ylim=(-1.3 * gap, 1.05 * top))
-    lines = {"debiased gradient descent": legend_line("--", 1.3), "best linear attention": legend_line(":", 1.5)}
-    legend_with(axes, lines, loc="lower center", ncols=2)
+    axes.set(xlim=(0, last), ylim=(bottom, 1.05 * top))
+    axes.set_title(f"prompts of {table['length'].iloc[0]:g} tokens", loc="right")
     return figure

@@ -83,7 +83,8 @@ def draw(table: pd.DataFrame) -> Figure:
         rows = table[table["heads"] == heads].sort_values("largest_value")
         axes.plot(rows["largest_value"], rows["excess"], color=colour, linewidth=2)
         end = rows.iloc[-1]
-        label(axes, end["largest_value"], end["excess"], f"$H={heads}$", colour, xytext=(8, 0))
+        name = f"{heads} heads" if heads > 1 else "1 head"
+        label(axes, end["largest_value"], end["excess"], name, colour, xytext=(8, 0))
     few_decades(axes)
     ticks_at(axes.xaxis, [2, 5, 10, 20])
     return figure

@@ -1,17 +1,17 @@
 r"""One head per task beats one shared head, at the published size by less than in the limit of long prompts.
 
-Covariates of total dimension $D$ are shared equally by $I$ tasks. Rising lines: the error of one head for all tasks,
-divided by that of one head for each task. The solid line is exact at the length of the prompts, with simulated points;
-the dashed line is the limit of long prompts. The band: the error of one head for each task, divided by the least error
-of as many heads, is between its edges for long prompts.
+Covariates of total dimension $D$ are shared equally by $I$ tasks. Left: the error of one head for all tasks, divided by
+that of one head for each task; solid and exact at the length of the prompts, with simulated points, and dashed in the
+limit of long prompts. Right: the error of one head for each task, divided by the least error of as many heads, is
+between the edges of the band for long prompts.
 
 All heads have their best keys and values for their length. Error bars are two standard errors of the ratio. The dotted
 line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to $e$ in large
 dimensions.
 
-Alt: Chart with two logarithmic axes over the number of tasks. Two lines rise from left to right, the dashed one above
-the solid one. Points are on the solid line. A horizontal line at one is named "equal errors". A band around three
-becomes narrower to the right, next to a dotted horizontal line.
+Alt: Two panels with logarithmic axes over the number of tasks. Left, two lines rise from left to right, the dashed one
+above the solid one, and points are on the solid line. A horizontal line at one is named "equal errors". Right, a band
+around three becomes narrower to the right, next to a dotted horizontal line.
 """
 
 import math
@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from chapters.worth_of_heads.separation import Separations, Simulated
 from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with, ticks_at
+from companion.figures.style import WIDE, error_bars, ink, label, ticks_at
 
 
 def numbers(separations: Separations, simulated: Simulated) -> Numbers:
@@ -72,27 +72,44 @@ def numbers(separations: Separations, simulated: Simulated) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw both ratios against the number of tasks, with the simulated points and the band."""
-    figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylabel="ratio of two errors")
+    """Draw both ratios against the number of tasks with the simulated points, and the band in its own panel."""
+    figure, (main, side) = plt.subplots(1, 2, figsize=(WIDE, 4.6), width_ratios=(3, 2))
     tasks, end = table["tasks"], table.iloc[-1]
-    axes.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)
-    axes.plot([tasks.min(), end["tasks"]], [math.e, math.e], color=ink(), linestyle=":", linewidth=1.3)
-    axes.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
-    axes.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
-    error_bars(axes, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")
-    middle = math.sqrt(end["least_cost"] * end["largest_cost"])
-    for height, text, colour in (
-        (end["exact"], "one shared head\nover one per task,\npublished size", SOFTMAX),
-        (end["long_prompts"], "one shared head\nover one per task,\nlong prompts", SOFTMAX),
-        (middle, "one per task over\nthe best of as many,\nbetween these bounds,\nlong prompts", ALLOCATED),
-    ):
-        label(axes, end["tasks"], height, text, colour, xytext=(10, 0))
-    axes.axhline(1, color=ink(), linewidth=1)
-    label(axes, end["tasks"], 1, "equal errors", ink(), xytext=(24, 0))
-    ticks_at(axes.xaxis, tasks)
-    ticks_at(axes.yaxis, [1, 2, 3, 5, 10, 20])
-    axes.set_ylim(0.9, 1.35 * end["long_prompts"])
-    lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit of long prompts": legend_line("--", 1.5)}
-    legend_with(axes, {**lines, "$e$": legend_line(":", 1.3)}, loc="upper left")
+    for axes in (main, side):
+        axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$")
+        ticks_at(axes.xaxis, tasks)
+        ticks_at(axes.yaxis, [1, 2, 3, 5, 10, 20])
+        axes.set_ylim(0.9, 1.7 * end["long_prompts"])
+        axes.axhline(1, color=ink(), linewidth=1)
+    label(main, end["tasks"], 1, "equal errors", ink(), xytext=(0, 8), ha="right")
+    main.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
+    main.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
+    error_bars(main, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")
+    times = [f"{end[column]:.1f} times with {end['tasks']:g} tasks" for column in ("long_prompts", "exact")]
+    label(
+        main,
+        end["tasks"],
+        end["long_prompts"],
+        f"limit of long prompts:\n{times[0]}",
+        SOFTMAX,
+        xytext=(-30, 16),
+        ha="right",
+    )
+    text = f"published size,\nexact and simulated:\n{times[1]}"
+    label(main, end["tasks"], end["exact"], text, SOFTMAX, xytext=(0, -74), ha="right")
+    main.set_ylabel("error of one shared head\nover that of one per task")
+    main.set_title("one shared head, one per task")
+    side.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)
+    side.plot([tasks.min(), end["tasks"]], [math.e, math.e], color=ink(), linestyle=":", linewidth=1.3)
+    label(side, end["tasks"], math.e, "$e$", ink(), xytext=(0, -10), ha="right")
+    label(
+        side,
+        tasks.min(),
+        table["largest_cost"].iloc[0],
+        "between these bounds,\nlong prompts",
+        ALLOCATED,
+        xytext=(0, 22),
+    )
+    side.set_ylabel("error of one head per task\nover the least of as many")
+    side.set_title("one per task, the best heads")
     return figure
