@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from chapters.exact_finite_prompt.plain_prompts import OutputsByLength
 from lib.attention import attend, fluctuation
@@ -20,10 +20,9 @@ class ErrorsBySize:
 
     Attributes:
       tau: size of the query.
-      log_lengths: ln L on a grid.
-      exact: exact errors on the grid.
-      simulated_log_lengths: ln L of the simulated prompts.
-      exact_at_simulated: exact errors at these lengths.
+      log_lengths: ln L on a grid, and of the simulated prompts.
+      exact: exact errors at these lengths.
+      simulated: places of the simulated lengths among them.
       squares: squared errors of the simulated prompts, one array per length.
       fluctuation_trace: trace of the fluctuation; divided by L it is the error of long prompts.
     """
@@ -31,8 +30,7 @@ class ErrorsBySize:
     tau: float
     log_lengths: Float[np.ndarray, " grid"]
     exact: Float[np.ndarray, " grid"]
-    simulated_log_lengths: Float[np.ndarray, " lengths"]
-    exact_at_simulated: Float[np.ndarray, " lengths"]
+    simulated: Int[np.ndarray, " lengths"]
     squares: Sequence[Float[np.ndarray, " prompts"]]
     fluctuation_trace: float
 
@@ -42,15 +40,14 @@ def solve_output_errors(ray: QueryRay, taus: list[float], simulated: OutputsByLe
     grid, lengths = np.linspace(np.log(2.0), 12 * np.log(10.0), 40), np.log(list(simulated))
     queries = ray.queries(taus)
     error = partial(output_error, ray.params, ray.gaussian)
-    exact, exact_at_simulated = np.split(at_lengths(error, queries, np.append(grid, lengths)), [grid.size])
+    log_lengths = np.union1d(grid, lengths)
+    exact, places = at_lengths(error, queries, log_lengths), np.searchsorted(log_lengths, lengths)
     limits = np.asarray(jax.vmap(partial(attend, ray.params, ray.gaussian))(queries))
     traces = jax.jit(jax.vmap(lambda query: jnp.trace(fluctuation(ray.params, ray.gaussian, query))))(queries)
     errors = []
     for i, tau in enumerate(taus):
         squares = [np.sum((outputs[:, i] - limits[i]) ** 2, axis=1) for outputs in simulated.values()]
-        errors.append(
-            ErrorsBySize(tau, grid, exact[:, i], lengths, exact_at_simulated[:, i], squares, float(traces[i]))
-        )
+        errors.append(ErrorsBySize(tau, log_lengths, exact[:, i], places, squares, float(traces[i])))
     return errors
 
 

@@ -20,10 +20,8 @@ def test_the_tables_are_finite_but_where_nothing_was_simulated(run):
     for name, table in run.tables.items():
         frame = table.frame
         if name == "exact_error":
-            simulated = frame["prompts"].notna()
-            assert (frame["simulated"].notna() == simulated).all()
-            assert (frame["std_error"].notna() == simulated).all()
-            frame = frame.drop(columns=["prompts", "simulated", "std_error"])
+            assert (frame["std_error"].notna() == (frame["kind"] == "prompts")).all()
+            frame = frame.drop(columns=["kind", "std_error"])
         assert np.isfinite(frame.to_numpy()).all()
 
 

@@ -84,7 +84,7 @@ def larger_tokens_decay_slower_and_far_below_the_bound(table):
 
 def large_weights_become_rarer(table):
     last = {}
-    for sigma, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
+    for sigma, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "fixed", by="x"):
         assert falls(curve["value"][curve["value"].idxmax() :])
         assert curve["value"].iloc[-1] < curve["value"].iloc[0]
         last[sigma] = curve["value"].iloc[-1]
@@ -101,11 +101,10 @@ def gradients_concentrate(table):
 
 def error_eventually_falls_like_one_over_length_later_for_larger_queries(table):
     starts = []
-    for _, curve in groups(table[table["prompts"].isna()], "tau"):
-        assert last_slope(curve.assign(length=np.exp(curve["log_length"])), "length", "exact") == pytest.approx(
-            -1, abs=LITTLE
-        )
-        starts.append(curve.loc[curve["delta_method"] < 2 * curve["exact"], "log_length"].min())
+    for _, rows in groups(table.assign(length=np.exp(table["log_length"])), "tau"):
+        exact, large = (rows[rows["kind"] == kind].set_index("log_length") for kind in ("exact", "large L"))
+        assert last_slope(exact, "length", "error") == pytest.approx(-1, abs=LITTLE)
+        starts.append(large.index[large["error"] < 2 * exact["error"]].min())
     assert rises(starts)
 
 
@@ -452,12 +451,12 @@ def distances_grow_more_slowly_than_time(table):
 
 
 def the_excess_falls_nearly_like_one_over_length(table):
-    for _, task in groups(table.dropna(subset=["excess"]), "task"):
-        weight = task["excess"] / task["excess_std_error"]
+    for _, task in groups(table[table["kind"] == "excess"], "task"):
+        weight = task["risk"] / task["risk_std_error"]
         assert np.isfinite(weight).all()
-        assert (task["excess"] > 0).all()
+        assert (task["risk"] > 0).all()
         assert task["length"].nunique() > 2
-        (power, _), cov = np.polyfit(np.log(task["length"]), np.log(task["excess"]), 1, w=weight, cov="unscaled")
+        (power, _), cov = np.polyfit(np.log(task["length"]), np.log(task["risk"]), 1, w=weight, cov="unscaled")
         error = math.sqrt(cov[0, 0])
         assert power < -0.5 - SIGMAS * error  # clearly faster than the next simple power
         assert abs(power + 1) < 0.25  # nearer to 1 than to one half

@@ -36,19 +36,18 @@ def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pai
     for panel, family in {"scale": measured, "query": by_query}.items():
         for number, errors in family.items():
             logs, cov = errors.log_ratio
-            base = {"panel": panel, "series": "prompts", "number": number, "length": np.asarray(errors.lengths, float)}
+            base = {"panel": panel, "number": number, "length": errors.lengths}
             ratio = {"ratio": np.exp(logs), "std_error": np.exp(logs) * np.sqrt(np.diagonal(cov))}
             groups.append({**base, **ratio})
     taus = np.linspace(min(by_query), max(by_query), 60)
     limit = {"number": taus, "ratio": long_prompt_ratio(taus, gain)}
-    groups.append({"panel": "query", "series": "limit", **limit})
+    groups.append({"panel": "query", "length": np.inf, **limit})
     columns = {
         "panel": Column(
             "`scale`: queries $N(0, I)$, tokens of scale $σ$; `query`: one query, tokens of scale 1", "name"
         ),
-        "series": Column("`prompts`: simulated; `limit`: prompts of infinite length", "name"),
         "number": Column("$σ$ in the first panel, $τ$ in the second"),
-        "length": Column("Tokens in the prompt, $L$", "tokens"),
+        "length": Column("Tokens in the prompt, $L$; infinite in the limit of long prompts", "tokens"),
         "ratio": Estimate("Mean squared error of $∇_U$ divided by that of $∇_V$", std_error="std_error"),
     }
     return Numbers(Table.of(groups, columns), _claims(measured, by_query, gain))
@@ -117,7 +116,7 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
         error_bars(right, rows["number"], rows["ratio"], rows["std_error"], **look)
         label(right, rows["number"].iloc[-1], rows["ratio"].iloc[-1], f"$L={length:g}$", colour, xytext=(10, 0))
-    limit, ratio = query[query["series"] == "limit"], query[query["series"] == "prompts"]["ratio"]
+    limit, ratio = query[np.isinf(query["length"])], query[np.isfinite(query["length"])]["ratio"]
     right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6, label=r"$L=\infty$")
     right.set(yscale="log", ylim=(ratio.min() / 1.5, 2 * ratio.max()), xlabel=r"size of the query, $\tau$")
     right.set_title(r"one query, tokens of scale 1")

@@ -45,7 +45,7 @@ def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain
     groups = _partition_groups(partitions)
     for sigma, proof in proofs.items():
         exact = {"x": dense, "value": fraction_above(gain * sigma, DIMENSION, truncation, dense)}
-        groups.append({"panel": "share", "series": "exact", "sigma": sigma, **exact})
+        groups.append({"panel": "share", "series": "exact", "fixed": sigma, **exact})
         groups.append(_simulated("share", "prompts", sigma, proof.lengths, proof.samples.above))
     smallest = min(proofs)
     samples = proofs[smallest].samples
@@ -59,8 +59,7 @@ def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain
             "above $M$, and the mean of ($max ‖Vz_i‖$ plus the length of the limit)² over that part",
             "name",
         ),
-        "sigma": Column("Token scale $σ$"),
-        "tokens": Column("Tokens in each prompt of the first panel, $L$", "tokens"),
+        "fixed": Column("Tokens in each prompt, $L$, in the first panel; token scale $σ$ in the others"),
         "x": Column("Query size $τ$ in the first panel, tokens $L$ in the others"),
         "value": Column("$ln W$, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the simulated value: of a quantile, or of a mean", moves_with="value"),
@@ -107,12 +106,12 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (first, second) = plt.subplots(1, 2, figsize=(WIDE, 4.6), width_ratios=(1.25, 1))
     partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
     _partition_panel(first, partition)
-    for sigma, colour, marker in coloured(sorted(fraction["sigma"].unique())):
-        rows = fraction[fraction["sigma"] == sigma]
+    for sigma, colour, marker in coloured(sorted(fraction["fixed"].unique())):
+        rows = fraction[fraction["fixed"] == sigma]
         exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
         second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
         error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
-        name = rf"$\sigma={sigma:g}$" if sigma > fraction["sigma"].min() else f"token scale\n$\\sigma={sigma:g}$"
+        name = rf"$\sigma={sigma:g}$" if sigma > fraction["fixed"].min() else f"token scale\n$\\sigma={sigma:g}$"
         label(second, exact["x"].max(), exact["value"].iloc[-1], name, colour)
     second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
     second.set(ylabel="fraction of prompts and queries\nwith a weight above $M=L^\\kappa$")
@@ -134,7 +133,7 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(0, taus.max()), ylim=(None, 4), xlabel=r"size of the query, $\tau$")
     axes.set_ylabel(r"sum of the weights over its mean, $\ln W$")
-    axes.set_title(f"The sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
+    axes.set_title(f"The sum of the weights, $L={frame['fixed'].iloc[0]:.0f}$")
     look = {"transform": axes.transAxes, "va": "top", "fontweight": "bold"}
     axes.text(0.04, 0.98, "many tokens\nshare the sum", ha="left", **look)
     axes.text(0.97, 0.98, "one token\nhas a large part", ha="right", **look)
@@ -147,7 +146,7 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _partition_groups(partitions: Partitions) -> list[dict]:
     """Return quantiles of ln W against τ, and the median of its largest term where it is a large part of W."""
-    base, groups = {"panel": "partition", "tokens": partitions.length}, []
+    base, groups = {"panel": "partition", "fixed": partitions.length}, []
     for name, level in QUANTILES.items():
         value, std_error = partitions.quantile(level)
         points = {"x": partitions.taus, "value": value, "std_error": std_error}
@@ -161,4 +160,4 @@ def _simulated(
 ) -> dict:
     """Return means over prompts, with standard errors."""
     means = {"x": np.asarray(lengths, float), "value": samples.mean(axis=0), "std_error": standard_error(samples)}
-    return {"panel": panel, "series": series, "sigma": sigma, **means}
+    return {"panel": panel, "series": series, "fixed": sigma, **means}

@@ -27,54 +27,50 @@ from lib.statistics import standard_error
 
 def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
     """Return exact, simulated and large-L errors, and the claim that simulated and exact errors agree."""
-    frame = pd.concat([_frame(by_size) for by_size in errors]).sort_values(["tau", "log_length"], ignore_index=True)
+    groups, from_exact, from_large = [], [], []
+    for at_size in errors:
+        log_lengths, exact, drawn = at_size.log_lengths, at_size.exact, at_size.simulated
+        large = at_size.fluctuation_trace * np.exp(-log_lengths)
+        mean, std_error = np.transpose([(squares.mean(), standard_error(squares)) for squares in at_size.squares])
+        from_exact.append((mean - exact[drawn]) / std_error)
+        from_large.append((mean - large[drawn]) / std_error)
+        simulated = {"log_length": log_lengths[drawn], "error": mean, "std_error": std_error}
+        groups += [
+            {"tau": at_size.tau, "kind": "exact", "log_length": log_lengths, "error": exact},
+            {"tau": at_size.tau, "kind": "large L", "log_length": log_lengths, "error": large},
+            {"tau": at_size.tau, "kind": "prompts", **simulated},
+        ]
     columns = {
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
+        "kind": Column("`exact`, simulated `prompts`, or the form of `large L`, $e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L$", "name"),
         "log_length": Column("$ln L$"),
-        "exact": Column("Exact mean square distance between the outputs of the finite and the infinite prompt"),
-        "delta_method": Column("tr(fluctuation)$/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L$, the error for $L → ∞$"),
-        "prompts": Column("Number of simulated prompts; empty where none is simulated", "prompts"),
-        "simulated": Estimate("Mean square error of the simulated prompts", std_error="std_error"),
+        "error": Estimate("Mean square distance of the output from that of the infinite prompt", std_error="std_error"),
     }
-    simulated = frame.dropna(subset=["simulated"])
     claim = Claims("exact-finite-prompt", source="derived here", box="output-error")
     claim.agree(
         "error",
-        f"At {len(simulated)} pairs of query size and length, the mean square error of simulated prompts agrees "
+        f"At {np.size(from_exact)} pairs of query size and length, the mean square error of simulated prompts agrees "
         "with the exact one",
-        (simulated["simulated"] - simulated["exact"]) / simulated["std_error"],
-        rejects=(
-            "the large-L form holds at every length",
-            (simulated["simulated"] - simulated["delta_method"]) / simulated["std_error"],
-        ),
+        from_exact,
+        rejects=("the large-L form holds at every length", from_large),
     )
-    return Numbers(Table.of([frame], columns), claim)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact and the large-L curve of each query size, and the simulated points."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, 3 * table["exact"].max()))
+    errors = table.loc[table["kind"] == "exact", "error"]
+    axes.set(xscale="log", yscale="log", ylim=(errors.min() / 2, 3 * errors.max()))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")
     taus = sorted(table["tau"].unique().tolist())
     for tau, colour, marker in coloured(taus):
-        curve = table[table["tau"] == tau]
-        length = np.exp(curve["log_length"])
-        axes.plot(length, curve["exact"], color=colour, linewidth=2)
-        axes.plot(length, curve["delta_method"], color=colour, linewidth=1.2, linestyle=":")
-        error_bars(axes, length, curve["simulated"], curve["std_error"], color=colour, marker=marker)
-        label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
+        rows = table[table["tau"] == tau].assign(length=lambda rows: np.exp(rows["log_length"]))
+        exact, large, prompts = (rows[rows["kind"] == kind] for kind in ("exact", "large L", "prompts"))
+        axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
+        axes.plot(large["length"], large["error"], color=colour, linewidth=1.2, linestyle=":")
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
+        label(axes, exact["length"].max(), exact["error"].iloc[-1], rf"$\tau={tau:g}$", colour)
     lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
     return figure
-
-
-def _frame(errors: ErrorsBySize) -> pd.DataFrame:
-    """Return the rows of one query size: the grid of lengths, then the simulated lengths."""
-    grid = pd.DataFrame({"log_length": errors.log_lengths, "exact": errors.exact})
-    points = pd.DataFrame({"log_length": errors.simulated_log_lengths, "exact": errors.exact_at_simulated})
-    points["prompts"] = [len(squares) for squares in errors.squares]
-    points["simulated"] = [squares.mean() for squares in errors.squares]
-    points["std_error"] = [standard_error(squares) for squares in errors.squares]
-    frame = pd.concat([grid, points], ignore_index=True)
-    return frame.assign(tau=errors.tau, delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))

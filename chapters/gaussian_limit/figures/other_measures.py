@@ -40,7 +40,7 @@ def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
             "exact": curve.exact,
             "prompts_mean": curve.outputs.mean(axis=0),
             "prompts_std_error": standard_error(curve.outputs),
-            "pole": curve.pole if np.isfinite(curve.pole) else np.nan,
+            "pole": curve.pole,
         }
         for name, curve in curves.items()
     ]
@@ -51,7 +51,7 @@ def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
         "exact": Column("Output $Λ'(ξ)$ of the infinite prompt", absolute=1e-12),
         "prompts_mean": Estimate("Mean output of finite prompts", std_error="prompts_std_error"),
         "pole": Column(
-            "Tilt at which $Λ$ becomes infinite: $1/b$ for Laplace tokens of scale $b$; empty for the others"
+            "Tilt at which $Λ$ becomes infinite: $1/b$ for Laplace tokens of scale $b$, infinite for others"
         ),
     }
     return Numbers(Table.of(groups, columns), _claims(curves))
@@ -99,7 +99,7 @@ def draw(table: pd.DataFrame) -> Figure:
         inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
         shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < table["tilt"].max() / 2 else {}
         label(axes, inside["tilt"], inside["exact"], measure, line.get_color(), fontsize=12, **shift)
-    pole, edge = table["pole"].max(), table["tilt"].max()
+    pole, edge = table["pole"].min(), table["tilt"].max()
     for position in (-pole, pole):
         axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(-1.03 * edge, 1.03 * edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")

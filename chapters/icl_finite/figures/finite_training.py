@@ -29,27 +29,29 @@ Compared = tuple[StochasticDescents, np.ndarray, np.ndarray, np.ndarray]
 
 def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
     """Return the flows and descents, and the claims that descents follow the exact descent of the same length."""
-    lengths, groups = {str(run.length) for run in runs}, []
+    lengths, groups, exact_descents = {str(run.length) for run in runs}, [], {}
     for quantity in ("risk", "gain"):
         for flow in (*(flow for flow in flows.finite if flow.prompt in lengths), flows.infinite):
             common = {"prompt": flow.prompt, "kind": "flow", "quantity": quantity}
             groups.append({**common, "time": flow.times, "value": getattr(flow, quantity)})
     for run in runs:
-        common = {"prompt": str(run.length), "kind": run.sampling}
         for quantity, times, samples, exact in (
             ("risk", run.plan.loss_times, run.loss, run.exact.loss),
             ("gain", run.plan.gain_times, run.gain, run.exact.gain),
         ):
-            measured = {"value": samples.mean(axis=0), "std_error": standard_error(samples), "descent": exact}
-            groups.append({**common, "quantity": quantity, "time": times, **measured})
+            common = {"prompt": str(run.length), "quantity": quantity, "time": times}
+            measured = {"value": samples.mean(axis=0), "std_error": standard_error(samples)}
+            groups.append({**common, "kind": run.sampling, **measured})
+            # descents on collapsed and on plain prompts of one length follow the same exact descent
+            exact_descents[run.length, quantity] = {**common, "kind": "descent", "value": exact}
+    groups += exact_descents.values()
     columns = {
         "prompt": Column("Number of tokens $L$", "name"),
-        "kind": Column("Exact flow, or stochastic descent on prompts drawn in the collapsed or the plain way", "name"),
+        "kind": Column("Exact `flow` or `descent`, or stochastic descent on `collapsed` or `plain` prompts", "name"),
         "quantity": Column("Risk, half the mean square error, or gain $b$", "name"),
         "time": Column("Time; for descents, step size times number of steps (risks: middle of the averaged steps)"),
         "value": Column("Exact value, or mean over seeds", std_error="std_error", absolute=1e-9),
         "std_error": Column("Standard error of the mean over seeds", moves_with="value"),
-        "descent": Column("Value of gradient descent on the exact risk, with the same step", absolute=1e-9),
     }
     claim = Claims("icl-finite", source="derived here", box="exact-risk-of-block-heads")
     lengths = ", ".join(str(length) for length in sorted({run.length for run in runs}))
@@ -107,7 +109,7 @@ def draw(table: pd.DataFrame) -> Figure:
     prompts = sorted((prompt for prompt in table["prompt"].unique() if prompt != "infinite"), key=int)
     colours = {**dict(zip(prompts, sequence(len(prompts)), strict=True)), "infinite": ink()}
     for panel, quantity in zip(panels, ("risk", "gain"), strict=True):
-        shown = table[table["quantity"] == quantity]
+        shown = table[(table["quantity"] == quantity) & (table["kind"] != "descent")]
         for (prompt, kind), curve in shown.groupby(["prompt", "kind"], sort=False):
             if kind == "flow":
                 panel.plot(curve["time"], curve["value"], color=colours[prompt], linewidth=1.8)

@@ -31,33 +31,32 @@ LARGEST_CORRECTION = 0.1
 
 def numbers(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Numbers:
     """Return the outputs with their limit and predicted spread, and the claims on both."""
-    frames = [
-        pd.DataFrame({"kind": "one prompt", "prompt": index, "length": grown.lengths, "output": path})
-        for index, path in enumerate(grown.outputs)
-    ]
     outputs, spread = many.outputs, many.outputs.std(axis=0, ddof=1)
-    spreads = {
-        "kind": "many prompts",
-        "length": many.lengths,
-        "output": outputs.mean(axis=0),
-        "output_se": standard_error(outputs),
-        "spread": spread,
-        "spread_se": standard_error((outputs - outputs.mean(axis=0)) ** 2) / (2 * spread),
-    }
-    frame = pd.concat([*frames, pd.DataFrame(spreads)], ignore_index=True)
+    spread_error = standard_error((outputs - outputs.mean(axis=0)) ** 2) / (2 * spread)
+    frames = [
+        pd.DataFrame({"series": f"prompt {number}", "length": grown.lengths, "output": path})
+        for number, path in enumerate(grown.outputs)
+    ]
+    moments = {"mean": (outputs.mean(axis=0), standard_error(outputs)), "spread": (spread, spread_error)}
+    frames += [
+        pd.DataFrame({"series": name, "length": many.lengths, "output": moment, "std_error": std_error})
+        for name, (moment, std_error) in moments.items()
+    ]
+    frame = pd.concat(frames, ignore_index=True)
     frame["limit"], frame["predicted"] = theory.limit, theory.spread(frame["length"])
-    frame["standardised"] = (frame["output"] - theory.limit) / frame["predicted"]
-    frame["spread_ratio"] = frame["spread"] / frame["predicted"]
+    centre = np.where(frame["series"] == "spread", 0.0, theory.limit)
+    frame["standardised"] = (frame["output"] - centre) / frame["predicted"]
     columns = {
-        "kind": Column("`one prompt` that grows, or `many prompts` of the same length", "name"),
-        "prompt": Column("Number of the growing prompt"),
+        "series": Column(
+            "`prompt 0`, `prompt 1`, …: one growing prompt each; `mean` and `spread`: mean and standard deviation of "
+            "many prompts of the same length",
+            "name",
+        ),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "output": Estimate("First output; for many prompts, its mean", std_error="output_se"),
-        "spread": Estimate("Standard deviation between prompts", std_error="spread_se"),
+        "output": Estimate("First output, or its mean or standard deviation", std_error="std_error"),
         "limit": Column("Output of the infinite prompt, $V∇Λ(Uz)$"),
         "predicted": Column("Predicted standard deviation √(fluctuation$/L$)"),
-        "standardised": Column("Output minus limit, in predicted standard deviations", moves_with="output"),
-        "spread_ratio": Column("Spread divided by the predicted standard deviation", moves_with="spread"),
+        "standardised": Column("Output minus limit, or spread, in predicted standard deviations", moves_with="output"),
     }
     return Numbers(Table.of([frame], columns), _claims(theory, grown, many))
 
@@ -111,24 +110,25 @@ def _claims(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw outputs against the length above; below, deviations in predicted standard deviations."""
-    paths, many = (table[table["kind"] == kind] for kind in ("one prompt", "many prompts"))
-    band = paths[(paths["prompt"] == 0) & (paths["length"] >= 4)]
+    mean, spread = (table[table["series"] == series].reset_index(drop=True) for series in ("mean", "spread"))
+    paths = table[table["series"].str.startswith("prompt")]
+    band = paths[(paths["series"] == "prompt 0") & (paths["length"] >= 4)]
     figure, (axes, zoomed) = plt.subplots(2, 1, figsize=(WIDE, 5.8), sharex=True, height_ratios=[3, 2])
     shade = {"color": "C0", "alpha": 0.22}
     low, high = (band["limit"] + side * band["predicted"] for side in (-2, 2))
     axes.fill_between(band["length"], low, high, linewidth=0, **shade)
     zoomed.fill_between(band["length"], -2, 2, linewidth=0, **shade)
-    prompts = sorted(paths["prompt"].unique())
+    prompts = list(dict.fromkeys(paths["series"]))
     for prompt, colour in zip(prompts, sequence(len(prompts)), strict=True):
-        path = paths[paths["prompt"] == prompt]
+        path = paths[paths["series"] == prompt]
         axes.plot(path["length"], path["output"], color=colour, linewidth=1.3)
         zoomed.plot(path["length"], path["standardised"], color=colour, linewidth=1.3)
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
     zoomed.axhline(0, color=ink(), linestyle="--", linewidth=1.5)
     look = {"color": "C1", "marker": "o", "linestyle": "", "linewidth": 2, "capsize": 4, "zorder": 5}
-    bars = axes.errorbar(many["length"], many["output"], 2 * many["spread"], **look)
-    zoomed.errorbar(many["length"], many["standardised"], 2 * many["spread_ratio"], **look)
-    bottom, top = paths["output"].min(), max(paths["output"].max(), (many["output"] + 2 * many["spread"]).max())
+    bars = axes.errorbar(mean["length"], mean["output"], 2 * spread["output"], **look)
+    zoomed.errorbar(mean["length"], mean["standardised"], 2 * spread["standardised"], **look)
+    bottom, top = paths["output"].min(), max(paths["output"].max(), (mean["output"] + 2 * spread["output"]).max())
     axes.set(xscale="log", xlim=(1, paths["length"].max()), ylim=(bottom - 0.2, top + 0.2), ylabel="output")
     zoomed.set(xlabel="prompt length $L$", ylabel="deviation, in sd", ylim=(-4, 4))
     legend = {

@@ -37,13 +37,13 @@ def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], average
     """Return densities, tokens and means, and the claims on the tilted distribution and its mean."""
     groups = []
     for name, theory in tilted.items():
-        densities = {"density": np.exp(theory.log_density), "tilted": np.exp(theory.log_tilted)}
+        densities = {"before": np.exp(theory.log_density), "after": np.exp(theory.log_tilted)}
         prompt = shown[name]
         single = {"mean": theory.mean, "tilted mean": theory.tilted_mean}
         single |= {"prompt's output": prompt.output, "tilt": theory.tilt}
         groups += [
             _points("density", name, theory.points).assign(**densities),
-            _points("token", name, prompt.tokens).assign(weight=prompt.weights),
+            _points("token", name, prompt.tokens).assign(before=1.0, after=prompt.weights),
             *(_points(kind, name, point[None]) for kind, point in single.items()),
         ]
     columns = {
@@ -55,9 +55,8 @@ def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], average
         "law": Column("Distribution of the tokens", "name"),
         "x": Column("First coordinate"),
         "y": Column("Second coordinate"),
-        "density": Column("Density of the distribution, at grid points", absolute=ROUNDING),
-        "tilted": Column("Density of the tilted distribution, at grid points", absolute=ROUNDING),
-        "weight": Column("Softmax weight of a token, times the number of tokens; 1 is the weight under equal scores"),
+        "before": Column("Density at a grid point; for a token its weight under equal scores, 1", absolute=ROUNDING),
+        "after": Column("Tilted density; for a token its softmax weight times the number of tokens", absolute=ROUNDING),
     }
     claim = Claims("measures", source="derived here")
     claim.at_most(
@@ -98,7 +97,7 @@ def draw(table: pd.DataFrame) -> Figure:
         grid, tokens = (rows[rows["kind"] == kind] for kind in ("density", "token"))
         _densities(panel, grid)
         look = {"color": "C1", "alpha": 0.55, "edgecolor": ink(), "linewidth": 0.5, "rasterized": True}
-        panel.scatter(tokens["x"], tokens["y"], s=14 * tokens["weight"], **look)
+        panel.scatter(tokens["x"], tokens["y"], s=14 * tokens["after"], **look)
         mean, tilted, output, tilt = (
             rows[rows["kind"] == kind][["x", "y"]].to_numpy()[0]
             for kind in ("mean", "tilted mean", "prompt's output", "tilt")
@@ -134,7 +133,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _densities(axes: Axes, table: pd.DataFrame) -> None:
     side = table["x"].nunique()
-    x, y, density, tilted = (table[name].to_numpy().reshape(side, side) for name in ("x", "y", "density", "tilted"))
+    x, y, density, tilted = (table[name].to_numpy().reshape(side, side) for name in ("x", "y", "before", "after"))
     levels, peak = np.asarray([0.03, 0.1, 0.25, 0.45, 0.7]), density.max()
     for low, high in zip(levels, [*levels[1:], 1.01], strict=True):
         axes.contourf(x, y, density, [low * peak, high * peak], colors=["C0"], alpha=0.16 + 0.6 * low)

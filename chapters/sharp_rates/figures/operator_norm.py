@@ -13,7 +13,6 @@ the eight-dimensional one slowest; a fifth, with a larger singular value, goes t
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -29,24 +28,21 @@ def numbers(spectra: Mapping[str, Spectrum]) -> Numbers:
     """Return slopes by spectrum with the predictions from operator and Frobenius norm, and the claim on the former."""
     groups = []
     for name, spectrum in spectra.items():
-        values, computed = spectrum.values, spectrum.log_lengths
-        # a grid that contains the computed lengths
-        log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
-        largest, multiplicity = max(values), values.count(max(values))
+        values, largest = spectrum.values, max(spectrum.values)
         groups.append(
             {
                 "spectrum": name,
-                "log_length": log_lengths,
-                "slope": pd.Series(spectrum.slope, computed).reindex(log_lengths),
+                "log_length": spectrum.log_lengths,
+                "slope": spectrum.slope,
                 "operator": float(exponent(largest**2)),
-                "predicted": exponent(largest**2) - multiplicity / (2 * log_lengths),
+                "predicted": exponent(largest**2) - values.count(largest) / (2 * spectrum.log_lengths),
                 "frobenius": float(exponent(sum(value**2 for value in values))),
             }
         )
     columns = {
         "spectrum": Column("Singular values of $Γ^{1/2} U Γ_q^{1/2}$", "list"),
         "log_length": Column("$ln L$"),
-        "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$, averaged over queries; empty between the markers"),
+        "slope": Column("Exact $-d ln(\\mathrm{error})/d ln L$, averaged over queries"),
         "operator": Column("$β$ of the operator norm, the largest singular value"),
         "predicted": Column("$β - m/(2 ln L)$, $m$ the multiplicity of the largest singular value [heuristic]"),
         "frobenius": Column("$β$ of the Frobenius norm"),
@@ -78,9 +74,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
         curve = table[table["spectrum"] == spectrum].sort_values("log_length")
         colour = colours[curve["operator"].iloc[0]]
-        exact = curve[curve["slope"].notna()]
-        axes.plot(exact["log_length"], exact["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
-        start, place = exact.iloc[0], {"xytext": (-8, offsets.get(spectrum, 0)), "ha": "right"}
+        axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
+        start, place = curve.iloc[0], {"xytext": (-8, offsets.get(spectrum, 0)), "ha": "right"}
         label(axes, start["log_length"], start["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
     for level, colour in colours.items():

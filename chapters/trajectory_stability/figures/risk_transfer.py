@@ -34,20 +34,20 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
     light = sub_gaussian(finite)
     excess = {name: _excess(infinite[name], paths) for name, paths in light.items()}
     lengths, limit = light[SHOWN].lengths, infinite[SHOWN]
-    groups = []
+    during, groups = {"kind": "risk", "task": SHOWN, "time": limit.times}, []
     for length, risks in zip(lengths, np.moveaxis(light[SHOWN].risks, 2, 0), strict=True):
-        risk = {"risk": risks.mean(axis=0), "risk_std_error": standard_error(risks), "infinite": limit.risks}
-        groups.append({"task": SHOWN, "length": length, "time": limit.times, **risk})
+        risk = {"risk": risks.mean(axis=0), "risk_std_error": standard_error(risks)}
+        groups.append({**during, "length": length, **risk})
+    groups.append({**during, "length": np.inf, "risk": limit.risks})
     for name, runs in excess.items():
-        at_end = {"excess": runs.mean(axis=0), "excess_std_error": standard_error(runs)}
-        groups.append({"task": name, "length": lengths, **at_end})
+        at_end = {"time": limit.times[-1], "risk": runs.mean(axis=0), "risk_std_error": standard_error(runs)}
+        groups.append({"kind": "excess", "task": name, "length": lengths, **at_end})
     columns = {
+        "kind": Column("`risk` during training, or `excess`: a mean over the last quarter of training", "name"),
         "task": Column("The task", "name"),
-        "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "time": Column("Training time $t$: step size times number of steps; empty for the excess at the end"),
-        "risk": Estimate("$R_L(θ_L(t))$, from the new prompts of each step"),
-        "infinite": Column("$R_∞(θ_∞(t))$"),
-        "excess": Estimate("$R_L(θ_L) - R_∞(θ_∞)$, mean over the last quarter of training"),
+        "length": Column("Tokens in the prompt, $L$; may be infinite", "tokens"),
+        "time": Column("Training time $t$: step size times number of steps; its end, for the excess"),
+        "risk": Estimate("$R_L(θ_L(t))$, from the new prompts of each step; for the excess $R_L(θ_L) - R_∞(θ_∞)$"),
     }
     decay = np.sqrt(lengths[-1] / lengths[0])
     ratios, errors = [], []
@@ -77,8 +77,8 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8))
-    curves, ends = table[table["excess"].isna()], table[table["excess"].notna()]
-    lengths = sorted(curves["length"].unique().tolist())
+    curves, ends = (table[table["kind"] == kind] for kind in ("risk", "excess"))
+    lengths = sorted(ends["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         path = curves[curves["length"] == length]
         average = path["risk"].rolling(WINDOW, center=True, min_periods=WINDOW).mean()
@@ -86,15 +86,15 @@ def draw(table: pd.DataFrame) -> Figure:
         left.plot(path["time"], average, color=colour, linewidth=2.2)
         # the label is at the mean height of the noisy end
         label(left, path["time"].iloc[-1], path["risk"].iloc[-len(path) // 4 :].mean(), f"$L={length:g}$", colour)
-    limit = curves[curves["length"] == lengths[0]]
-    left.plot(limit["time"], limit["infinite"], color=ink(), linestyle="--", linewidth=1.8)
-    label(left, limit["time"].iloc[-1], limit["infinite"].iloc[-1], r"$L=\infty$", ink())
+    limit = curves[np.isinf(curves["length"])]
+    left.plot(limit["time"], limit["risk"], color=ink(), linestyle="--", linewidth=1.8)
+    label(left, limit["time"].iloc[-1], limit["risk"].iloc[-1], r"$L=\infty$", ink())
     left.set(yscale="log", xlabel="training time $t$", ylabel="risk")
     ticks_at(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5))
     left.set_title("risk during training")
     left.text(0.97, 0.98, "thick: moving average", ha="right", va="top", fontsize=10, transform=left.transAxes)
-    series(right, ends, "excess")
-    low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["excess"].max()
+    series(right, ends, "risk")
+    low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["risk"].max()
     power_line(right, ends["length"], top, -1.0)
     middle = low * (high / low) ** 0.4
     label(right, middle, top * low / middle, r"slope of $1/L$", ink(), xytext=(5, 7))

@@ -31,17 +31,15 @@ from companion.figures.style import WIDE, ink, label
 
 def numbers(curves: Curves) -> Numbers:
     """Return four averaged bounds; claim that normal tasks satisfy the condition and heavy-tailed ones do not."""
-    groups = []
-    for law, curve in curves.items():
-        power = {student(n): student_power(n) for n in (LIGHT, HEAVY)}.get(law, np.nan)
-        line = curve[-1] * (LOG_LENGTHS / LOG_LENGTHS[-1]) ** power
-        groups.append({"law": law, "log_length": LOG_LENGTHS, "bound": curve, "line": line})
-    bound = "$(ln L)⁴ 𝔼 L^{-1/σ_w²}$, $σ_w² = 1 + ‖w‖²$; for bounded tasks with the largest $σ_w$"
+    groups = [{"law": law, "kind": "bound", "log_length": LOG_LENGTHS, "value": curve} for law, curve in curves.items()]
+    for n in (LIGHT, HEAVY):
+        line = curves[student(n)][-1] * (LOG_LENGTHS / LOG_LENGTHS[-1]) ** student_power(n)
+        groups.append({"law": student(n), "kind": "line", "log_length": LOG_LENGTHS, "value": line})
     columns = {
         "law": Column("Distribution of the task vectors", "name"),
+        "kind": Column("`bound`, or `line`: for Student distributions, the power of $ln L$ through its end", "name"),
         "log_length": Column("$ln L$, for prompts of $L$ tokens"),
-        "bound": Column(bound, absolute=1e-30),
-        "line": Column("Power of $ln L$ through the last point, for Student distributions"),
+        "value": Column("$(ln L)⁴ 𝔼 L^{-1/σ_w²}$, $σ_w² = 1 + ‖w‖²$; largest $σ_w$ for bounded tasks", absolute=1e-30),
     }
     claim = Claims("trajectory-stability", box="task-wise-scale")
     laws = ("normal", student(HEAVY))
@@ -78,22 +76,23 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     low, high = 1e-8, 1e9
     fates = {True: "grows: no bound", False: "tends to 0"}
-    for index, (law, curve) in enumerate(table.groupby("law", sort=False)):
-        inside = curve[(curve["bound"] > low) & (curve["bound"] < high)]
-        axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2.4)
-        shown = inside[(inside["line"] > low) & (inside["line"] < 1e6) & (inside["log_length"] > 30)]
-        axes.plot(shown["log_length"], shown["line"], color=f"C{index}", linewidth=1.2, linestyle=":")
+    for index, (law, rows) in enumerate(table.groupby("law", sort=False)):
+        curve, line = (rows[rows["kind"] == kind] for kind in ("bound", "line"))
+        inside = curve[(curve["value"] > low) & (curve["value"] < high)]
+        axes.plot(curve["log_length"], curve["value"], color=f"C{index}", linewidth=2.4)
+        shown = line[(line["value"] < 1e6) & (line["log_length"] > 30)]
+        axes.plot(shown["log_length"], shown["value"], color=f"C{index}", linewidth=1.2, linestyle=":")
         end, is_student = inside.iloc[-1], "Student" in str(law)
-        grows = inside["bound"].iloc[-1] > inside["bound"].iloc[-2]
+        grows = inside["value"].iloc[-1] > inside["value"].iloc[-2]
         kind, _, freedom = str(law).partition(", ")
         name = f"{kind} tasks{freedom and ', $' + freedom.replace(' ', '') + '$'}:\n{fates[grows]}"
         place = {"bounded": {"ha": "right", "xytext": (-8, 14)}, "normal": {"xytext": (8, 14)}}.get(kind, {})
-        label(axes, end["log_length"], end["bound"], name, f"C{index}", **place)
+        label(axes, end["log_length"], end["value"], name, f"C{index}", **place)
         if is_student:
             power = shown.iloc[0]
             words = {"xytext": (0, 7), "ha": "left", "va": "bottom", "fontsize": 10}
             if not grows:
-                label(axes, power["log_length"], power["line"], "dotted: power of $\\ln L$", f"C{index}", **words)
+                label(axes, power["log_length"], power["value"], "dotted: power of $\\ln L$", f"C{index}", **words)
     real = np.log(1e6)
     axes.axvline(real, color=ink(), linewidth=1, alpha=0.5)
     label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
