@@ -6,16 +6,18 @@ import jax
 import numpy as np
 import pandas as pd
 
-from chapters.published_experiment.protocol import LAWS, POOLS, published_task
-from companion import Column
+from chapters.published_experiment.protocol import LAWS, published_task
+from companion import Column, Estimate
 from lib.icl import QueryAverage, ScoreTable, best_blocks, block_risk
 
 # Least mean squares by (law, activation, length).
 Optima = Mapping[tuple[str, str, int], float]
-CURVE_COLUMNS = {
-    "length": Column("Tokens in a prompt, L", "tokens"),
-    "softmax": Column("Least mean square of one softmax head, exact"),
-    "linear": Column("Least mean square of linear attention, exact"),
+# Columns that the tables of this chapter share.
+MEAN_SQUARE_COLUMNS = {
+    "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
+    "predictor": Column("Softmax or linear attention, or ridge regression, the Bayes predictor", "name"),
+    "length": Column("Tokens in a prompt, $L$", "tokens"),
+    "mean_square": Estimate("Mean square: exact, or on fresh prompts, with a standard error", std_error="std_error"),
 }
 
 
@@ -37,11 +39,6 @@ def solve_best_mean_squares(lengths: list[int]) -> Optima:
 
 
 def curves_frame(optima: Optima, lengths: list[int]) -> pd.DataFrame:
-    """Return the optima at the given lengths, one row per pair of covariances and length."""
-    rows = [
-        {"row": "optimum", "law": law, "length": length}
-        | {activation: optima[law, activation, length] for activation in POOLS}
-        for law in LAWS
-        for length in sorted(set(lengths))
-    ]
-    return pd.DataFrame(rows)
+    """Return the optima at the given lengths, one row per pair of covariances, head and length."""
+    rows = [(*head, square) for head, square in optima.items() if head[-1] in lengths]
+    return pd.DataFrame(rows, columns=["law", "predictor", "length", "mean_square"])

@@ -10,15 +10,10 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, published_task
-from companion import Column
 from lib.statistics import standard_error
 
 # Batches of prompts whose spread gives the standard error; `Parameters` requires a multiple of it.
 BATCHES = 20
-BAYES_COLUMNS = {
-    "bayes": Column("Mean square of ridge regression, the Bayes predictor", std_error="bayes_std_error"),
-    "bayes_std_error": Column("Standard error of this mean square", moves_with="bayes"),
-}
 
 
 class MeanSquare(NamedTuple):
@@ -48,5 +43,5 @@ def simulate_ridge(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ri
 
 def bayes_frame(bayes: Ridge) -> pd.DataFrame:
     """Return one row per pair of covariances and length."""
-    rows = [("ridge", law, length, average.mean, average.std_error) for (law, length), average in bayes.items()]
-    return pd.DataFrame(rows, columns=["row", "law", "length", *BAYES_COLUMNS])
+    rows = [(law, "ridge", length, *average) for (law, length), average in bayes.items()]
+    return pd.DataFrame(rows, columns=["law", "predictor", "length", "mean_square", "std_error"])

@@ -150,12 +150,12 @@ def short_frame(short: Trainings) -> pd.DataFrame:
     frames = [
         pd.DataFrame(
             {
-                "activation": activation,
+                "predictor": activation,
                 "length": length,
                 "start": start,
                 "time": training.times,
-                "loss": training.loss[start],
-                "loss_std_error": training.loss_std_error[start],
+                "mean_square": training.loss[start],
+                "std_error": training.loss_std_error[start],
             }
         )
         for (activation, length), training in short.items()
@@ -166,14 +166,14 @@ def short_frame(short: Trainings) -> pd.DataFrame:
 
 def ends_of(short: Trainings) -> pd.DataFrame:
     """Return the mean over the last fifth of each short run, with its standard error."""
-    runs = ["activation", "length", "start"]
+    runs = ["predictor", "length", "start"]
     last = short_frame(short).groupby(runs, sort=False).tail(ROWS // 5)
-    last = last.assign(variance=last["loss_std_error"] ** 2).groupby(runs, sort=False, as_index=False)
-    ends = last.agg({"loss": "mean", "variance": "sum"})
-    return ends.assign(end=ends["loss"], end_std_error=np.sqrt(ends["variance"]) / (ROWS // 5))
+    last = last.assign(variance=last["std_error"] ** 2).groupby(runs, sort=False, as_index=False)
+    ends = last.agg({"mean_square": "mean", "variance": "sum"})
+    return ends.assign(std_error=np.sqrt(ends.pop("variance")) / (ROWS // 5))
 
 
 def long_ends_of(long: LongRuns) -> pd.DataFrame:
     """Return the last mean square of each tracked run."""
     ends = [(*run, path.risks[-1]) for run, path in sorted(long.items())]
-    return pd.DataFrame(ends, columns=["activation", "length", "start", "long_end"])
+    return pd.DataFrame(ends, columns=["predictor", "length", "start", "mean_square"])

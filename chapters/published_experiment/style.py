@@ -2,8 +2,8 @@
 
 from matplotlib.axes import Axes
 
-COLOURS = {"softmax": "C0", "linear": "C1", "bayes": "C2"}
-SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
+COLOURS = {"softmax": "C0", "linear": "C1", "ridge": "C2"}
+SYMBOLS = {"softmax": "o", "linear": "s", "ridge": "^"}
 MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
 
 

@@ -40,13 +40,9 @@ def train_heads(numbers: Sequence[int], training: int, *, key: PRNGKeyArray) -> 
             ]
             found = min(ends, key=lambda end: end.fun)
             errors = np.concatenate([_errors(found.x, *test, relevant, head)[0] for test in tests])
-            row = {"relevant": relevant, "head": head, "trained": errors.mean()}
-            row |= {
-                "trained_std_error": errors.std() / np.sqrt(errors.size),
-                "best": float(best_risk(task, activation)),
-            }
-            rows.append(row)
-    return pd.DataFrame(rows)
+            standard_error = errors.std() / np.sqrt(errors.size)
+            rows.append((relevant, head, errors.mean(), standard_error, float(best_risk(task, activation))))
+    return pd.DataFrame(rows, columns=["relevant", "head", "risk", "std_error", "best"])
 
 
 def _start(relevant: int, rng: np.random.Generator) -> np.ndarray:

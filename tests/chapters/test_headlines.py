@@ -286,21 +286,20 @@ def curves_are_lowest_at_small_keys_that_are_not_zero(table):
 
 
 def long_runs_end_at_the_optimum(table):
-    best = table.dropna(subset=["softmax"]).set_index("length")
-    runs = table.dropna(subset=["long_end"])
+    best, runs = (table[table["kind"] == kind].set_index(["predictor", "length"]) for kind in ("optimum", "tracked"))
     assert len(runs) > 1
-    for run in runs.itertuples():
-        assert run.long_end == pytest.approx(best.loc[run.length, run.activation], rel=LITTLE / 2)
+    for head, run in runs.iterrows():
+        assert run["mean_square"] == pytest.approx(best.loc[head, "mean_square"], rel=LITTLE / 2)
 
 
 def the_flaw_raises_every_risk_and_keeps_the_order(table):
-    risks = table.pivot_table(index="length", columns="law", values=["softmax", "linear", "bayes"])
+    risks = table.pivot(index="length", columns=["predictor", "law"], values="mean_square")
     for law in ("corrected", "as published"):
         assert (risks["softmax"][law] > risks["linear"][law]).all()
-        ridge = risks["bayes"][law].dropna()
+        ridge = risks["ridge"][law].dropna()
         assert len(ridge) > 1
         assert (risks["linear"][law][ridge.index] > ridge).all()
-    for risk in ("softmax", "linear", "bayes"):
+    for risk in ("softmax", "linear", "ridge"):
         assert (risks[risk]["as published"] > risks[risk]["corrected"]).dropna()[risks[risk].dropna().index].all()
 
 

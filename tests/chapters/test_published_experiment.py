@@ -119,9 +119,9 @@ def test_ends_are_means_over_the_last_fifth():
     trained = train_short_runs(Plan("corrected", [20], 2, Schedule(500, 0.05, 8)), key=jr.key(1))
     short, ends = short_frame(trained), ends_of(trained)
     assert len(ends) == 4
-    run = short[(short["activation"] == "linear") & (short["start"] == 1)]
-    end = ends[(ends["activation"] == "linear") & (ends["start"] == 1)]
-    np.testing.assert_allclose(end["end"].iloc[0], run["loss"].tail(4).mean(), rtol=1e-12)
+    run = short[(short["predictor"] == "linear") & (short["start"] == 1)]
+    end = ends[(ends["predictor"] == "linear") & (ends["start"] == 1)]
+    np.testing.assert_allclose(end["mean_square"].iloc[0], run["mean_square"].tail(4).mean(), rtol=1e-12)
 
 
 def test_tasks_are_the_trainings_of_the_chapter(smoke_parameters):

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.published_experiment.every_run import BEFORE, MANY, STARTS, Tables, every_run
-from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
+from chapters.published_experiment.optima import MEAN_SQUARE_COLUMNS, Optima
 from chapters.published_experiment.protocol import CLOSE, LAWS, NOISE, POOLS, noise_power
-from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
+from chapters.published_experiment.ridge import Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
@@ -41,30 +41,21 @@ COVARIANCES = {"corrected": "the corrected covariances", "as published": "the co
 
 
 def numbers(optima: Optima, bayes: Ridge, every: Tables) -> Numbers:
-    """Return the ends of all tracked runs with the optima, and the number of starts that end swapped."""
+    """Return the ends of all tracked runs with the optima, and ridge regression."""
     ends = _ends(optima, every)
     columns = {
-        "row": Column("What the row shows: the optimum, ridge regression, a run, or all starts at a length", "name"),
-        "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
-        **CURVE_COLUMNS,
-        **BAYES_COLUMNS,
-        "activation": Column("Head that the run trains: softmax or linear attention", "name"),
-        "start": Column("Number of the random start"),
-        "risk": Column("Exact mean square at the end of the run"),
-        "above": Column("Its relative distance from the optimum"),
-        "elsewhere": Column("Its relative distance from the optimum of the other covariances"),
+        **MEAN_SQUARE_COLUMNS,
+        "start": Column("Number of the random start of the run"),
+        "optimum": Column("Least mean square of this head, exact"),
+        "above": Column("Relative distance of the mean square from the optimum"),
+        "elsewhere": Column("Relative distance of the mean square from the optimum of the other covariances"),
         "fell": Column(
             f"Fall of the mean square in the last {1 - BEFORE:.0%} of the steps, relative to its end", absolute=1e-5
         ),
         "state": Column(f"Whether this fall is below {SETTLED:.1%}", "name"),
         "way": Column(f"Head at the end: {RIGHT!r} means aligned, {WRONG!r} means with a swapped part", "name"),
-        "starts": Column("Number of tracked runs at this length"),
-        "wrong": Column("Fraction of these runs that end swapped"),
     }
-    lengths = [length for _, _, length in optima]
-    shown = [name for name in columns if name in ends]
-    groups = [curves_frame(optima, lengths), bayes_frame(bayes), ends[shown], _starts(ends)]
-    return Numbers(Table.of(groups, columns), _claims(ends))
+    return Numbers(Table.of([ends.filter(columns), bayes_frame(bayes)], columns), _claims(ends))
 
 
 def _claims(ends: pd.DataFrame) -> Claims:
@@ -85,7 +76,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
         count=(len(rest), len(ends)),
         rejects=("they are at the optimum of the other covariances", rest["elsewhere"].abs().max()),
     )
-    fresh = (ends["loss"] - ends["best"]) / ends["loss_std_error"]
+    fresh = (ends["loss"] - ends["optimum"]) / ends["loss_std_error"]
     claim.at_least(
         "every-run-above",
         f"None of {runs} is below the exact optimum of its length on "
@@ -99,7 +90,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
         comparisons=len(ends),
         rejects=(
             "training reaches the risk of the infinite prompt",
-            ((noise_power() - ends["best"]) / ends["loss_std_error"]).max(),
+            ((noise_power() - ends["optimum"]) / ends["loss_std_error"]).max(),
         ),
     )
     claim.at_least(
@@ -140,7 +131,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
     )
     for law, under in COVARIANCES.items():
         for activation in POOLS:
-            short = ends[(ends["activation"] == activation) & (ends["law"] == law) & (ends["length"] <= MANY)]
+            short = ends[(ends["predictor"] == activation) & (ends["law"] == law) & (ends["length"] <= MANY)]
             counts = listing(
                 f"{(runs['way'] == WRONG).sum()} of {len(runs)} at {length}" for length, runs in short.groupby("length")
             )
@@ -163,7 +154,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for (above, below), (law, title) in zip(panels.T, COVARIANCES.items(), strict=True):
         part = table[table["law"] == law]
         _risks(above, part, named=law == "as published")
-        above.set_title(f"{title.removeprefix('the ')}, {part['risk'].notna().sum()} runs")
+        above.set_title(f"{title.removeprefix('the ')}, {part['start'].notna().sum()} runs")
         _swapped_fractions(below, part)
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("fraction that\nends swapped")
@@ -184,9 +175,9 @@ def _risks(axes: Axes, part: pd.DataFrame, *, named: bool) -> None:
     """Draw lines, ridge regression and runs for one pair of covariances, with names at the lines if `named`."""
     axes.set(xscale="log", yscale="log")
     for activation in ("softmax", "linear"):
-        curve, colour = part[part["row"] == "optimum"], COLOURS[activation]
-        axes.plot(curve["length"], curve[activation], color=colour, linewidth=1)
-        runs = part[(part["row"] == "run") & (part["activation"] == activation)]
+        runs, colour = part[part["predictor"] == activation], COLOURS[activation]
+        curve = runs.drop_duplicates("length").sort_values("length")
+        axes.plot(curve["length"], curve["optimum"], color=colour, linewidth=1)
         aligned, rests = runs["way"] == RIGHT, runs["state"] == RESTS
         for chosen, look in (
             (aligned & rests, {"marker": SYMBOLS[activation]}),
@@ -194,23 +185,24 @@ def _risks(axes: Axes, part: pd.DataFrame, *, named: bool) -> None:
             (aligned & ~rests, {"marker": "v", "markeredgecolor": ink(), "markeredgewidth": 0.7, "zorder": 3}),
         ):
             points = runs[chosen]
-            axes.plot(points["length"], points["risk"], color=colour, linestyle="", markersize=5, **look)
+            axes.plot(points["length"], points["mean_square"], color=colour, linestyle="", markersize=5, **look)
         if named:
-            label(axes, curve["length"].iloc[-1], curve[activation].iloc[-1], activation, colour)
-    ridge = part[part["row"] == "ridge"]
-    axes.plot(ridge["length"], ridge["bayes"], color=COLOURS["bayes"], linestyle="", marker=SYMBOLS["bayes"])
+            label(axes, curve["length"].iloc[-1], curve["optimum"].iloc[-1], activation, colour)
+    ridge, colour = part[part["predictor"] == "ridge"], COLOURS["ridge"]
+    axes.plot(ridge["length"], ridge["mean_square"], color=colour, linestyle="", marker=SYMBOLS["ridge"])
     if named:
         first = ridge.iloc[0]
-        label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 0), fontsize=10)
+        label(axes, first["length"], first["mean_square"], "ridge (Bayes)", colour, xytext=(8, 0), fontsize=10)
     plain_ticks(axes)
 
 
 def _swapped_fractions(axes: Axes, part: pd.DataFrame) -> None:
     """Draw the swapped fractions of both heads at each length with several starts, side by side."""
     for activation, nudge in (("softmax", 0.985), ("linear", 1.015)):
-        starts = part[(part["row"] == "starts") & (part["activation"] == activation)]
+        runs = part[(part["predictor"] == activation) & part.duplicated(["predictor", "length"], keep=False)]
+        fractions = (runs["way"] == WRONG).groupby(runs["length"]).mean()
         look = {"color": COLOURS[activation], "marker": SYMBOLS[activation], "markersize": 4.5, "clip_on": False}
-        axes.plot(starts["length"] * nudge, starts["wrong"], linewidth=1, **look)
+        axes.plot(fractions.index * nudge, fractions, linewidth=1, **look)
     axes.set(xlabel="tokens in a prompt, $L$", ylim=(0, 1))
     axes.set_yticks([0, 0.5, 1], labels=["none", "half", "all"])
 
@@ -224,18 +216,10 @@ def _ends(optima: Optima, every: Tables) -> pd.DataFrame:
     other = np.array([optima[next(law for law in LAWS if law != its), pool, length] for its, pool, length in heads])
     fell = ends["risk_before"] / ends["risk"] - 1
     return ends.assign(
-        row="run",
-        best=best,
+        optimum=best,
         above=ends["risk"] / best - 1,
         elsewhere=ends["risk"] / other - 1,
         fell=fell,
         state=np.where(fell < SETTLED, RESTS, FALLS),
         way=np.where(ends["wrong_way"] > SHARE, WRONG, RIGHT),
-    )
-
-
-def _starts(ends: pd.DataFrame) -> pd.DataFrame:
-    """Return the swapped fractions by covariances, head and length, where all starts are tracked."""
-    wrong = ends.assign(wrong=ends["way"] == WRONG).groupby(["law", "activation", "length"], as_index=False)
-    fractions = wrong.agg(starts=("wrong", "size"), wrong=("wrong", "mean"))
-    return fractions[fractions["starts"] == STARTS].assign(row="starts")
+    ).rename(columns={"activation": "predictor", "risk": "mean_square"})

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
+from chapters.published_experiment.optima import MEAN_SQUARE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import POOLS, PUBLISHED_STEPS, above_noise, noise_power
-from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
+from chapters.published_experiment.ridge import Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Claims, Column, Numbers, Table
@@ -30,22 +30,24 @@ from lib.statistics import comparison_quantile, tells_apart
 def numbers(optima: Optima, bayes: Ridge, short: Trainings, long: LongRuns, *, law: str, lengths: list[int]) -> Numbers:
     """Return curves, ridge regression and ends of runs; claim that no head reaches Bayes, no run passes its optimum."""
     columns = {
-        "row": Column("What the row shows: the optima, ridge regression, a short run, or a tracked run", "name"),
-        **CURVE_COLUMNS,
-        "infinite": Column("Least mean square on an infinite prompt: the variance of the label noise"),
-        **BAYES_COLUMNS,
-        "activation": Column("Head that the run trains: softmax or linear attention", "name"),
-        "start": Column("Number of the random start"),
-        "end": Column("Mean square on the fresh prompts of the last fifth of a short run", std_error="end_std_error"),
-        "end_std_error": Column("Standard error of this mean square", moves_with="end"),
-        "long_end": Column(f"Exact mean square of the head after {PUBLISHED_STEPS:,} steps of a tracked run"),
+        "kind": Column(
+            "`optimum`: the best predictor; `infinite`: any predictor on an infinite prompt, the label noise; `short`: "
+            f"the last fifth of a run made here; `tracked`: the end of a tracked run of {PUBLISHED_STEPS:,} steps",
+            "name",
+        ),
+        **MEAN_SQUARE_COLUMNS,
     }
-    ends, tracked = ends_of(short).assign(row="short"), long_ends_of(long).assign(row="tracked")
-    curves, points = (frame[frame["law"] == law] for frame in (curves_frame(optima, lengths), bayes_frame(bayes)))
-    frames = [curves.assign(infinite=noise_power()), points, ends, tracked[[law == "corrected"] * len(tracked)]]
-    frame = pd.concat(frames, ignore_index=True).reindex(columns=list(columns))
+    ends = ends_of(short)
+    frames = [
+        curves_frame(optima, lengths).assign(kind="optimum"),
+        bayes_frame(bayes).assign(kind="optimum"),
+        ends.drop(columns="start").assign(kind="short", law=law),
+        long_ends_of(long).drop(columns="start").assign(kind="tracked", law="corrected"),
+    ]
+    noise = {"predictor": "any", "length": sorted(lengths), "mean_square": noise_power()}
+    groups = [*(frame[frame["law"] == law] for frame in frames), {"kind": "infinite", "law": law, **noise}]
     ridge = {length: these.mean for (its, length), these in bayes.items() if its == law}
-    return Numbers(Table(frame, columns), _claims(law, optima, ridge, ends))
+    return Numbers(Table.of(groups, columns), _claims(law, optima, ridge, ends))
 
 
 def _claims(law: str, optima: Optima, ridge: dict[int, float], ends: pd.DataFrame) -> Claims:
@@ -74,8 +76,8 @@ def _claims(law: str, optima: Optima, ridge: dict[int, float], ends: pd.DataFram
         because="a twentieth is far above the error of the exact numerics",
         rejects=("both are equally good", 1),
     )
-    best = np.array([optima[law, *head] for head in zip(ends["activation"], ends["length"], strict=True)])
-    ratios, errors = (ends[column].to_numpy() / best for column in ("end", "end_std_error"))
+    best = np.array([optima[law, *head] for head in zip(ends["predictor"], ends["length"], strict=True)])
+    ratios, errors = (ends[column].to_numpy() / best for column in ("mean_square", "std_error"))
     quantile = comparison_quantile(len(ends))
     decides = tells_apart(above_noise(best) / best, np.asarray(errors.max()), quantile)
     claim.at_least(
@@ -102,24 +104,22 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw lines for the optima, symbols for ridge regression and runs, and the label noise."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
-    curve, ridge, short, tracked = (table[table["row"] == row] for row in ("optimum", "ridge", "short", "tracked"))
     for activation in ("softmax", "linear"):
-        runs, ends = (frame[frame["activation"] == activation] for frame in (short, tracked))
-        colour = COLOURS[activation]
-        axes.plot(curve["length"], curve[activation], color=colour, linewidth=2)
+        rows, colour = table[table["predictor"] == activation], COLOURS[activation]
+        curve, runs, ends = (rows[rows["kind"] == kind] for kind in ("optimum", "short", "tracked"))
+        axes.plot(curve["length"], curve["mean_square"], color=colour, linewidth=2)
         middle, above = curve.iloc[len(curve) // 3], activation == "softmax"
         where = {"va": "bottom", "xytext": (6, 2)} if above else {"va": "top", "ha": "right", "xytext": (-6, -2)}
-        label(axes, middle["length"], middle[activation], f"{activation}, best head", colour, **where)
+        label(axes, middle["length"], middle["mean_square"], f"{activation}, best head", colour, **where)
         look = {"marker": SYMBOLS[activation], "color": colour}
-        error_bars(axes, runs["length"], runs["end"], runs["end_std_error"], **look, markersize=5, fillstyle="none")
-        axes.plot(ends["length"], ends["long_end"], linestyle="", **look, markersize=10)
-    look = {"marker": SYMBOLS["bayes"], "color": COLOURS["bayes"]}
-    error_bars(axes, ridge["length"], ridge["bayes"], ridge["bayes_std_error"], **look)
-    first = ridge.iloc[0]
-    label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 4))
-    noise = curve["infinite"].max()
+        error_bars(axes, runs["length"], runs["mean_square"], runs["std_error"], **look, markersize=5, fillstyle="none")
+        axes.plot(ends["length"], ends["mean_square"], linestyle="", **look, markersize=10)
+    ridge, colour = table[table["predictor"] == "ridge"], COLOURS["ridge"]
+    error_bars(axes, ridge["length"], ridge["mean_square"], ridge["std_error"], marker=SYMBOLS["ridge"], color=colour)
+    label(axes, ridge["length"].iloc[0], ridge["mean_square"].iloc[0], "ridge (Bayes)", colour, xytext=(8, 4))
+    shortest, noise = table.loc[table["kind"] == "infinite", ["length", "mean_square"]].iloc[0]
     axes.axhline(noise, color=ink(), linestyle=":", linewidth=1.5)
-    label(axes, curve["length"].min(), noise, "infinite prompt: label noise", ink(), va="bottom", xytext=(0, 3))
+    label(axes, shortest, noise, "infinite prompt: label noise", ink(), va="bottom", xytext=(0, 3))
     plain_ticks(axes)
     marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "tracked run": {"markersize": 10}}
     look = {"color": ink(), "marker": "o", "linestyle": ""}

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.optima import Optima
+from chapters.published_experiment.optima import MEAN_SQUARE_COLUMNS, Optima
 from chapters.published_experiment.protocol import (
     CLOSE,
     LAWS,
@@ -28,21 +28,19 @@ from chapters.published_experiment.protocol import (
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from chapters.wording import listing
-from companion import Claims, Column, Estimate, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:
     """Return mean squares along runs; claim that the tracked runs end at the optimum."""
     columns = {
-        "row": Column("What the row shows: a tracked run, or a short run", "name"),
-        "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
-        "activation": Column("Head that is trained", "name"),
-        "length": Column("Tokens in a prompt, $L$", "tokens"),
+        "kind": Column(
+            f"`tracked`: a tracked run of {PUBLISHED_STEPS:,} steps, exact; `short`: a run made here", "name"
+        ),
+        **MEAN_SQUARE_COLUMNS,
         "start": Column("Number of the random start; tracked runs and short runs have separate numbers"),
         "time": Column("Training time: steps times step size; the middle of the interval for a mean over steps"),
-        "risk": Column(f"Exact mean square along a tracked run of {PUBLISHED_STEPS:,} steps"),
-        "loss": Estimate("Mean square on the fresh prompts of a twentieth of a short run"),
         "optimum": Column("Least mean square of this head, exact"),
     }
     # steps of the tracked runs, evenly spread on a logarithmic axis
@@ -50,11 +48,11 @@ def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Nu
     groups = []
     for (activation, length, start), run in long.items():
         shown = np.isin(run.steps, kept)
-        path = {"time": run.steps[shown] * PUBLISHED_STEP_SIZE, "risk": run.risks[shown]}
-        setting = {"law": "corrected", "activation": activation, "length": length, "start": start}
-        groups.append({"row": "tracked", **setting, **path, "optimum": optima["corrected", activation, length]})
-    losses = short_frame(short).assign(row="short", law=law)
-    losses["optimum"] = [optima[law, *head] for head in zip(losses["activation"], losses["length"], strict=True)]
+        path = {"time": run.steps[shown] * PUBLISHED_STEP_SIZE, "mean_square": run.risks[shown]}
+        setting = {"law": "corrected", "predictor": activation, "length": length, "start": start}
+        groups.append({"kind": "tracked", **setting, **path, "optimum": optima["corrected", activation, length]})
+    losses = short_frame(short).assign(kind="short", law=law)
+    losses["optimum"] = [optima[law, *head] for head in zip(losses["predictor"], losses["length"], strict=True)]
     return Numbers(Table.of([*groups, losses], columns), _claims(optima, long))
 
 
@@ -90,10 +88,10 @@ def draw(table: pd.DataFrame) -> Figure:
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
-        runs = table[table["activation"] == activation]
-        for (row, look), column in zip(looks.items(), ("risk", "loss"), strict=True):
-            for (length, _), run in runs[runs["row"] == row].groupby(["length", "start"]):
-                panel.plot(run["time"], run[column], color=colours[length], **look)
+        runs = table[table["predictor"] == activation]
+        for kind, look in looks.items():
+            for (length, _), run in runs[runs["kind"] == kind].groupby(["length", "start"]):
+                panel.plot(run["time"], run["mean_square"], color=colours[length], **look)
         for (length, _), run in runs.groupby(["length", "law"]):
             level = run["optimum"].iloc[0]
             panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)

@@ -13,22 +13,16 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
+from chapters.published_experiment.optima import MEAN_SQUARE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import above_noise
-from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
+from chapters.published_experiment.ridge import Ridge, bayes_frame
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
-from companion import Claims, Column, Numbers, Table
+from companion import Claims, Numbers, Table
 from companion.figures.style import WIDE, label
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
     """Return the curves for both covariances; claim that those of the published code make the task harder."""
-    columns = {
-        "row": Column("What the row shows: the optima, or ridge regression", "name"),
-        "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
-        **CURVE_COLUMNS,
-        **BAYES_COLUMNS,
-    }
     heads = [(activation, length) for law, activation, length in optima if law == "corrected"]
     ratios = [above_noise(optima["as published", *head]) / above_noise(optima["corrected", *head]) for head in heads]
     claim = Claims("published-experiment", source="measured here")
@@ -42,7 +36,7 @@ def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
         because="a tenth is far above the error of the exact numerics",
         rejects=("the flaw changes nothing", 1),
     )
-    return Numbers(Table.of([curves_frame(optima, lengths), bayes_frame(bayes)], columns), claim)
+    return Numbers(Table.of([curves_frame(optima, lengths), bayes_frame(bayes)], MEAN_SQUARE_COLUMNS), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -52,16 +46,16 @@ def draw(table: pd.DataFrame) -> Figure:
         "corrected": "corrected: prompt $C$, query $C$",
         "as published": r"published code: prompt $FCF^{\!\top}$, query $I$",
     }
-    names = {"softmax": "softmax", "linear": "linear", "bayes": "ridge (Bayes)"}
+    names = {"softmax": "softmax", "linear": "linear", "ridge": "ridge (Bayes)"}
     for panel, (law, title) in zip(panels, titles.items(), strict=True):
         part = table[table["law"] == law]
         for name, text in names.items():
-            drawn = part[part["row"] == ("ridge" if name == "bayes" else "optimum")]
-            style = SYMBOLS["bayes"] if name == "bayes" else "-"
-            panel.plot(drawn["length"], drawn[name], style, color=COLOURS[name], linewidth=2)
+            drawn = part[part["predictor"] == name]
+            style = SYMBOLS["ridge"] if name == "ridge" else "-"
+            panel.plot(drawn["length"], drawn["mean_square"], style, color=COLOURS[name], linewidth=2)
             if panel is panels[-1]:
-                named = drawn.iloc[0 if name == "bayes" else -1]
-                label(panel, named["length"], named[name], text, COLOURS[name], xytext=(8, 0))
+                named = drawn.iloc[0 if name == "ridge" else -1]
+                label(panel, named["length"], named["mean_square"], text, COLOURS[name], xytext=(8, 0))
         panel.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", title=title)
         plain_ticks(panel)
     panels[0].set_ylabel(MEAN_SQUARE)

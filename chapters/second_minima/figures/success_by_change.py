@@ -62,7 +62,7 @@ def numbers(
     shares = ends.groupby(["change", "activation"], sort=False)["found"].agg(["size", "sum"]).reset_index()
     count, found = shares["size"], shares["sum"]
     low, high = (1 - CERTAINTY) / 2, (1 + CERTAINTY) / 2
-    counted = shares[["change", "activation"]].assign(
+    intervals = shares[["change", "activation"]].assign(
         starts=count,
         share=found / count,
         share_low=np.where(found > 0, scipy.stats.beta.ppf(low, np.maximum(found, 1), count - found + 1), 0.0),
@@ -77,12 +77,14 @@ def numbers(
             "Standard error of this ratio for several heads, which are measured on fresh prompts"
         ),
         "second": Column("Mean square of the second minimum of one head over that of its optimum"),
-        "starts": Column("Number of starts"),
-        "share": Column(f"Fraction of starts that end at most {NEAR:.0%} above the least mean square of one head"),
+        "starts": Column("Number of starts with this change"),
+        "share": Column(
+            f"Fraction of these starts that end at most {NEAR:.0%} above the least mean square of one head"
+        ),
         "share_low": Column(f"Lower end of the {CERTAINTY:.0%} interval of this fraction"),
         "share_high": Column(f"Upper end of the {CERTAINTY:.0%} interval of this fraction"),
     }
-    frame = pd.concat([ends, counted], ignore_index=True).reindex(columns=list(columns))
+    frame = ends.merge(intervals, how="left", on=["change", "activation"])[list(columns)]
     tracked = tracked.assign(best=tracked["activation"].map({its: at.optimum.square for its, at in places.items()}))
     return Numbers(Table(frame, columns), _claims(ends, at_zero, tracked))
 
@@ -160,14 +162,13 @@ def draw(table: pd.DataFrame) -> Figure:
     for offset, activation in ((-0.17, "linear"), (0.17, "softmax")):
         part = table[table["activation"] == activation]
         look = {"color": COLOURS[activation], "linestyle": "", "marker": SYMBOLS[activation]}
-        counted = part[part["share"].notna()]
-        rows = counted["change"].map(names.index) + offset
-        bars = [counted["share"] - counted["share_low"], counted["share_high"] - counted["share"]]
-        left.errorbar(counted["share"], rows, xerr=bars, elinewidth=1.5, markersize=6, **look)
-        ends = part[part["ratio"].notna()]
-        spread = 0.012 * (ends["start"] - ends["start"].mean())
-        right.plot(ends["ratio"], ends["change"].map(names.index) + offset + spread, markersize=3.5, alpha=0.8, **look)
-        right.axvline(ends["second"].iloc[0], color=COLOURS[activation], linestyle=":", linewidth=1.5)
+        rows = part["change"].map(names.index) + offset
+        shares = part.drop_duplicates("change")
+        bars = [shares["share"] - shares["share_low"], shares["share_high"] - shares["share"]]
+        left.errorbar(shares["share"], rows[shares.index], xerr=bars, elinewidth=1.5, markersize=6, **look)
+        spread = 0.012 * (part["start"] - part["start"].mean())
+        right.plot(part["ratio"], rows + spread, markersize=3.5, alpha=0.8, **look)
+        right.axvline(part["second"].iloc[0], color=COLOURS[activation], linestyle=":", linewidth=1.5)
     right.axvline(1.0, color=ink(), linestyle="--", linewidth=1)
     left.set(title="starts that find the optimum", xlabel="fraction of starts", xlim=(0, 1.03))
     left.set_yticks(range(len(names)), ["no change", *names[1:]])

@@ -45,6 +45,8 @@ LEVEL_LINES = {
     "wrong_way": ("best swapped head", "-."),
     "second_minimum": ("second minimum", ":"),
 }
+# Lines of the paths, by kind.
+LOOKS = {"descent": {"linewidth": 0.8, "alpha": 0.7}, "tracked": {"linewidth": 2.2, "alpha": 0.9}}
 # Ends that are not the optimum.
 ASTRAY = (SWAPPED, SECOND)
 DIFFERENCES = "far above the error of the differences, which is about the square of their step"
@@ -63,16 +65,16 @@ def numbers(
         levels = _levels(landscapes[activation, law])
         for start, end in enumerate(classify_ends(paths, landscapes[activation, law])):
             path = {"start": start, "end": end, "time": paths.times[start], "risk": paths.risks[start]}
-            groups.append({"activation": activation, "law": law, **path, **levels})
+            groups.append({"activation": activation, "law": law, "kind": "descent", **path, **levels})
     for (activation, _, start), run in long.items():
         levels = _levels(landscapes[activation, CORRECTED])
-        path = {"tracked": start, "time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]}
-        groups.append({"activation": activation, "law": CORRECTED, **path, **levels})
+        path = {"start": start, "time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]}
+        groups.append({"activation": activation, "law": CORRECTED, "kind": "tracked", **path, **levels})
     columns = {
         "activation": Column("Head that is trained", "name"),
         "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
-        "start": Column("Number of the random start"),
-        "tracked": Column(f"Number of the random start of a tracked run of {PUBLISHED_STEPS:,} steps"),
+        "kind": Column(f"`descent`: computed here; `tracked`: a tracked run of {PUBLISHED_STEPS:,} steps", "name"),
+        "start": Column("Number of the random start; both kinds have separate numbers"),
         "time": Column("Training time: steps times step size"),
         "risk": Column(
             f"Exact mean square at this time, on prompts of {SECOND_LENGTH} tokens", absolute=ROUNDING_OF_A_RUN
@@ -222,10 +224,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for row, law in zip(panels, dict.fromkeys(table["law"]), strict=True):
         for panel, activation in zip(row, ("linear", "softmax"), strict=True):
             part = table[(table["activation"] == activation) & (table["law"] == law)]
-            for _, path in part.groupby("start"):
-                panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
-            for _, path in part.groupby("tracked"):
-                panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=2.2, alpha=0.9)
+            for (kind, _), path in part.groupby(["kind", "start"]):
+                panel.plot(path["time"], path["risk"], color=COLOURS[activation], **LOOKS[kind])
             for column, (_, line) in LEVEL_LINES.items():
                 if part[column].notna().all():
                     panel.axhline(part[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
@@ -236,7 +236,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel in panels[1]:
         panel.set_xlabel("training time")
     handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVEL_LINES.values()}
-    handles["tracked runs, as long as published"] = legend_line("-", 2.2)
+    handles["tracked runs, as long as published"] = legend_line("-", LOOKS["tracked"]["linewidth"])
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     return figure
 
@@ -248,7 +248,7 @@ def _levels(places: StationaryHeads) -> dict[str, float]:
 
 def _counts(axes: Axes, part: pd.DataFrame) -> None:
     """Write the number of starts that end at each stationary head at its level, on the right."""
-    ends = part[part["start"].notna()].groupby("start")["end"].last()
+    ends = part[part["kind"] == "descent"].groupby("start")["end"].last()
     for column in LEVEL_LINES:
         end = column.replace("_", " ")
         count, level = int((ends == end).sum()), part[column].iloc[0]

@@ -17,12 +17,11 @@ first. Points lie on the curves.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.several_relevant_tokens.parameters import SHOWN_SNR
-from companion import Claims, Column, Estimate, Numbers, Table
+from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, label
 
 # The heads in the order of their colours.
@@ -30,17 +29,18 @@ NAMES = ("softmax", "linear", "sigmoid")
 
 
 def numbers(risks: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
-    """Return one row per number of relevant tokens and strength; claims on the order of heads, and on trained ones."""
+    """Return least and measured risks of heads; claims on the order of heads, and on trained ones."""
     columns = {
-        "row": Column("Kind of row: a point of the curves, or a trained head"),
+        "kind": Column("`least`: the least risk of such a head; `trained`: a trained head, on fresh prompts", "name"),
         "relevant": Column("Relevant tokens $r$"),
         "snr": Column("Signal strength $ν$"),
-        **{name: Column(f"Least risk of a {name} head", absolute=1e-8) for name in NAMES},
-        "head": Column("Trained head"),
-        "trained": Estimate("Measured risk of the trained head"),
-        "best": Column("Least risk of such a head", absolute=1e-8),
+        "head": Column("Activation of the head", "name"),
+        "risk": Column("Excess risk, divided by the variance of the label", std_error="std_error", absolute=1e-8),
+        "std_error": Column("Standard error of risk", moves_with="risk"),
     }
-    table = Table.of([risks.assign(row="curve"), trained.assign(row="trained", snr=SHOWN_SNR)], columns)
+    least = risks.melt(["relevant", "snr"], var_name="head", value_name="risk").assign(kind="least")
+    points = trained.drop(columns="best").assign(kind="trained", snr=SHOWN_SNR)
+    table = Table.of([least, points], columns)
     claim = Claims("several-tokens", source="derived here", box="which-weights-are-bayes")
     shown = risks[risks["snr"] == SHOWN_SNR].set_index("relevant")
     two = shown.index[1]
@@ -77,9 +77,9 @@ def numbers(risks: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
     claim.agree(
         "trained",
         f"Heads trained by descent reach the least risks of the theory ($L = 100$, $ν = {SHOWN_SNR:g}$)",
-        (trained["trained"] - trained["best"]) / trained["trained_std_error"],
+        (trained["risk"] - trained["best"]) / trained["std_error"],
         source="measured here",
-        rejects=("the least risk of the other head", (trained["trained"] - other) / trained["trained_std_error"]),
+        rejects=("the least risk of the other head", (trained["risk"] - other) / trained["std_error"]),
     )
     return Numbers(table, claim)
 
@@ -88,19 +88,16 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per number of relevant tokens."""
     found = sorted(table["relevant"].unique())
     figure, panels = plt.subplots(1, len(found), figsize=(WIDE, 4.2), sharey=True)
-    for panel, relevant in zip(np.atleast_1d(panels), found, strict=True):
-        rows = table[table["relevant"] == relevant]
-        curves, trained = (rows[rows["row"] == kind] for kind in ("curve", "trained"))
-        for index, name in enumerate(NAMES):
-            panel.plot(curves["snr"], curves[name], color=f"C{index}", linewidth=2.2)
-        for index, name in ((0, "softmax"), (2, "sigmoid")):
-            point = trained[trained["head"] == name]
-            panel.plot(point["snr"], point["trained"], "o", color=f"C{index}", markersize=7, markeredgecolor="white")
+    for panel, relevant in zip(panels, found, strict=True):
+        for index, (name, below) in enumerate(zip(NAMES, (-15, 22, 20), strict=True)):
+            rows = table[(table["relevant"] == relevant) & (table["head"] == name)]
+            curve, points = (rows[rows["kind"] == kind] for kind in ("least", "trained"))
+            panel.plot(curve["snr"], curve["risk"], color=f"C{index}", linewidth=2.2)
+            panel.plot(points["snr"], points["risk"], "o", color=f"C{index}", markersize=7, markeredgecolor="white")
+            if panel is panels[-1]:
+                end = curve.iloc[-1]
+                label(panel, end["snr"], end["risk"], name, f"C{index}", ha="right", xytext=(-4, below))
         panel.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu$")
         panel.set_title(f"$r={relevant}$ of 100 tokens", fontsize=12)
-    shown = table[(table["row"] == "curve") & (table["relevant"] == found[-1])]
-    last = shown.iloc[int(shown["snr"].argmax())]
-    for index, (name, below) in enumerate(zip(NAMES, (-15, 22, 20), strict=True)):
-        label(panels[-1], last["snr"], last[name], name, f"C{index}", ha="right", xytext=(-4, below))
     panels[0].set_ylabel("excess risk")
     return figure
