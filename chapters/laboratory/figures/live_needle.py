@@ -1,10 +1,8 @@
 r"""The risk of softmax is one half at a signal strength of about $2\ln L$, that of a linear head at one of about $L$.
 
-The vertical axes show the lowest excess risk of four kinds of heads: softmax, element-wise weights, linear attention,
-and hardmax, which gives all weight to the token with the largest score. Left: at the chosen prompt length. Right: at
-the chosen signal strength $\nu$, from two tokens on. Thin: the risk one half. Dotted: $L=\nu$. Dashed:
-$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and, from three tokens on, that of
-softmax slightly lower.
+The lowest excess risk of four kinds of heads; hardmax gives all weight to the token with the largest score. Left: at
+the chosen prompt length. Right: at the chosen signal strength, from two tokens on. Dashed: where the risk of the best
+element-wise weights is exactly one half and, from three tokens on, that of softmax slightly lower.
 
 Alt: Two panels of four curves. Left, risks fall from one as the signal strength grows: three fall together around a
 dashed line, and the linear one stays at one. Right, risks rise with the prompt length: the linear one reaches one half

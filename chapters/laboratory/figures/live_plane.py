@@ -1,11 +1,8 @@
 r"""Around queries of size $\sqrt{2\ln L}$ the mean output of a Gaussian prompt gradually falls behind linear attention.
 
-Left: each point of the plane is a query of size $\tau$ (the standard deviation of the scores) and a prompt of $L$
-tokens. The shades of blue show the ratio $1-P$ of the mean output to that of linear attention; it is larger where the
-blue is stronger, with steps at 5, 25, 50, 75 and 95 per cent. Dashed: $\tau=\sqrt{2\ln L}$, well beyond which a few
-tokens have most of the weight (frozen weights). Right: the mean output $\tau(1-P)$ against $\tau$, for the chosen
-length and for tokens that are numbers with variance 1. Dotted: the output $\tau$ of an infinite prompt. Dashed: the
-value $\sqrt{2\ln L}$ of $\tau$ at the chosen length. The point marks the chosen $\tau$ and $L$.
+Left: each point is a query of size $\tau$ (the standard deviation of the scores) and a prompt of $L$ tokens; blue is
+the ratio $1-P$ of the mean output to that of linear attention. Well beyond the dashed line few tokens have most of the
+weight. Right: the mean output $\tau(1-P)$, at the chosen length, for tokens of variance 1.
 
 Alt: Two panels. Left, a plane of query size and prompt length, strong blue above a dashed curve and faint below it,
 with a point on it. Right, a curve that first follows a dotted diagonal and then stays below it, around a dashed

@@ -1,11 +1,8 @@
 r"""On finite prompts even the best softmax head with two parameters has a higher risk than the best linear head.
 
-The task is in-context regression in $d$ dimensions on prompts of $L$ tokens. A softmax head has the parameters $u$, the
-factor of its scores, and $b$, the factor of its output. Left: each point of the plane is a head. The shades of blue
-show its excess risk divided by that of the best linear head; the ratio is smaller where the blue is stronger, with
-steps at 4, 10, 30, 100 and 300. Dashed: the valley $bu=1$ of the heads that are exact on infinite prompts. Right: the
-same ratio against $u$, with the best $b$ for each $u$. Dotted: the best linear head, with the ratio 1. The point marks
-the chosen head, whose $b$ need not be the best one.
+A head has the factors $u$ of its scores and $b$ of its output, in $d$ dimensions, on prompts of $L$ tokens. Blue: its
+excess risk, divided by that of the best linear head. Dashed: the valley $bu=1$ of the heads that are exact on infinite
+prompts. Right: the same ratio, with the best $b$ for each $u$.
 
 Alt: Two panels. Left, a plane of two parameters with a blue valley along a dashed horizontal line, and a point in it.
 Right, a curve of the risk along the valley, with a minimum well above a dotted horizontal line.

@@ -1,10 +1,8 @@
 r"""In a hard phase the prompts contain information that message passing does not find.
 
-Horizontal axis: prompts per dimension, $\alpha=n/D$, for a weak signal in long prompts with hardly any noise. Vertical
-axis: excess risk; the output 0 has risk 1. Lines: ends of the state evolution, from an uninformed start (upper, solid)
-and from a start close to the truth (lower, dashed). Marks: message passing from both starts on the same prompts, means
-with bars of two standard errors. Shaded: sample ratios at which the lower end has the larger free entropy, so that it
-is the end of the Bayes-optimal estimator, while message passing from an uninformed start ends at the upper one.
+A weak signal in long prompts with hardly any noise; the output 0 has risk 1. Lines: ends of the state evolution, from
+an uninformed start (solid) or close to the truth (dashed). Marks: message passing on the same prompts, with two
+standard errors. Shaded: the lower end has the larger free entropy, so it is the Bayes-optimal one.
 
 Alt: Two lines that coincide at few and at many prompts per dimension. In between the upper one stays high and then
 drops at once to the lower one. Circles follow the upper line, squares the lower. The right part of the gap is shaded.

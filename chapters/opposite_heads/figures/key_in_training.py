@@ -1,10 +1,8 @@
 r"""The key of a trained pair rests above the best key, lower with a smaller step, and it leaves the best key.
 
-Two heads trained by the published protocol (Adam, 256 fresh prompts of 40 tokens per step), with two seeds per line
-style. Solid curves: from the default start. Dashed curves: from the exact optimum, which is the dotted line. At the
-vertical line the step of the solid runs changes: it is halved, or decreases to zero along a cosine. Dashed curves in
-the colour of half of the step have this step from the beginning. The key is half of the difference of the two heads'
-keys.
+Two heads trained by the published protocol (Adam, 256 fresh prompts of 40 tokens per step), two seeds per line style.
+Solid: from the default start; at the vertical line the step is halved, or decreases to zero along a cosine. Dashed:
+from the exact optimum, with the same step throughout. The key is half of the difference of both keys.
 
 Alt: Chart of key against training steps. Curves from above and from below meet at a level far above a dotted line.
 After a vertical line, curves with a smaller step fall below this level and stay above the dotted line.

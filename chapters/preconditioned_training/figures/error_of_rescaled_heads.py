@@ -1,13 +1,9 @@
 r"""For standard normal tokens the balanced head falls ever further behind linear attention as prompts grow, and a
 smaller head does not.
 
-The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
-exact error of finite prompts, averaged over queries and divided by the error of linear attention. Solid curves are
-exact, one per prompt length, with markers at their minima. The dashed curve is the limit of long
-prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
-
-Tokens and queries are standard normal in $d$ dimensions, and the target is the query itself. Linear attention has the
-error $d(d+1)/L$ at every prompt length. The minimum of the dashed curve is the price of one head.
+The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. Tokens and queries are
+standard normal in $d$ dimensions, the target is the query. Vertical axis: the exact error of finite prompts over that
+of linear attention, $d(d+1)/L$; markers: minima.
 
 Alt: Chart with two logarithmic axes. Solid curves fall to a common minimum at the left and rise to the right, the
 higher the longer the prompts. The dashed curve goes to infinity at one half.

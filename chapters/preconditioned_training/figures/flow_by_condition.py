@@ -1,14 +1,10 @@
 r"""With the query as target, the plain flow is slowed by the square of the condition number, the preconditioned flow by
 its square root.
 
-A softmax head learns a regression from infinite prompts. The vertical axis is the largest error of the learnt matrix,
-$\lVert V\Sigma U-I\rVert_{\mathrm{op}}$, the horizontal axis the time in units of one over the fastest rate. Curves are
-closed forms, one colour per condition number of $\Sigma$; points are flows of full matrices, integrated numerically.
-
-All flows start at a balanced head (for the plain flow $V=U$) that has learnt the same small share of the target matrix
-in every direction. A unit of time is one over the largest rate at the optimum, because the largest rate limits the step
-of gradient descent. Blocks are the heads $(A,b)$ of in-context regression with the gradient
-$\Sigma^{-2}\nabla_A\Sigma^{-1}$; their curve is that of condition number 1 at every condition number.
+A softmax head learns a regression from infinite prompts. Vertical axis: $\lVert V\Sigma U-I\rVert_{\mathrm{op}}$, from
+a balanced head (for the plain flow $V=U$) with the same small share of the target in every direction. Time unit: one
+over the largest rate at the optimum, which limits the step of gradient descent. Blocks: heads $(A,b)$ with the gradient
+$\Sigma^{-2}\nabla_A\Sigma^{-1}$. Curves are closed forms.
 
 Alt: Chart with a logarithmic time axis. Curves fall from one to zero. Those of condition number one coincide. With a
 larger condition number, the preconditioned curves fall a little later, and the plain ones orders of magnitude later.
@@ -24,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from chapters.preconditioned_training.matrix_regression import STEP_TOLERANCE, Learning
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, legend_line, legend_point, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_point, legend_with, power_of_ten, sequence
 
 # The error of a step times the number of steps that a flow needs, less than a thousand.
 INTEGRATION_ERROR = 1000 * STEP_TOLERANCE
@@ -108,7 +104,22 @@ def draw(table: pd.DataFrame) -> Figure:
         if flow == PRECONDITIONED or (flow == PLAIN and condition > 1):
             half = np.interp(-0.5, -curve["error"], curve["time"])
             label(axes, half, 0.5, f"{condition:g}", colour, xytext=(7, 4))
+    largest, arrow = conditions[-1], {"arrowstyle": "->", "color": ink(), "shrinkA": 0, "shrinkB": 0}
+    for flow, height, text in (
+        (PRECONDITIONED, 0.8, rf"$\times\,\sqrt{{\kappa}}={largest**0.5:g}$"),
+        (PLAIN, 0.16, rf"$\times\,\kappa^2={power_of_ten(largest**2)}$"),
+    ):
+        start, end = (_time(table, flow, condition, height) for condition in (conditions[0], largest))
+        axes.annotate("", (end, height), (start, height), arrowprops=arrow)
+        label(axes, end, height, text, ink())
+    label(axes, 0.55, 0.3, "blocks,\nany $\\kappa$", ink(), xytext=(0, 0))
     lines = {flow: legend_line(line) for flow, line in STYLES.items()} | {"integrated": legend_point()}
-    legend_with(axes, lines, loc="center", bbox_to_anchor=(0.695, 0.5), title="labels:\ncondition number")
+    legend_with(axes, lines, loc="center", bbox_to_anchor=(0.695, 0.5), title="labels:\ncondition number $\\kappa$")
     axes.set(ylim=(-0.03, 1.05), xlim=(0.5, 2 * table["time"].max()))
     return figure
+
+
+def _time(table: pd.DataFrame, flow: str, condition: float, error: float) -> float:
+    """Return the time at which a flow reaches this error."""
+    curve = table[(table["flow"] == flow) & (table["condition"] == condition) & table["integrated"].isna()]
+    return float(np.interp(-error, -curve["error"], curve["time"]))

@@ -1,10 +1,8 @@
 r"""In most heads of small spread, the even part of the output is mostly the plain average of the prompt's values.
 
-The even part is the mean of the outputs at a query and at its negative, for which all scores are negated; outputs are
-taken minus the mean value on the other prompts. Left: the part of its mean square that disappears if the plain average
-is subtracted. Right: its share in the mean square of both outputs. Points: the heads on the text, with two standard
-errors over prompts. Crosses: exact for independent Gaussian tokens with the mean and covariance of each head's keys and
-values.
+The even part is the mean of the outputs at a query and its negative, minus the mean value on other prompts. Left: the
+part of its mean square that disappears without the plain average. Right: its share in the mean square of both outputs.
+Bars: two standard errors over prompts. Crosses: exact for Gaussian tokens with each head's moments.
 
 Alt: Two panels of points and crosses against the spread. Left, most points at small spread are above a line at one
 half, and points fall to zero at larger spreads; crosses fall to zero earlier, along a curve. Right, crosses rise from

@@ -1,10 +1,8 @@
 r"""At every length, at most about half of the heads have a participation within a factor of 1.5 of the Gaussian curve.
 
-The horizontal axis is the standard deviation $\hat\tau$ of the scores of a head over the tokens of a prompt, averaged
-over queries and prompts. The vertical axis is the participation $\sum p^2$ of its weights, the inverse of the number of
-tokens that share them. Each point is one of the 72 heads. The curve is exact for Gaussian scores of the same spread,
-and the band around it extends by a factor of 1.5 to either side; heads outside it are blue. There is one panel per
-length; the dashed line is $\sqrt{2\ln L}$, where Gaussian scores freeze.
+Each point is one of the 72 heads: the standard deviation $\hat\tau$ of its scores over the tokens of a prompt, and the
+participation $\sum p^2$ of its weights, the inverse of the number of tokens that share them, averaged over queries and
+prompts. Curve: exact for Gaussian scores. Heads outside the band are blue. Dashed: where Gaussian scores freeze.
 
 Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts, with the number of
 heads in the band. Grey points are in the band, as many or more blue ones outside it, mostly above, and left of a dashed

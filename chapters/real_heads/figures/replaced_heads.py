@@ -1,12 +1,9 @@
 r"""Heads of small spread can be replaced by their linear prediction, at a cost that adds up, but not by a map fitted on
 other text.
 
-Left: heads are replaced in the order of their spread, smallest first; the vertical axis is the mean cosine between the
-embeddings of a text before and after, on stretches of 128 tokens. A replaced head has as its output the Gaussian
-prediction for the prompt, an affine map fitted on other stretches of the text, or the mean value; the last two curves
-nearly coincide. Dotted: the Gaussian prediction in the opposite order. Right: one head alone is replaced by the
-Gaussian prediction; the vertical axis is the change, 1 - cosine, over the change by the mean value. Vertical lines: end
-of the small-spread regime, and freezing.
+Left: mean cosine between the embeddings of 128 tokens before and after. A replaced head outputs the linear prediction
+of Gaussian tokens with the moments of the prompt, an affine map fitted on other text, or the mean value. Right: heads
+are replaced singly; the change is 1 - cosine.
 
 Alt: Two panels. Left, curves fall from one; the one for the Gaussian prediction of the prompt falls slowest, the other
 two are close together below it, and a dotted one is lower at first. Right, points mostly below the line at one on the

@@ -1,9 +1,8 @@
 r"""On the text, the outputs of most heads are shrunk more than by the factor $1-P$ of a finite Gaussian prompt.
 
-The horizontal axis is the participation $P$ that the exact theory of Gaussian prompts gives at the spread of the
-queries of a head. The vertical axis is the slope of its outputs against the linear prediction, at the longest prompts.
-Points: heads on the text, with two standard errors over prompts. Crosses: the same heads on Gaussian tokens. The dashed
-curve is $1-P$, the slope for Gaussian prompts of this length.
+Horizontal axis: the participation $P$ that the exact theory of Gaussian prompts gives at the spread of the queries of a
+head. Vertical axis: the slope of its outputs at the longest prompts, with two standard errors over prompts. Crosses:
+the same heads on Gaussian tokens. Dashed: the slope for Gaussian prompts of this length.
 
 Alt: Scatter with a dashed curve that falls from one on the left, with a logarithmic horizontal axis. Crosses are on the
 curve. Points are mostly below it, on the right all of them but one, and on the left some are above it.

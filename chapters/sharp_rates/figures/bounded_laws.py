@@ -1,9 +1,8 @@
 r"""If queries are bounded and tokens Gaussian, or tokens bounded and queries Gaussian, the error has the exponent one.
 
-The vertical axis is the local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, for three
-sizes of the head. Left: Gaussian tokens and queries uniform on an interval, with variance one; exact. Right: tokens
-that are random signs and standard normal queries; exact sums. Dashed lines are $\beta(H)$, the limit of the slopes if
-tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts.
+The exponent is $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error. Left: Gaussian tokens and queries
+uniform on an interval, with variance one; exact. Right: tokens that are random signs and standard normal queries; exact
+sums. Dashed: the limit $\beta(H)$ if both are Gaussian.
 
 Alt: Two panels of local slope against logarithm of length. Left, three solid curves start low, rise one after the other
 and all end at one, far above three dashed levels. Right, three solid curves reach one within a few hundred tokens.

@@ -1,9 +1,8 @@
 r"""The faster a query grows with the prompt, the more slowly the error falls.
 
-The vertical axis is the local exponent $-\,d\ln Q/d\ln L$ along $\tau=a\sqrt{2\ln L}$, the horizontal axis is the fixed
-ratio $a$. Solid curves are exact, one per length; the dashed curve is the heuristic limit $r(a)$. Vertical lines mark
-$a=1/\sqrt3$, beyond which rare large scores dominate the mean square, and $a=1$, beyond which the prompt is frozen and
-a longer prompt does not reduce the error.
+The vertical axis is $-\,d\ln Q/d\ln L$ along $\tau=a\sqrt{2\ln L}$, at a fixed ratio $a$. Solid curves are exact, one
+per length; the dashed curve is the heuristic limit $r(a)$. Beyond $a=1/\sqrt3$ rare large scores dominate the mean
+square; beyond $a=1$ a longer prompt does not reduce the error.
 
 Alt: Line chart of an exponent against a. A dashed curve falls from one, bends at 0.58, and reaches zero at one,
 where it stays. Exact curves approach it as the length grows; the longest is indistinguishable from it.

@@ -1,12 +1,8 @@
 r"""From starts on the manifold, training finds the value before the key, and softmax ends with the smallest risk.
 
-Overlaps of the value (left) and of the key (right) with their directions, against the steps of projected gradient
-descent, as a part of all steps of the head. They are 1 for the exact directions; from the dotted line on, a direction
-counts as found, and a circle marks when the median reaches it. Curves are medians over random starts with zero cross
-overlaps, and bands contain the central 80 %. The numbers are median excess risks at the end, in units of $\gamma^2$;
-the output 0 has the risk 1. The value reaches its direction for all heads, the key covers only a part of the way. The
-sharp erf keeps a large risk, because it gives weight to the other tokens; a decreasing $\lambda$ removes it. The table
-also has the risks during training.
+Overlaps of the value and of the key with their directions; 1 is exact. Curves: medians over random starts with zero
+cross overlaps; bands: the central 80 %; circles: the median reaches the dotted line. Left, the erf with $\lambda=0.9$
+is below that with falling $\lambda$. Excess risks are in units of $\gamma^2$; the output 0 has risk 1.
 
 Alt: Two panels of overlaps with one curve per head. Left, the value's overlaps rise from zero to one for all heads.
 Circles on a dotted line, named "found", are at small times. Right, the circles are at later times, and the sharp erf
@@ -24,7 +20,6 @@ from chapters.single_location_training.descents import (
     BAND,
     FLAT,
     LEARNED,
-    SCHEDULED,
     SOFT,
     STEEP,
     STILL_FAR,
@@ -38,8 +33,8 @@ from chapters.single_location_training.style import COLOURS, draw_band
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-# Offsets of the names of heads whose curves end close together, in points.
-SHIFTS = {SCHEDULED: 14, SOFT: -8}
+# Offsets of the names of two heads whose curves end close together, by colour, in points.
+SHIFTS = {COLOURS[2]: 14, COLOURS[3]: -8}
 
 
 def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
@@ -164,7 +159,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 last = risk["median"].iloc[-1]
                 text = head.replace("λ", "$\\lambda$") + f":\nfinal risk {last:.2g}"
                 text += "\n(smallest)" if last == least else ""
-                label(panel, 1, curve["median"].iloc[-1], text, colour, xytext=(6, SHIFTS.get(head, 0)))
+                label(panel, 1, curve["median"].iloc[-1], text, colour, xytext=(6, SHIFTS.get(colour, 0)))
         panel.axhline(found, color=ink(), linestyle=":", linewidth=1.5)
         panel.set(title=title, xlabel="training time, part of the whole", xlim=(0, 1), ylim=(0, 1.05))
     label(panels[0], 1, found, "found from here on", ink(), xytext=(-4, 2), ha="right", va="bottom")

@@ -1,10 +1,8 @@
 r"""A sink does not move freezing; it adds a phase in which the head is off.
 
-The horizontal axis is the size of the query, $a=\tau/\sqrt{2\ln L}$; the vertical axis is the score of the sink,
-$\kappa=b/\ln L$. Colour is exact participation of the tokens at one long prompt. Below the solid curve, $\kappa=1+a^2$
-up to $a=1$ and $\kappa=2a$ beyond, the sink has no weight in the limit, and participation is that of a prompt without a
-sink: many tokens share the weight on the left of the dashed line, a few on the right. Above the curve the sink has all
-the weight.
+Colour: exact participation of the tokens at one long prompt. Below the solid curve, $\kappa=1+a^2$ up to $a=1$ and
+$\kappa=2a$ beyond, the sink has no weight in the limit, and participation is that of a prompt without a sink. Above it
+(hatched) the sink has all the weight.
 
 Alt: Heat map over the size of the query and the score of the sink. A solid curve rises from one at the left edge.
 Above it the map is dark. Below it participation is small up to a vertical dashed line at a equal to one and grows to

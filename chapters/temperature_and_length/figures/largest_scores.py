@@ -1,11 +1,8 @@
 r"""Between $c=1/\sqrt3$ and 1 the mean participation comes from tokens that just dominate their prompt.
 
-The part of $\mathbb{E}\sum_ip_i^2$ that is due to tokens of one score, as a power of $L$, against this score in units
-of $\sqrt{2\ln L}$, the largest score of a typical prompt. The spread of the scores is $c\sqrt{2\ln L}$. Solid: exact,
-at one length. Dotted: the limit for long prompts, by a heuristic. Dashed: the limit if weights could exceed one. With a
-larger score there are fewer tokens, and each has a larger squared weight; the product is largest at $2c$. At
-$c=1/\sqrt3$ the weight of such a token reaches one. For larger $c$ up to 1 the maximum (points) is where the weight
-reaches one, at $(1+c^2)/2c$, because a larger score brings no more weight.
+The part of $\mathbb{E}\sum_ip_i^2$ from tokens of one score; 1 is the largest score of a typical prompt. Larger scores
+are rarer, with larger squared weights; the product is largest at $2c$. From $c=1/\sqrt3$ on the weight reaches one
+before, at $(1+c^2)/2c$, and a larger score brings no more. The limit is heuristic.
 
 Alt: Line chart of three hills, from low left to high right. The lowest is a rounded parabola left of a vertical line at
 one. The highest has a kink at its top, a little right of that line, named "a token just dominates its prompt", from

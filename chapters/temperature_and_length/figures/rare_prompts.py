@@ -1,9 +1,8 @@
 r"""If scores are large but not frozen, rare prompts carry the mean participation; most prompts share more evenly.
 
-Prompts are ordered by their largest score, those with the largest scores first. The curves show the part of the mean
-participation that a fraction of the prompts carries, at one size $c=\tau/\sqrt{2\ln L}$ of the scores and several
-lengths; dotted: a part equal to the fraction. The curves are exact. The table also has the power of $1/L$ in
-$\sum p^2$ for the mean over prompts and for a typical prompt, as a function of $c$.
+The part of the mean participation that a fraction of the prompts carries, those with the largest scores first, at one
+size $c=\tau/\sqrt{2\ln L}$ of the scores. Curves are exact. The table also has the power of $1/L$ in $\sum p^2$ for the
+mean over prompts and for a typical prompt, as a function of $c$.
 
 Alt: Curves that bulge to the upper left, more strongly for longer prompts: at the longest length nearly all of the mean
 is in a tiny fraction of the prompts. A dotted curve far below shows equal parts.

@@ -1,9 +1,8 @@
 r"""At finite size, weight and risk change much more gradually than in the mean-field limit.
 
-The horizontal axis is the overlap $m_k$ of the key with the hidden direction; the value is $v=v^\star$. Left: the mean
-weight of the relevant token. Right: the excess risk, in units of that of the output 0. Solid: exact at this dimension
-and length. Points: simulated prompts, with two standard errors, which are smaller than most points. Dashed: the
-mean-field limit of {cite:t}`Do25` at the same parameters.
+The horizontal axis is the overlap of the key with the hidden direction; the value is $v=v^\star$. Left: the mean weight
+of the relevant token. Right: the excess risk. Solid: exact. Points: simulated prompts, with two standard errors, mostly
+smaller than the points. Dashed: the mean-field limit of {cite:t}`Do25` at the same parameters.
 
 Alt: Two panels. Left, a solid curve rises gradually from zero to one, with points on it; a dashed curve rises steeply
 to the right of its middle. Right, a solid curve falls gradually from far above one to near zero, with points on it; a

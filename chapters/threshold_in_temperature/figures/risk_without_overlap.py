@@ -1,10 +1,8 @@
 r"""A cold head that has not found the relevant token has a higher risk than the output 0.
 
 The head has the best value, but its key is orthogonal to the hidden direction, so that the relevant token has no
-advantage. The vertical axis is the excess risk, in units of that of the output 0, against the temperature. Each colour
-is a prompt length $L$, and all curves are exact. Dashed: the limit $L\to\infty$. Dotted: the risk of the output 0,
-which is also the mean-field risk of the head, without a term for the other tokens. Shaded: where a
-cold head is worse than no output.
+advantage. Curves are exact, one per prompt length, in units of the risk of the output 0, which is also the mean-field
+risk of the head, without a term for the other tokens. Shaded: the excess of cold heads.
 
 Alt: Chart of excess risk against temperature. At low temperatures coloured curves are well above one. They fall towards
 one as the temperature rises, and approach a dashed line that reaches one at temperature one. A dotted line, named

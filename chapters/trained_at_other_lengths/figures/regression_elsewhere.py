@@ -1,9 +1,8 @@
 r"""A regression head trained on short prompts shrinks its output too much on long ones; a factor $\ln L'$ overshoots.
 
-Left: risk of the softmax head that was trained on prompts of one length (vertical line), against the length $L'$ of the
-prompts on which it is used, with its scores unchanged, multiplied by powers of $\ln L'/\ln L$, or multiplied by the
-factor with the least risk at this length. Dashed: the best head for the length of use. Points: simulated prompts, with
-two standard errors. Right: the factors on the scores. All lines are exact.
+Left: risk of a head trained on prompts of one length, on prompts of length $L'$, with its scores unchanged, multiplied
+by powers of $\ln L'/\ln L$, or by the best factor. Retrained: the best head for the length of use. Points: simulated
+prompts, with two standard errors. Right: the factors. All lines are exact.
 
 Alt: Two panels against length. Left, a dashed curve falls like one over the length, and one curve stays close above it;
 the unchanged head levels off; the heads with growing factors turn upwards and end highest. Right, the best factor rises

@@ -1,9 +1,8 @@
 r"""Of five kernels, those that grow exponentially retrieve best, and those that grow more slowly regress best.
 
-Each point is one kernel. Horizontal: in-context regression, the mean square error of the best opposite pair minus that
-of the best linear attention. Vertical, logarithmic: retrieval, the least excess error of one head on single-location
-regression with spiked tokens, divided by that of the best predictor. Low and left is good. The vertical line is linear
-attention, the horizontal line the best predictor. The pair with $1+e^x$ is at its limit of zero keys.
+Each point is one kernel. Regression: in-context, the mean square error of the best opposite pair, minus that of the
+best linear attention. Retrieval: the least excess error of one head on single-location regression with spiked tokens,
+over that of the best predictor. The pair with $1+e^x$ is at its limit of zero keys.
 
 Alt: Scatter plot with five labelled points. Those of $e^x$ and $1+e^x$ are at the bottom right, at ratio one. Those of
 $(1+x/2)^2$, softplus and sigmoid are left of a vertical line at zero, and far above ratio one.
@@ -23,6 +22,8 @@ from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label
 
+# The kernels that grow exponentially.
+EXPONENTIAL = ("exp", "1 + exp")
 # "Far" above the best predictor: more than twice its error.
 FAR = 2.0
 # Largest distance of the end of a search over the key from the lowest error, in units of the best predictor's error.
@@ -100,7 +101,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(row["regression"], row["ratio"], linestyle="", **look)
         where = places.get(kernel, {"xytext": (10, 0)})
         label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
-    slow, fast = (table[table["kernel"].isin(SLOW) == which] for which in (True, False))
+    slow, fast = (table[table["kernel"].isin(EXPONENTIAL) == which] for which in (False, True))
     centre = {"ha": "center", "xytext": (0, 0)}
     label(axes, fast["regression"].mean(), 1.6, "grow exponentially:\nretrieve best", ink(), **centre)
     label(axes, slow["regression"].min(), 2.6, "grow more slowly:\nregress best", ink(), ha="left", xytext=(-20, 0))

@@ -1,13 +1,8 @@
 r"""Training allocates one task to each head, and later leaves this arrangement for a better one.
 
-Three heads learn three tasks. Points: the mean loss of stochastic gradient descent in windows of steps, with two
-standard errors. Solid curve: the gradient flow of the error of long prompts from the same start. Dashed curve: the same
-flow, if the two factors of each value differ by one percent at the start. Horizontal line: the exact least error of
-one head for each task.
-
-The start is diagonal, with a twice larger value of head $h$ for task $h$. The flow has no noise of the steps,
-and its error is of first order in $1/L$, which is why its level lies above the exact line. From a start with equal
-factors no value of the flow can become negative.
+Three heads learn three tasks. Points: mean loss of stochastic gradient descent in windows of steps, with two standard
+errors. Solid: the gradient flow of the error of long prompts, to first order in $1/L$, from the same start, which has a
+twice larger value of head $h$ for task $h$. Dashed: with factors of each value that differ.
 
 Alt: Chart of the loss, on a logarithmic axis, against training time. The loss is flat, falls fast and is flat again
 near a horizontal line. The solid curve stays there. The points and a dashed curve later fall below the line to a

@@ -1,13 +1,8 @@
 r"""On several disjoint tasks, each softmax head after the second lowers the error like a further linear head.
 
-There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean
-square error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches over
-keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax head for
-each task.
-
-The tasks have no label noise, and the coordinates of their vectors have variance 1. For $H=1$ and for
-$H=I+1$ the step is the least error, which is proved; for the numbers between, it is the least error found from random
-starts.
+There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates, without label noise; task coordinates have
+variance 1. The vertical axis is $L$ times the total mean square error. For $H=1$ and $H=I+1$ the step is proved to be
+the least error; for the numbers between, searches over keys from random starts found it.
 
 Alt: Step chart over the number of heads. Steps fall steeply, then slowly. A point is on every step. A dashed line of
 the same shape is below, one head to the left, and meets the steps at the last number of heads. A cross is far above
