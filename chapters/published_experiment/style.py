@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 
 COLOURS = {"softmax": "C0", "linear": "C1", "ridge": "C2"}
 SYMBOLS = {"softmax": "o", "linear": "s", "ridge": "^"}
-MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
+MEAN_SQUARE = r"mean square error, $\mathbb{E}(\hat y-y)^2$"
 
 
 def plain_ticks(axes: Axes) -> None:

@@ -1,14 +1,11 @@
 r"""Published training from a selected start ends at the mean square that theory computes beforehand.
 
-The lines are the least mean squares that one softmax head and linear attention can reach, against the length of the
-prompt. Large symbols are tracked runs as long as the published training, from one start, chosen after another had ended
-higher; they exist for the corrected covariances. Small symbols are shorter runs made here. Green triangles are ridge
-regression. The dotted line is the label noise, the least mean square of an infinite prompt. Bars are two standard
-errors, where they exceed the symbol.
+The lines are the least mean squares (without a factor ½) that one softmax head and linear attention can reach. Large
+symbols are tracked runs as long as the published training, for the corrected covariances, from one start, selected
+after another had ended higher. Bars are two standard errors. The table also has ridge regression.
 
-Alt: Log-log chart of mean square against prompt length. The curve of softmax is above that of linear attention, which
-is above ridge regression, and all fall towards a dotted line, the label noise. Large symbols are on the lines, small
-symbols on them or a little above.
+Alt: Log-log chart of mean square against prompt length. The falling curve of softmax is above that of linear attention.
+Large symbols are on the curves, small symbols on them or a little above.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +20,7 @@ from chapters.published_experiment.ridge import Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_with
+from companion.figures.style import COLUMN, PAPER, error_bars, ink, label, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -100,28 +97,31 @@ def _claims(law: str, optima: Optima, ridge: dict[int, float], ends: pd.DataFram
     return claim
 
 
+# Look of the symbols of shorter runs, which are small and above the large ones.
+SHORT = {"markersize": 5.5, "markerfacecolor": PAPER, "zorder": 4}
+
+
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw lines for the optima, symbols for ridge regression and runs, and the label noise."""
+    """Draw lines for the optima, and symbols for the ends of the runs."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
-    for activation in ("softmax", "linear"):
+    for activation, where in (
+        ("softmax", {"xytext": (0, 12), "ha": "left"}),
+        ("linear", {"xytext": (-4, -12), "ha": "right"}),
+    ):
         rows, colour = table[table["predictor"] == activation], COLOURS[activation]
         curve, runs, ends = (rows[rows["kind"] == kind] for kind in ("optimum", "short", "tracked"))
         axes.plot(curve["length"], curve["mean_square"], color=colour, linewidth=2)
-        middle, above = curve.iloc[len(curve) // 3], activation == "softmax"
-        where = {"va": "bottom", "xytext": (6, 2)} if above else {"va": "top", "ha": "right", "xytext": (-6, -2)}
-        label(axes, middle["length"], middle["mean_square"], f"{activation}, best head", colour, **where)
+        middle = curve.iloc[len(curve) // 3]
+        label(axes, middle["length"], middle["mean_square"], f"theory: best {activation} head", colour, **where)
         look = {"marker": SYMBOLS[activation], "color": colour}
-        error_bars(axes, runs["length"], runs["mean_square"], runs["std_error"], **look, markersize=5, fillstyle="none")
-        axes.plot(ends["length"], ends["mean_square"], linestyle="", **look, markersize=10)
-    ridge, colour = table[table["predictor"] == "ridge"], COLOURS["ridge"]
-    error_bars(axes, ridge["length"], ridge["mean_square"], ridge["std_error"], marker=SYMBOLS["ridge"], color=colour)
-    label(axes, ridge["length"].iloc[0], ridge["mean_square"].iloc[0], "ridge (Bayes)", colour, xytext=(8, 4))
-    shortest, noise = table.loc[table["kind"] == "infinite", ["length", "mean_square"]].iloc[0]
-    axes.axhline(noise, color=ink(), linestyle=":", linewidth=1.5)
-    label(axes, shortest, noise, "infinite prompt: label noise", ink(), va="bottom", xytext=(0, 3))
+        error_bars(axes, runs["length"], runs["mean_square"], runs["std_error"], **look, **SHORT)
+        axes.plot(ends["length"], ends["mean_square"], linestyle="", **look, markersize=11)
     plain_ticks(axes)
-    marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "tracked run": {"markersize": 10}}
+    marks = {
+        "published training, repeated\nfrom a selected start": {"markersize": 11},
+        "shorter runs": SHORT,
+    }
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
     return figure

@@ -1,9 +1,8 @@
-r"""Training from a selected start ends at the exact optimum, and short runs follow it in training time.
+r"""Training from a selected start ends at the exact optimum, and shorter runs fall at about the same training time.
 
-Training time, on the horizontal axis, is the number of steps times their size. Solid curves are tracked runs with the
-number and size of steps of the published training; they show the exact mean square of the head at this time. Thin
-curves with markers are shorter runs made here; they show the mean square on the fresh prompts of each part of the run.
-Dashed lines are the exact optima. Softmax is on the left, linear attention on the right.
+Long runs have the number and size of steps of the published training; the mean square of the head (without a factor
+½) is exact. Shorter runs have larger steps; their mean square is that on the fresh prompts of each part of the run.
+Both kinds of runs exist at the length that is drawn strongly.
 
 Alt: Two charts of mean square against logarithmic training time. Solid curves start together, fall in steps and end on
 dashed lines. Thin curves of the runs made here fall at about the same time and end on dashed lines or a little above.
@@ -81,29 +80,36 @@ def _claims(optima: Optima, long: LongRuns) -> Claims:
     return claim
 
 
+# Opacity of the lengths with one kind of runs.
+PALE = 0.35
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of long and short runs, and the dashed lines of their optima."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
+    compared = [length for length, runs in table.groupby("length") if runs["kind"].nunique() > 1]
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
         runs = table[table["predictor"] == activation]
         for kind, look in looks.items():
             for (length, _), run in runs[runs["kind"] == kind].groupby(["length", "start"]):
-                panel.plot(run["time"], run["mean_square"], color=colours[length], **look)
+                alpha = 1 if length in compared else PALE
+                panel.plot(run["time"], run["mean_square"], color=colours[length], alpha=alpha, **look)
         for (length, _), run in runs.groupby(["length", "law"]):
             level = run["optimum"].iloc[0]
-            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)
+            alpha = 1 if length in compared else PALE
+            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3, alpha=alpha)
             above = {"xytext": (0, 8), "ha": "left", "fontsize": 10}
             label(panel, table["time"].min(), level, f"$L={length}$", colours[length], **above)
-        panel.set(xscale="log", yscale="log", xlabel="training time", title=activation)
+        panel.set(xscale="log", yscale="log", xlabel="training time (steps × step size)", title=activation)
         plain_ticks(panel)
-    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
+    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.3))
     lines = {
-        "tracked run": Line2D([], [], color=ink(), **looks["tracked"]),
-        "trained here": Line2D([], [], color=ink(), **looks["short"]),
+        "long run, published steps, selected start": Line2D([], [], color=ink(), **looks["tracked"]),
+        "shorter runs, fresh prompts": Line2D([], [], color=ink(), **looks["short"]),
         "exact optimum": legend_line("--", 1.3),
     }
-    panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
+    figure.legend(list(lines.values()), list(lines), loc="outside lower center", ncols=3, fontsize=10)
     return figure
