@@ -144,10 +144,6 @@ def _claims(ends: pd.DataFrame) -> Claims:
     return claim
 
 
-# The border, in pictures, between prompts with several starts and longer ones.
-BORDER = 1.1 * MANY
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the mean squares for both covariances with their lines and, below, the swapped fractions."""
     figure, panels = plt.subplots(2, 2, figsize=(WIDE, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
@@ -159,12 +155,13 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("fraction that\nends swapped")
     low, high = table["length"].min() / 1.25, table["length"].max() * 1.25
+    border = 1.1 * table[table["start"] > 0]["length"].max()
     panels[0, 0].set_xlim(low, high)
     for panel in panels.flat:
-        panel.axvspan(BORDER, max(BORDER, high), color=ink(), alpha=0.07, linewidth=0)
+        panel.axvspan(border, max(border, high), color=ink(), alpha=0.07, linewidth=0)
     words = {"ha": "center", "va": "center", "fontsize": 10, "linespacing": 1.3}
-    if high > BORDER:
-        middle = np.sqrt(BORDER * high)
+    if high > 1.25 * border:
+        middle = np.sqrt(border * high)
         panels[1, 1].text(middle, 0.5, "one selected start\nper length", **words)
         panels[0, 0].text(middle, 0.7, "swapped part:\nlabels as scores,\ncovariates as values", **words)
     look = {"color": ink(), "linestyle": ""}
