@@ -1,12 +1,9 @@
 r"""A balanced start, a large label entry or four heads find the optimum from every start; smaller batches do not.
 
 Each row is the published training with one change, from the same random starts, on prompts of one length with the
-corrected covariances, in fewer and larger steps of the same training time. Left: the fraction of starts that find the
-optimum, with binomial intervals (Clopper and Pearson). They end at most a fifth above the least mean square of one
-head. Right: the mean square at the end of each start, relative to this least one; the dotted lines are the second
-minimum. The changes are the balanced start of [BB26, Eq. 9], a larger entry of $v$ for the label at the start, several
-heads with summed outputs, and smaller batches, which are noisier. The mean squares of one head are exact; those of
-several heads, which can be below 1, are averages over fresh prompts.
+corrected covariances. Left: with binomial intervals (Clopper and Pearson); these starts end at most a fifth above the
+least mean square of one head. Several heads have summed outputs; their mean squares are averages over fresh prompts,
+the others exact.
 
 Alt: Two charts with one row for each change of training and two symbols in each row, linear and softmax. Without a
 change about half of the starts find the optimum. All starts find it in the rows of balanced starts, of the two larger
@@ -30,7 +27,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import CORRECTED
 from chapters.second_minima.stationary_heads import Landscapes
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE, ink, label
 
 CERTAINTY = 0.95
 # A start has found the optimum if its mean square is at most this fraction above it. Noise adds less at the end, and
@@ -168,7 +165,10 @@ def draw(table: pd.DataFrame) -> Figure:
         left.errorbar(shares["share"], rows[shares.index], xerr=bars, elinewidth=1.5, markersize=6, **look)
         spread = 0.012 * (part["start"] - part["start"].mean())
         right.plot(part["ratio"], rows + spread, markersize=3.5, alpha=0.8, **look)
-        right.axvline(part["second"].iloc[0], color=COLOURS[activation], linestyle=":", linewidth=1.5)
+        second = part["second"].iloc[0]
+        right.axvline(second, color=COLOURS[activation], linestyle=":", linewidth=1.5)
+        look = {"rotation": 90, "ha": "right", "xytext": (-1, 0), "fontsize": 10}
+        label(right, second, 4, "second minimum", COLOURS[activation], **look)
     right.axvline(1.0, color=ink(), linestyle="--", linewidth=1)
     left.set(title="starts that find the optimum", xlabel="fraction of starts", xlim=(0, 1.03))
     left.set_yticks(range(len(names)), ["no change", *names[1:]])

@@ -1,12 +1,9 @@
 r"""Training from different random starts ends at different solutions, and not always at the optimum.
 
 Each curve is one training from a random start, drawn as PyTorch draws its linear layers: the exact mean square, on
-prompts of one length, against training time, which is as long as the published training. Linear attention (left)
-descends exactly, softmax (right) by stochastic descent, from the same starts for both covariances. Thick curves are
-tracked runs of the published steps. The numbers on the right count the starts that end at each head. The dashed line is
-the optimum. The dash-dotted line is the best swapped head, a saddle that slows descents down. The dotted line is the
-second minimum, which descent from that saddle reaches under the corrected covariances; under the covariances of the
-published code this descent reaches the optimum.
+prompts of one length. Linear attention descends exactly, softmax by stochastic descent, from the same starts for both
+covariances. The best swapped head is a saddle; descent from it reaches the second minimum or, under the published
+covariances, the optimum.
 
 Alt: Four charts of mean square against training time with many thin curves, linear attention left, softmax right, the
 corrected covariances above, those of the published code below. In three of them some curves end on a dashed line, and
@@ -23,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
-from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
+from chapters.published_experiment.style import COLOURS
 from chapters.second_minima.descents import STEP_SIZE, STEPS, Descents
 from chapters.second_minima.landscape import FLAT, alignment
 from chapters.second_minima.parameters import SECOND_LENGTH
@@ -39,10 +36,10 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
-# Levels at which descents can stop: column of the table, name in a legend, and line style.
+# Levels at which descents can stop: column of the table, name, and line style.
 LEVEL_LINES = {
     "optimum": ("optimum", "--"),
-    "wrong_way": ("best swapped head", "-."),
+    "wrong_way": ("best swapped", "-."),
     "second_minimum": ("second minimum", ":"),
 }
 # Lines of the paths, by kind.
@@ -229,15 +226,14 @@ def draw(table: pd.DataFrame) -> Figure:
             for column, (_, line) in LEVEL_LINES.items():
                 if part[column].notna().all():
                     panel.axhline(part[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
-            _counts(panel, part)
+            _name_levels(panel, part)
             panel.set_title(f"{activation}, {law.removeprefix('as ')} covariances")
-        row[0].set_ylabel(MEAN_SQUARE)
+        row[0].set_ylabel(f"mean square error, $L={SECOND_LENGTH}$")
     panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
     for panel in panels[1]:
         panel.set_xlabel("training time")
-    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVEL_LINES.values()}
-    handles["tracked runs, as long as published"] = legend_line("-", LOOKS["tracked"]["linewidth"])
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
+    tracked = {"thick: tracked runs, as long as published": legend_line("-", LOOKS["tracked"]["linewidth"])}
+    figure.legend(list(tracked.values()), list(tracked), loc="outside lower center")
     return figure
 
 
@@ -246,12 +242,16 @@ def _levels(places: StationaryHeads) -> dict[str, float]:
     return {name.replace(" ", "_"): place.square for name, place in places.named.items()}
 
 
-def _counts(axes: Axes, part: pd.DataFrame) -> None:
-    """Write the number of starts that end at each stationary head at its level, on the right."""
+def _name_levels(axes: Axes, part: pd.DataFrame) -> None:
+    """Write the name of each stationary head at its level, on the right, with the number of starts that end there."""
     ends = part[part["kind"] == "descent"].groupby("start")["end"].last()
-    for column in LEVEL_LINES:
-        end = column.replace("_", " ")
-        count, level = int((ends == end).sum()), part[column].iloc[0]
-        if count:
-            above = {"wrong way": 7, "second minimum": -8}.get(end, 0) if part["second_minimum"].notna().all() else 0
-            label(axes, part["time"].max(), level, f"{count} of {len(ends)}", ink(), xytext=(12, above), fontsize=11)
+    rest = (~ends.isin([column.replace("_", " ") for column in LEVEL_LINES])).sum()
+    for column, (name, _) in LEVEL_LINES.items():
+        if part[column].isna().any():
+            continue
+        count, level = (ends == column.replace("_", " ")).sum(), part[column].iloc[0]
+        text = f"{name}:\n{count} of {len(ends)}" if count else name
+        if column == "optimum" and rest:
+            text += f",\n{rest} not there yet"
+        side, up = {"wrong_way": ("bottom", 1), "second_minimum": ("top", 1)}.get(column, ("center", 0))
+        label(axes, part["time"].max(), level, text, ink(), va=side, xytext=(12, up), fontsize=10)

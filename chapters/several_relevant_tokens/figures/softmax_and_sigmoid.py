@@ -89,12 +89,12 @@ def draw(table: pd.DataFrame) -> Figure:
     found = sorted(table["relevant"].unique())
     figure, panels = plt.subplots(1, len(found), figsize=(WIDE, 4.2), sharey=True)
     for panel, relevant in zip(panels, found, strict=True):
-        for index, (name, below) in enumerate(zip(NAMES, (-15, 22, 20), strict=True)):
+        for index, (name, below) in enumerate(zip(NAMES, (20, 31, 29), strict=True)):
             rows = table[(table["relevant"] == relevant) & (table["head"] == name)]
             curve, points = (rows[rows["kind"] == kind] for kind in ("least", "trained"))
             panel.plot(curve["snr"], curve["risk"], color=f"C{index}", linewidth=2.2)
             panel.plot(points["snr"], points["risk"], "o", color=f"C{index}", markersize=7, markeredgecolor="white")
-            if panel is panels[-1]:
+            if panel is panels[1]:
                 end = curve.iloc[-1]
                 label(panel, end["snr"], end["risk"], name, f"C{index}", ha="right", xytext=(-4, below))
         panel.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu$")
