@@ -1,11 +1,9 @@
 r"""Of four distributions with the same $\sigma$, only Gaussian tokens have an error that falls more slowly than $1/L$.
 
 The vertical axis is $L$ times the mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and queries, for two coordinates
-and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate and the sub-Gaussian constant $\sigma$, so
-the bound of Proposition 3.1 is the same for all. Points are simulated, with two standard errors; solid curves are
-exact, by quadrature. Dashed lines are the limit, the mean of $\operatorname{tr}(\mathrm{fluctuation})$ over queries,
-where it is finite. The curves of Rademacher (sign), uniform and mixture (clustered) tokens level off at it. The
-Gaussian curve has no finite limit and keeps growing.
+and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate and the sub-Gaussian constant $\sigma$.
+Points are simulated, with two standard errors; curves are exact, by quadrature. The limit is the mean of
+$\operatorname{tr}(\mathrm{fluctuation})$ over queries, where it is finite.
 
 Alt: Log-log plot of prompt length times error against prompt length, four solid curves with points on them. Those of
 Rademacher, uniform and mixture tokens become flat, each on a dashed horizontal line. The Gaussian curve
@@ -27,6 +25,7 @@ from companion.figures.style import (
     COLUMN,
     error_bars,
     few_decades,
+    ink,
     label,
     legend_line,
     legend_point,
@@ -153,6 +152,10 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, end["length"], end["length"] * end["error"], name, colour, xytext=(6, above))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
     few_decades(axes)
+    limits = table[table["kind"] == "limit"]
+    height, place = (limits["length"] * limits["error"]).max(), {"xytext": (0, 14), "ha": "center"}
+    middle = np.sqrt(table["length"].min() * table["length"].max())
+    label(axes, middle, height, "flat: the error falls like $1/L$", ink(), **place)
     lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
     legend_with(axes, lines, loc="upper left")
     return figure

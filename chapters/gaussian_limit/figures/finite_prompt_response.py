@@ -1,15 +1,13 @@
 r"""Finite Gaussian prompts follow the linear limit for small queries, and then saturate at their largest token.
 
-The horizontal axis is the size $\tau = \|\Gamma^{1/2}Uz\|$ of the query. The vertical axis is the component of the
-output along the straight line of Lemma 2.1, in the unit in which the infinite prompt has the output $\tau$ (dashed).
-Each colour is a prompt length $L$: the mean over independent prompts with two standard errors (bars, long where prompts
-are few) and the standard deviation between prompts (band). Rings mark $\tau = \sqrt{2\ln L}$; the mean of the largest
-of $L$ standard normals is below it at these lengths. A curve leaves the line gradually, well before its ring, and
-levels off at the largest token beyond the ring.
+The vertical axis is the component of the output along the straight line of Lemma 2.1, in the unit in which the infinite
+prompt has the output $\tau$. Curves are means over independent prompts, with two standard errors (bars, long where
+prompts are few). A curve leaves the line gradually, well before its ring, and levels off at the largest token beyond
+it.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the diagonal
-one after the other and flatten, the longest last; rings on the diagonal, one for each length, are not far apart
-although the lengths differ by orders of magnitude.
+one after the other and flatten, the longest last; rings on the curves, one for each length, are where they bend, and
+not far apart although the lengths differ by orders of magnitude.
 """
 
 from collections.abc import Mapping
@@ -19,12 +17,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
 from chapters.wording import listing
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, power_of_ten, sequence
+from companion.figures.style import COLUMN, error_bars, ink, label, power_of_ten, sequence
 from lib.statistics import standard_error
 
 
@@ -104,7 +103,7 @@ def _claims(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateEr
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its spread, and the line of the lemma."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
     lengths = sorted(table["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = table[table["length"] == length]
@@ -112,14 +111,19 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.fill_between(curve["tau"], low, high, color=colour, alpha=0.16, linewidth=0)
         line = {"color": colour, "linestyle": "-", "linewidth": 2}
         error_bars(axes, curve["tau"], curve["response"], curve["std_error"], **line)
-        departure = curve["departure"].max()
-        axes.plot(departure, departure, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
-        name = f"$L={power_of_ten(length)}$"
+        largest = curve["departure"].max()
+        height = np.interp(largest, curve["tau"], curve["response"])
+        axes.plot(largest, height, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
+        name = f"$L={power_of_ten(length) if length > 10 else length}$"
         label(axes, curve["tau"].max(), curve["response"].iloc[-1], name, ink(), xytext=(8, 0))
-    top = 1.12 * (table["response"] + table["spread"]).max()
+    top = 1.25 * (table["response"] + table["spread"]).max()
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    axes.set(xlim=(0, table["tau"].max()), ylim=(0, max(top, 1.05 * table["departure"].max())))
+    axes.set(xlim=(0, table["tau"].max()), ylim=(0, top))
+    label(axes, 0.9 * top, 0.9 * top, "infinite prompt:\nlinear (Lemma 2.1)", ink(), xytext=(-10, 4), ha="right")
+    label(axes, table["tau"].max(), 0.92 * top, "levels off at\nthe largest token", ink(), xytext=(0, 0), ha="right")
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="output along the line of Lemma 2.1")
     ring = Line2D([], [], color=ink(), marker="o", fillstyle="none", markersize=9, markeredgewidth=2, linestyle="")
-    axes.legend([legend_line("--", 1.5), ring], [r"$L=\infty$: Lemma 2.1", r"$\tau=\sqrt{2\,\ln L}$"], loc="upper left")
+    lines = {r"$\tau=\sqrt{2\,\ln L}$, about the largest score": ring}
+    lines["spread of prompts, ± 1 sd"] = Patch(color=ink(), alpha=0.16)
+    axes.legend(list(lines.values()), list(lines), loc="lower right")
     return figure

@@ -1,14 +1,13 @@
 r"""After training to the end, the length that a small risk needs is proportional to the inverse of this risk.
 
-Left, for one value of $d$: the risk of the exact flow after infinite time (solid), at the time when the descents stop
-(dashed), and at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and the risk of the best linear attention
-(orange). Points are the last losses of the descents, with two standard errors over seeds. Right: the least length
-$L(\varepsilon)$ at which the risk after infinite time is below $\varepsilon$ (solid), and the same for the head
-$(A^*,b^*)$ (dotted), in several dimensions and up to lengths far beyond real prompts.
+Left: the least length $L(\varepsilon)$ at which the risk of the exact flow after infinite time is below $\varepsilon$
+(solid), and the same for the head $(A^*,b^*)$ where the infinite flow ends (dotted), up to lengths far beyond real
+prompts. Right, for one value of $d$: these risks against the length. Points are the last losses of the descents, with
+two standard errors over seeds.
 
-Alt: Left, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
-lowest of the three, an orange one below all; points are on the dashed line. Right, length against accuracy, over many
-decades: solid lines of slope minus one, and dotted ones above them that rise faster.
+Alt: Left, length against risk, over many decades: solid lines of slope minus one, and dotted ones above them that rise
+faster. Right, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
+lowest of the three, an orange one below all; points are on the dashed line.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +26,10 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
 from lib.statistics import standard_error
 
-# Distance in ln L between the longest descents and the end of the curves of the left panel.
+# Distance in ln L between the longest descents and the end of the curves of the right panel.
 BEYOND = 2.5
+# Smallest risk and largest length of the left panel.
+SMALLEST, LARGEST = 1e-8, 1e12
 
 
 def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescents], risks: list[FinalRisk]) -> Numbers:
@@ -86,44 +87,51 @@ def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescen
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw risk against length in one dimension, and length against accuracy in several."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1, 1.1))
-    left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$")
-    right.set_ylabel(r"necessary length, $L(\varepsilon)$")
+    """Draw length against accuracy in several dimensions, and risk against length in one."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8), width_ratios=(1.25, 1))
+    dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
+    for d, colour in zip(dimensions, sequence(len(dimensions)), strict=True):
+        for kind, dash in (("trained", "-"), ("infinite limit", ":")):
+            curve = table[(table["kind"] == kind) & (table["dimension"] == d)].sort_values("risk")
+            # the line between the lengths of the table, inside the panel
+            logs = np.linspace(max(np.log(SMALLEST), np.log(curve["risk"].min())), np.log(curve["risk"].max()), 200)
+            log_length = np.interp(logs, np.log(curve["risk"]), curve["log_length"])
+            inside = log_length <= np.log(LARGEST)
+            risk, length = np.exp(logs[inside]), np.exp(log_length[inside])
+            left.plot(risk, length, dash, color=colour, linewidth=2)
+            if kind == "trained":
+                label(left, risk[0], length[0], f"$d={d}$", colour, xytext=(-6, 0), ha="right")
+            if d == dimensions[0] and kind == "trained":
+                corner = np.exp(np.interp(np.log([1e-7, 1e-6]), logs, log_length)) / 30
+    left.plot([1e-6, 1e-7, 1e-7], [corner[1], corner[1], corner[0]], color=ink(), linewidth=1.2)
+    left.text(1e-7, corner[1] / 2, "risk 10 times smaller:\nlength 10 times larger", va="top", ha="center")
+    left.set(xscale="log", yscale="log", xlim=(SMALLEST / 300, 1), ylim=(1, LARGEST))
+    left.set(xlabel=r"risk to reach, $\varepsilon$", ylabel=r"necessary length, $L(\varepsilon)$")
+    left.set_title("length by risk, in $d$ dimensions")
+    lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
+    left.legend(list(lines.values()), list(lines), loc="lower left")
+    for axis in (left.xaxis, left.yaxis):
+        axis.set_major_locator(LogLocator(numticks=5))
+        axis.set_minor_locator(NullLocator())
+    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + BEYOND
     curves = {
         "infinite limit": (":", ink(), r"head of $L=\infty$", 9),
-        "stopped": ("--", "0.5", "stopped", -12),
+        "stopped": ("--", "0.5", "when descent stops", -10),
         "trained": ("-", "C0", "trained to\nthe end", 0),
         "linear attention": ("-", "C1", "best linear", 0),
     }
     drawn = table[(table["dimension"] == dimension) & (table["log_length"] <= end)]
     for kind, (dash, colour, name, up) in curves.items():
         curve = drawn[drawn["kind"] == kind].sort_values("log_length")
-        left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
+        right.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
         last, look = curve.iloc[-1], {"xytext": (6, up), "fontsize": 10, "linespacing": 0.95}
-        label(left, np.exp(last["log_length"]), last["risk"], name, colour, **look)
-    for kind, points in descents.groupby("kind", sort=False):
-        look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind} prompts"}
-        error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
-    left.set_title(f"risk by length, $d={dimension}$")
-    left.legend(loc="lower left", fontsize=9, handletextpad=0.2)
-    dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
-    for place, (d, colour) in enumerate(zip(dimensions, sequence(len(dimensions)), strict=True)):
-        for kind, dash in (("trained", "-"), ("infinite limit", ":")):
-            curve = table[(table["kind"] == kind) & (table["dimension"] == d)].sort_values("log_length")
-            right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2)
-        look = {"color": colour, "ha": "right", "va": "top", "fontsize": 11}
-        right.text(0.98, 0.96 - 0.075 * place, f"$d={d}$", transform=right.transAxes, **look)
-    right.set(xlim=(1e-8, 1), ylim=(1, 1e12), title="length by accuracy and dimension")
-    right.text(0.04, 0.22, "10 times the accuracy:\n10 times the length", transform=right.transAxes, fontsize=10)
-    lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
-    right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
-    for axis in (right.xaxis, right.yaxis):
-        axis.set_major_locator(LogLocator(numticks=5))
-        axis.set_minor_locator(NullLocator())
+        label(right, np.exp(last["log_length"]), last["risk"], name, colour, **look)
+    error_bars(right, np.exp(descents["log_length"]), descents["risk"], descents["std_error"], color=ink(), marker="o")
+    place = descents.sort_values("log_length").iloc[len(descents) // 2]
+    label(right, np.exp(place["log_length"]), place["risk"], "points: descent", ink(), xytext=(8, 14))
+    right.set_title(f"risk by length, $d={dimension}$")
     return figure
 
 
@@ -135,5 +143,5 @@ def _farthest_from_one(risks: pd.DataFrame, column: str) -> float:
 
 
 def longest_drawn(lengths: list[int]) -> float:
-    """Return the largest ln L of the left panel, which is beyond the longest descents."""
+    """Return the largest ln L of the right panel, which is beyond the longest descents."""
     return float(np.log(max(lengths))) + BEYOND

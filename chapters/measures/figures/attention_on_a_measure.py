@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, canvas
@@ -25,7 +26,7 @@ numbers = no_numbers
 TOKENS = 55
 TILT = np.array([1.15, 0.65])
 CENTRES = (1.25, 4.2, 7.15)
-TITLES = ("a prompt: points", "a query weights them", "the output: a mean")
+TITLES = ("a prompt: points in no order", "a query weights them", "the output: their mean")
 
 
 def draw(_) -> Figure:
@@ -50,6 +51,9 @@ def draw(_) -> Figure:
     axes.plot(*mean, marker="s", markersize=9, **mark)
     axes.plot(*moved, marker="*", markersize=20, **mark)
     arrow(axes, tuple(mean + 0.2 * (moved - mean)), tuple(mean + 0.82 * (moved - mean)))
+    halo = [withStroke(linewidth=3, foreground=plt.rcParams["axes.facecolor"])]
+    axes.text(mean[0] - 0.1, mean[1] - 0.14, "plain mean", ha="center", va="top", path_effects=halo, zorder=7)
+    axes.text(moved[0] - 0.1, moved[1] + 0.16, "weighted mean", ha="center", path_effects=halo, zorder=7)
     return figure
 
 

@@ -1,11 +1,9 @@
 r"""The error of normal tokens is known exactly at every length; at one token it is not zero, but the bound is.
 
-The vertical axis is the mean squared error $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens
-for several query sizes $\tau$; the output of the infinite prompt is $\tau$. Points are simulated, with two standard
-errors (smaller than the points); solid curves are exact, by quadrature. Dashed curves have the form of the bound,
-$c_1\ln L/L^{c_2}$ at $\sigma=1$. The paper leaves its constants open; here $c_2$ is the slope fitted to the exact
-values at $L\ge2$, and $c_1$ the smallest constant that bounds them. At $L=1$ the bound is 0, and the error is
-$1+\tau^2$ (rings).
+The vertical axis is $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens; the output of the
+infinite prompt is $\tau$. Points are simulated, with two standard errors (smaller than the points); solid curves are
+exact, by quadrature. The paper leaves the constants of the bound open; here $c_2$ is the slope fitted to the exact
+values at $L\ge2$, and $c_1$ the smallest constant that bounds them.
 
 Alt: Log-log plot of mean squared error against prompt length from one token on, one colour for each query size. Points
 are on solid falling curves. The dashed curves of the bound touch the solid ones at two tokens, run above them from
@@ -17,7 +15,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
 from chapters.style import coloured
@@ -105,7 +102,7 @@ def _claims(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw, in one colour per query size, simulated points, the exact curve, the form of the bound, and one ring."""
-    figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
+    figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
     taus = sorted(table["tau"].unique())
     errors = table[table["kind"] == "exact"]["error"]
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
@@ -116,11 +113,12 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        for curve, name, down in ((exact, rf"$\tau={tau:g}$", 0), (bound, "its bound", -5)):
+        for curve, name, down in ((exact, rf"$\tau={tau:g}$", 0), (bound, rf"bound, $\tau={tau:g}$", -5)):
             label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour, xytext=(10, down))
         axes.plot(1, 1 + tau**2, "o", color=ink(), markersize=12, fillstyle="none", markeredgewidth=1.6, zorder=6)
-    ring = Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle="")
-    lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
+    note = "at one token: error $1+\\tau^2$ (rings), bound 0"
+    label(axes, 1, 1 + taus[-1] ** 2, note, ink(), xytext=(-4, 20))
+    lines = {"exact": legend_line("-"), "simulated": legend_point()}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
     legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))
     return figure
