@@ -76,7 +76,7 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8), width_ratios=(1, 1.3))
     curves, ends = (table[table["kind"] == kind] for kind in ("risk", "excess"))
     lengths = sorted(ends["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
