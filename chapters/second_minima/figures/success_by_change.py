@@ -75,9 +75,7 @@ def numbers(
         ),
         "second": Column("Mean square of the second minimum of one head over that of its optimum"),
         "starts": Column("Number of starts with this change"),
-        "share": Column(
-            f"Fraction of these starts that end at most {NEAR:.0%} above the least mean square of one head"
-        ),
+        "share": Column(f"Fraction of starts that end at most {NEAR:.0%} above the least mean square of one head"),
         "share_low": Column(f"Lower end of the {CERTAINTY:.0%} interval of this fraction"),
         "share_high": Column(f"Upper end of the {CERTAINTY:.0%} interval of this fraction"),
     }
