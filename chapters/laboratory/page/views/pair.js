@@ -35,9 +35,11 @@ laboratory.view({
       height: 372,
     });
     const [places, middle] = [61, 30];
-    const levels = laboratory.levels(plane, places, places, [-4, -2, -1.5, -1.2, -1.05]);
+    const steps = [1.05, 1.2, 1.5, 2, 4];
+    const levels = laboratory.levels(plane, places, places, steps.map((step) => -step).reverse());
+    const stepNames = steps.map(() => plane.words("", 0, 0));
     plane.curve("lab-line lab-c0")([[-largest, largest], [largest, -largest]]);
-    plane.words("opposite keys", -0.3, 0.34, "lab-c0");
+    plane.words("opposite keys", -0.51, 0.55, "lab-c0");
     const cut = stage.panel({
       about: "The opposite pairs",
       x: { label: "half the difference, (ω₁ − ω₂) / 2", scale: d3.scaleLinear([0, largest], [0, 1]), ticks: [0, 0.2, 0.4, 0.6] },
@@ -66,8 +68,15 @@ laboratory.view({
         if (!known.has(key)) known.set(key, ratio(largest * row / middle, largest * column / middle, length));
         return known.get(key);
       };
-      const steps = range(-middle, middle + 1);
-      levels(steps.flatMap((row) => steps.map((column) => -at(row, column))));
+      const grid = range(-middle, middle + 1);
+      levels(grid.flatMap((row) => grid.map((column) => -at(row, column))));
+      // the value of each step is at its edge, for pairs whose first key is zero
+      const single = range(middle + 1).map((place) => at(0, place));
+      steps.forEach((step, number) => {
+        const over = single.findIndex((value) => value > step);
+        const edge = over - (single[over] - step) / (single[over] - single[over - 1]);
+        stepNames[number].text(over < 0 ? "" : String(step)).attr("y", plane.y(over < 0 ? 0 : largest * edge / middle) + 4);
+      });
       const opposite = gaps.map((gap) => ratio(gap, -gap, length));
       along(opposite.map((value, place) => [gaps[place], value]));
       name.attr("y", cut.y(opposite[100]) - 10);
