@@ -1,11 +1,9 @@
 r"""On average over queries $\nabla_U$ has a larger error than $\nabla_V$, by a ratio that grows over the simulated
 lengths.
 
-Both panels show the ratio of the two mean squared errors, with two standard errors. Left: on average over queries from
-$\nu$, against the length, by token scale; the dash-dotted line is proportional to $\ln L$. Right: for one query of size
-$\tau$ and tokens of scale 1, at the lengths of the left panel. The dashed curve is the limit of long prompts; longer
-prompts follow it up to larger queries. At each length the ratio then levels off, higher for longer prompts, and falls
-again, towards $1/u^2$ (a heuristic), with $U=uI$. At the smallest query it is below 1.
+Both panels show the ratio of the two mean squared errors, with two standard errors. Left: against the length, by token
+scale. Right: for one query of size $\tau$; longer prompts follow the limit (dashed) up to larger queries. The ratio
+then levels off, higher for longer prompts, and falls again, towards $1/u^2$ (a heuristic), with $U=uI$.
 
 Alt: Two panels. Left, ratios rise with the logarithm of the length, for the largest scale about in proportion to it.
 Right, on a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short
@@ -14,6 +12,7 @@ prompts first, each with a flat maximum at its own height and a slow fall beyond
 
 from collections.abc import Mapping
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from chapters.concentration.gradient_theory import long_prompt_limit, long_promp
 from chapters.concentration.parameters import MODERATE
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with
+from companion.figures.style import WIDE, error_bars, ink, label, markers
 from lib.statistics import comparison_quantile, tells_apart
 
 
@@ -98,29 +97,38 @@ def _claims(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pai
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw ratios against the length by scale, and against the query size by length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.6))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8))
     scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
-    for sigma, colour, marker in coloured(sigmas):
+    # other colours than those of the lengths on the right
+    reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, len(sigmas)))
+    for sigma, colour, marker in zip(sigmas, reds, markers(len(sigmas)), strict=True):
         rows = scale[scale["number"] == sigma]
-        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1, "label": rf"$\sigma={sigma:g}$"}
+        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
         error_bars(left, rows["length"], rows["ratio"], rows["std_error"], **look)
+        end, name = rows.iloc[-1], rf"$\sigma={sigma:g}$"
+        rank = (scale.loc[scale["length"] == lengths[-1], "ratio"] < end["ratio"]).sum()
+        label(left, end["length"], end["ratio"], name, colour, xytext=(8, 4 * (rank - 2)))
     top = scale[scale["number"] == sigmas[-1]].iloc[-1]
     left.axline((1, 0), (top["length"], 1.25 * top["ratio"]), color=ink(), linestyle="-.", linewidth=1.2)
+    label(left, top["length"], 1.25 * top["ratio"], r"like $\ln L$", ink(), xytext=(-10, 6), ha="right")
     left.set(xscale="log", xlim=(lengths[0] / 2, 2 * lengths[-1]), ylim=(0, 1.4 * scale["ratio"].max()))
     left.set(xlabel="prompt length $L$", ylabel=r"error of $\nabla_U$ / error of $\nabla_V$")
-    left.set_title("average over queries, by token scale")
-    legend_with(left, {r"$\propto\ln L$": legend_line("-.", 1.2)}, loc="upper left")
+    left.set_title("average over queries,\ntokens of scale $\\sigma$")
+    label(left, 2 * lengths[-1], 1, "equal errors", ink(), xytext=(0, 9), ha="right")
     for length, colour, marker in coloured(lengths):
         rows = query[query["length"] == length]
         look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
         error_bars(right, rows["number"], rows["ratio"], rows["std_error"], **look)
         label(right, rows["number"].iloc[-1], rows["ratio"].iloc[-1], f"$L={length:g}$", colour, xytext=(10, 0))
     limit, ratio = query[np.isinf(query["length"])], query[np.isfinite(query["length"])]["ratio"]
-    right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6, label=r"$L=\infty$")
+    right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6)
     right.set(yscale="log", ylim=(ratio.min() / 1.5, 2 * ratio.max()), xlabel=r"size of the query, $\tau$")
-    right.set_title(r"one query, tokens of scale 1")
-    right.legend(loc="lower right")
+    inside = limit[limit["ratio"] < 1.5 * ratio.max()].iloc[-1]
+    label(right, inside["number"], inside["ratio"], r"$L=\infty$", ink(), xytext=(-8, 0), ha="right")
+    right.set_title("one query,\ntokens of scale 1")
+    label(right, query["number"].max(), 1, "equal errors", ink(), xytext=(0, -9), ha="right")
     for panel in (left, right):
+        panel.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
         panel.xaxis.set_minor_locator(NullLocator())
     return figure

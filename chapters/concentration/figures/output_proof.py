@@ -1,18 +1,18 @@
 r"""Prompts and queries with a large unnormalised weight become rarer on longer prompts, and slowly if tokens are large.
 
-Two steps of the proof for Gaussian tokens. Left: the normalised partition function
-$W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, the sum of the weights over its mean, so that the mean of $W$
-is 1 at every query size $\tau$; with the median, the central half and nine tenths of the prompts. It concentrates only
-for small $\tau$, where many tokens contribute. If $\tau$ exceeds the size of the largest of $L$ normals (dotted), the
-largest term (dashed: its median) is a large part of $W$, at the longest queries most of it. Right: fraction of prompts
-and queries with some $e^{\langle\xi,z_i\rangle}$ above $M=L^\kappa$, exact (lines) and simulated (points, two standard
-errors), for token scales $\sigma$; it falls about like $L^{-c/\sigma^2}$ (a heuristic). The data also have the error,
-for the smallest $\sigma$, the contribution of these prompts, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this
-contribution.
+Two steps of the proof for Gaussian tokens. Left: fraction of prompts and queries with some
+$e^{\langle\xi,z_i\rangle}$ above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors). Right: the
+normalised partition function $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, of mean 1. Beyond the size of
+the largest of $L$ normals the largest term (dashed: its median) is a large part of $W$.
 
-Alt: Two panels. Left, a band around zero, marked "many tokens share the sum", bends downward and widens as the query
-grows, where it is marked "one token has a large part". Right, log-log: falling curves with points, the lowest falling
-fastest and the highest almost flat near one.
+Details:
+The exponents at the curves are slopes at the longest prompts; heuristically they are about $-c/\sigma^2$. The data also
+have the error, for the smallest $\sigma$, the contribution of these prompts, and the bound
+$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
+
+Alt: Two panels. Left, log-log: falling curves with points, the lowest falling fastest and the highest almost flat near
+one. Right, a band around zero, marked "many tokens share the sum", bends downward and widens as the query grows, where
+it is marked "one token has a large part".
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,22 +102,25 @@ def _claims(proofs: Mapping[float, SimulatedProof], gain: float, truncation: flo
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the distribution of the partition function, and the fraction with a large weight."""
-    figure, (first, second) = plt.subplots(1, 2, figsize=(WIDE, 4.6), width_ratios=(1.25, 1))
+    """Draw the fraction with a large weight, and the distribution of the partition function."""
+    figure, (first, second) = plt.subplots(1, 2, figsize=(WIDE, 4.8), width_ratios=(1.1, 1))
     partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
-    _partition_panel(first, partition)
-    for sigma, colour, marker in coloured(sorted(fraction["fixed"].unique())):
+    sigmas = sorted(fraction["fixed"].unique())
+    for sigma, colour, marker in coloured(sigmas):
         rows = fraction[fraction["fixed"] == sigma]
         exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
-        second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
-        error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
-        name = rf"$\sigma={sigma:g}$" if sigma > fraction["fixed"].min() else f"token scale\n$\\sigma={sigma:g}$"
-        label(second, exact["x"].max(), exact["value"].iloc[-1], name, colour)
-    second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
-    second.set(ylabel="fraction of prompts and queries\nwith a weight above $M=L^\\kappa$")
-    second.set_title("Large weights")
-    few_decades(second)
-    second.set_xticks([1e1, 1e4, 1e7, 1e10])
+        first.plot(exact["x"], exact["value"], color=colour, linewidth=2)
+        error_bars(first, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
+        slope = np.polyfit(*np.log(exact[["x", "value"]].tail(3).to_numpy().T), 1)[0]
+        up = {0: 3, 1: -3}.get(len(sigmas) - 1 - sigmas.index(sigma), 0)  # the highest end next to each other
+        name = rf"$\sigma={sigma:g}$: like $L^{{{slope:.2g}}}$"
+        label(first, exact["x"].max(), exact["value"].iloc[-1], name, colour, xytext=(6, up))
+    first.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
+    first.set(ylabel="fraction of prompts and queries with a\nweight above the threshold $M=L^\\kappa$")
+    first.set_title("Large weights, tokens of scale $\\sigma$")
+    few_decades(first)
+    first.set_xticks([1e1, 1e4, 1e7, 1e10])
+    _partition_panel(second, partition)
     return figure
 
 
@@ -130,18 +133,18 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.plot(taus, median["value"], color="C0", linewidth=2)
     axes.plot(alone["x"], alone["value"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linewidth=1)
-    axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
+    axes.axvline(alone["x"].min(), ymin=0.36, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(0, taus.max()), ylim=(None, 4), xlabel=r"size of the query, $\tau$")
     axes.set_ylabel(r"sum of the weights over its mean, $\ln W$")
     axes.set_title(f"The sum of the weights, $L={frame['fixed'].iloc[0]:.0f}$")
-    look = {"transform": axes.transAxes, "va": "top", "fontweight": "bold"}
-    axes.text(0.04, 0.98, "many tokens\nshare the sum", ha="left", **look)
+    look = {"transform": axes.transAxes, "va": "top"}
+    axes.text(0.02, 0.98, "many tokens\nshare the sum", ha="left", **look)
     axes.text(0.97, 0.98, "one token\nhas a large part", ha="right", **look)
-    label(axes, alone["x"].min(), -4, "the largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")
+    label(axes, alone["x"].min(), -4, "$\\tau$ = largest\nof $L$ normals", ink(), xytext=(-6, 0), ha="right")
     middle = Line2D([], [], color="C0", linewidth=2)
     bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
-    names = ["median", "central half", "nine tenths", "largest term"]
-    axes.legend([middle, *bands, legend_line("--", 1.5)], names, loc="lower left", handlelength=1.3)
+    names = ["median", "half of prompts", "nine tenths", "largest term"]
+    axes.legend([middle, *bands, legend_line("--", 1.5)], names, loc="lower left", handlelength=1.3, fontsize=10)
 
 
 def _partition_groups(partitions: Partitions) -> list[dict]:

@@ -1,10 +1,9 @@
 r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger queries need much longer prompts.
 
-The vertical axis is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt,
-one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
-mostly smaller than the points). Dotted lines are the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma
-V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only well beyond $\ln L\approx\frac32\tau^2$; for large
-queries no simulation reaches these lengths.
+The error is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt. Solid
+lines are exact; points have bars of two standard errors. Dotted lines are the form
+$e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method, accurate only well beyond
+$\ln L\approx\frac32\tau^2$; for large queries no simulation reaches these lengths.
 
 Alt: Log-log line chart of error against length. One solid curve for each query size bends into a straight
 dotted line of slope minus one, at longer lengths for larger queries, whose curves start flatter. Points of
@@ -70,7 +69,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(large["length"], large["error"], color=colour, linewidth=1.2, linestyle=":")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        label(axes, exact["length"].max(), exact["error"].iloc[-1], rf"$\tau={tau:g}$", colour)
-    lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
+        name = rf"$\tau={tau:g}$" if tau < taus[-1] else f"query size\n$\\tau={tau:g}$"
+        label(axes, exact["length"].max(), exact["error"].iloc[-1], name, colour)
+    lines = {"exact": legend_line("-"), "large $L$: slope $-1$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
     return figure

@@ -1,10 +1,8 @@
 r"""Only Gaussian tokens give an output that is linear in the query; four other distributions give other curves.
 
-All five distributions of one coordinate have mean 0 and variance 1. The curves are $\Lambda'(\xi)$ at the tilt $\xi =
-Uz$, the exact output of the infinite prompt ($V=1$); points are mean outputs of finite prompts, with two standard
-errors. At $\xi=0$ all curves have the same tangent. The outputs of signs and uniform tokens saturate at the largest
-token, the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite prompts
-cannot follow. At large $\xi$ finite Gaussian prompts also leave their line. The data of the figure also have $\Lambda$.
+All five distributions of one coordinate have mean 0 and variance 1. Curves are $\Lambda'(\xi)$ at the tilt $\xi = Uz$,
+with $V=1$; points are means with two standard errors. Signs and uniform tokens saturate at the largest token, the
+mixture passes from one affine expert to another, and finite prompts cannot follow the pole of Laplace tokens.
 
 Alt: A line chart of outputs against the tilt xi from minus four to four. The Gaussian is a straight line, signs and
 uniform saturate, the mixture is an asymmetric S, and the Laplace curve blows up at two vertical dotted lines. Points of
@@ -20,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, markers
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Largest tilt at which Laplace tokens are tested, in units of the pole 1/b: below one half, the fluctuation is finite.
@@ -103,5 +101,6 @@ def draw(table: pd.DataFrame) -> Figure:
     for position in (-pole, pole):
         axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(-1.03 * edge, 1.03 * edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")
+    legend_with(axes, {"infinite prompt": legend_line("-", 2.4), "finite prompts": legend_point()}, loc="upper left")
     label(axes, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
     return figure

@@ -1,12 +1,9 @@
 r"""A query tilts the distribution of the tokens, and the output of attention is $V$ times the tilted mean.
 
-Left: Gaussian tokens; right: a mixture of three Gaussians. Shades show the density of $\mu$, lines the density of the
-tilted distribution, proportional to $e^{\langle\xi,z\rangle}\mu(z)$. Circles are the tokens of one prompt, with areas
-proportional to their softmax weights. The arrow is the tilt $\xi=Uz$, drawn from the mean of $\mu$ (square). The star
-is the tilted mean $\nabla\Lambda(\xi)$, the cross the weighted mean of this prompt. The Gaussian keeps its shape and
-moves by $\Gamma\xi$, which is not the direction of $\xi$. In the mixture each component moves by its own $\Gamma_k\xi$
-and changes its weight: the two components on the right have two fifths of the weight before the tilt and nine tenths
-after it.
+The tilted density is proportional to $e^{\langle\xi,z\rangle}\mu(z)$, with the tilt $\xi=Uz$. Circles are the tokens of
+one prompt, with areas proportional to their softmax weights. The shift $\Gamma\xi$ of the Gaussian is not in the
+direction of $\xi$. In the mixture each component moves by its own $\Gamma_k\xi$; the two on the right have two fifths
+of the weight before the tilt and nine tenths after it.
 
 Alt: Two panels of contour lines in the plane. Left: an elliptical density and the same ellipse shifted up and right,
 with large circles for tokens on the upper right and tiny ones on the lower left. Right: three clusters; the lower left
@@ -31,6 +28,11 @@ from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink
+
+TITLES = {
+    "Gaussian": r"Gaussian: shifted by $\Gamma\xi$",
+    "mixture": "mixture: the two on the right gain weight",
+}
 
 
 def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], averages: Mapping[str, Average]) -> Numbers:
@@ -91,7 +93,7 @@ def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], average
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution: both densities, tokens by weight, and the means."""
     names = list(dict.fromkeys(table["law"]))
-    figure, panels = plt.subplots(1, len(names), figsize=(WIDE, 4.9), sharey=True)
+    figure, panels = plt.subplots(1, len(names), figsize=(WIDE, 5.2), sharey=True)
     for panel, name in zip(panels, names, strict=True):
         rows = table[table["law"] == name]
         grid, tokens = (rows[rows["kind"] == kind] for kind in ("density", "token"))
@@ -106,12 +108,12 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.annotate("", mean + tilt, mean, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=6)
         halo = [withStroke(linewidth=3, foreground=panel.get_facecolor())]
         look = {"textcoords": "offset points", "va": "top", "zorder": 7, "path_effects": halo}
-        panel.annotate(r"$\xi$", mean + tilt, xytext=(5, -3), **look)
+        panel.annotate(r"tilt $\xi$", mean + 0.5 * tilt, xytext=(4, -4), **look)
         marks = {"markeredgecolor": ink(), "markerfacecolor": panel.get_facecolor(), "linestyle": "", "zorder": 6}
         panel.plot(*mean, marker="s", markersize=8, markeredgewidth=1.6, **marks)
         panel.plot(*tilted, marker="*", markersize=17, markeredgewidth=1.4, **marks)
         panel.plot(*output, marker="x", markersize=8, markeredgewidth=2.2, color=ink(), zorder=7)
-        panel.set(aspect="equal", title=name, xlabel="first coordinate")
+        panel.set(aspect="equal", title=TITLES[name], xlabel="first coordinate")
         panel.set(xlim=(grid["x"].min(), grid["x"].max()), ylim=(grid["y"].min(), grid["y"].max()))
         panel.grid(visible=False)
     panels[0].set_ylabel("second coordinate")
