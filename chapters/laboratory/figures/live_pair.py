@@ -1,10 +1,8 @@
 r"""No pair of keys of the plane has a lower risk than the best pair with opposite keys.
 
-The task is in-context regression in 5 dimensions with a label noise of variance 0.1, on prompts of $L$ tokens. Two
-heads with the keys $\omega_1$ and $\omega_2$ have their best values. Left: the excess risk of the pair, divided by that
-of debiased gradient descent, the limit of keys going to zero. A stronger blue means a smaller ratio, with steps at
-1.05, 1.2, 1.5, 2 and 4. Dashed: the pairs with opposite keys. Right: the ratio along these pairs. The point is the
-chosen pair. On the right its horizontal position is half the difference of its keys, and its height is its own ratio.
+In-context regression in 5 dimensions with label noise of variance 0.1; two heads have their best values. Left: the
+excess risk, divided by that of debiased gradient descent, the limit of keys going to zero; numbers are values at steps
+of the colour. Right: the ratio along the opposite pairs, and that of the chosen pair.
 
 Alt: Two panels. Left, a square of two keys, strong blue along a dashed falling diagonal through the centre and faint
 near the two axes, with a point. Right, a rising curve of the ratio along the opposite pairs, and the point above it.

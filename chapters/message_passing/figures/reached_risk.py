@@ -1,11 +1,8 @@
 r"""Message passing ends at the Bayes-optimal risk, below every trained head, at all computed numbers of prompts.
 
-One panel per task; its title gives the prompt length and the signal strength. Horizontal axis, logarithmic: prompts per
-dimension, $\alpha=n/D$. Vertical axis, logarithmic: excess risk; the output 0 has risk 1. Lower line: the Bayes-optimal
-risk by state evolution. Circles on it: message passing from an uninformed start at three dimensions, extrapolated to
-$D\to\infty$ by a straight line in $1/D$. Upper two lines: the replica theory of softmax and linear attention at the
-best ridges above a smallest allowed value, interpolated between the marks. Crosses: heads trained at these ridges. Bars
-are two standard errors.
+The output 0 has risk 1. Green line: state evolution. Circles: message passing from an uninformed start at three
+dimensions, extrapolated to $D\to\infty$ by a straight line in $1/D$. Upper lines: replica theory of both heads at the
+best ridges above a smallest allowed value. Crosses: heads trained at these ridges. Bars are two standard errors.
 
 Alt: Three panels of three falling curves each. The lowest, with circles on it, is the Bayes-optimal one; the curve
 of softmax comes close to it with many prompts, and that of linear attention stays far above.

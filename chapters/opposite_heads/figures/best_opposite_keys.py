@@ -1,9 +1,8 @@
 r"""The best keys of an opposite pair shrink like $1/\sqrt L$, and $\sqrt L$ times the key tends to a known limit.
 
-Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk at each
-prompt length. The dashed line is the limit $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the
-variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The vertical
-axis starts above zero: all points are above their limit.
+Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk. The
+limit is $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the variance of the noise to that of a
+coordinate of the task. The vertical axis starts above zero: all points are above their limit.
 
 Alt: Chart with logarithmic prompt length. Points joined by a line fall towards a horizontal dashed line and stay on
 it for long prompts. A dotted line runs slightly above the dashed one.

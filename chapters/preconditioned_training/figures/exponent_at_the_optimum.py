@@ -1,10 +1,9 @@
 r"""The error at a balanced optimum of size one falls about like $L^{-0.618}$; with smaller scores and larger values
 like $1/L$.
 
-The vertical axis is the local slope $-\,d\ln(\text{error})/d\ln L$ of the exact mean square error, averaged over
-queries. Solid curves: the balanced optimum, whose size is $H=1$, for several condition numbers of $\Sigma$. Dashed
-curves: the same head with smaller scores and larger values, which has the same infinite prompt. Horizontal lines are
-the limits.
+The local slope $-\,d\ln(\text{error})/d\ln L$ of the exact mean square error, averaged over queries. Solid: the
+balanced optimum, whose size is $H=1$, for several condition numbers of $\Sigma$. Dashed: the same head with smaller
+scores and larger values, which has the same infinite prompt. Horizontal lines are the limits.
 
 Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the target is the
 query itself. The error is the distance from the output of the infinite prompt, which is the target. The limit of the

@@ -1,9 +1,8 @@
 r"""A preconditioner removes the condition number from the flow of blocks; that shown for heads leaves its square root.
 
-The vertical axis is the fastest rate of a flow at its balanced optimum, divided by the slowest: the number of steps
-that gradient descent needs grows with this ratio. Points come from the Hessian of the loss. Solid: heads $(U,V)$ on
-the query itself as target; the lines are the square and the square root of the condition number of $\Sigma$.
-Dashed: blocks $(A,b)$ on in-context regression, plain and with two preconditioners.
+The fastest rate of a flow at its balanced optimum, divided by the slowest: the number of steps that gradient descent
+needs grows with this ratio. Points come from the Hessian of the loss. Solid: heads $(U,V)$ on the query itself as
+target, with the square and the square root of $\kappa$. Dashed: blocks $(A,b)$ on in-context regression.
 
 $\Sigma$ has the largest eigenvalue 1 and eigenvalues in geometric progression. Directions in which the output
 does not change have the rate zero and are left out. The ratio of the plain blocks is about half the third power

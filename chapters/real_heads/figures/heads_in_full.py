@@ -1,9 +1,9 @@
 r"""The head of smallest spread is linear, the head of largest spread is frozen, and the median head is neither.
 
-Each row is a head, with its spread $\hat\tau/\sqrt{2\ln L}$ on the right. Left: outputs against the linear
-prediction, one point per query, along the direction in which predictions vary most; orange: the prediction times $1-P$,
-as for a finite Gaussian prompt. Middle: its weights in decreasing order, and those of Gaussian scores of the same
-spread. Right: its scores, standardised for each query, and the normal distribution.
+Each row is a head, with its spread $\hat\tau/\sqrt{2\ln L}$. Left: outputs, one point per query, along the direction in
+which predictions vary most; orange: the prediction times one minus the participation. Middle: weights in decreasing
+order, and those of Gaussian scores of the same spread. Right: scores, standardised for each query, and the normal
+distribution.
 
 Alt: Three rows of three panels. In the first row outputs are along the dashed diagonal, weights decrease slowly, and
 scores are nearly normal. In the middle row outputs are away from the lines, and scores have two humps. In the last row

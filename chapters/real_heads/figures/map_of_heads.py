@@ -1,8 +1,8 @@
 r"""The most linear head of the network is in the first layer, and the second layer is the least linear on average.
 
-Each cell is one head of the network, with its layer (row) and its number in the layer (column). The colour and the
-number are the explained share $R^2$ at the longest prompts: the part of the variation of its outputs on the text that
-the Gaussian prediction, a linear map of the query, explains. The last column is the mean of each layer.
+Each cell is one head, with its layer (row) and its number in the layer (column). The number is the explained share
+$R^2$ at the longest prompts: the part of the variation of its outputs on the text that the Gaussian prediction, a
+linear map of the query, explains. The last column is the mean of each layer.
 
 Alt: A grid of six rows and twelve columns of coloured cells with numbers from nearly 0 to nearly 1, and a column of
 means. Outlined are the darkest cell, in the first row, and the lightest mean, that of the second row.

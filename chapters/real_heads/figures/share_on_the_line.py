@@ -1,10 +1,9 @@
 r"""The less the scores of a head spread, the more of its output is linear; on longer prompts this difference grows.
 
-The horizontal axis is the spread $\hat\tau$ of the scores of a head in units of $\sqrt{2\ln L}$, where softmax freezes
-(dashed; dotted: half of it). The vertical axis is the share $R^2$ of the variation of its outputs that the Gaussian
-prediction explains. Points: heads on the longest prompts; crosses: the same on Gaussian tokens with the mean and
-covariance of their keys and values. Arrows: mean shares and median spreads of three groups of heads, from the shortest
-to the longest prompts.
+Spreads $\hat\tau$ are in units of $\sqrt{2\ln L}$, where softmax freezes. The share $R^2$ is that of the variation of
+the outputs that the Gaussian prediction explains. Crosses: the same heads on Gaussian tokens with the mean and
+covariance of their keys and values. Arrows: means of shares and medians of spreads, from the shortest to the longest
+prompts.
 
 Alt: Scatter of points falling from the upper left to the lower right. Crosses fall likewise and are above the points on
 the left. An arrow in the group of small spread points up, and the two others point down.

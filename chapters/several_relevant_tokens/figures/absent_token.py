@@ -1,9 +1,8 @@
 r"""If the relevant token may be missing, a sink helps on short prompts; long prompts need none.
 
-A prompt has one relevant token with probability one half, and none otherwise. Solid: softmax with a sink, which has the
-Bayes risk; dashed: the best softmax without one; dotted: the floor for any normalised weights. The axis is the signal
-strength in units of $2\ln L$. On long prompts a head without a sink averages over many other tokens, and this average
-is nearly zero.
+A prompt has one relevant token with probability one half, and none otherwise. Softmax with a sink has the Bayes risk;
+the floor is that of any normalised weights. The axis is the signal strength in units of $2\ln L$. On long prompts a
+head without a sink averages over many other tokens, and this average is nearly zero.
 
 Details:
 All curves are exact. The floor is $(1-\pi)/(1-\pi+\pi L)$ with the probability $\pi = 1/2$ that there is a

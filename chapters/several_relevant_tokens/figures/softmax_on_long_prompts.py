@@ -1,9 +1,8 @@
 r"""On long prompts the sigmoid finds four relevant tokens at the threshold, and softmax little more than one of them.
 
-Excess risk of the best sigmoid (green) and softmax head (blue) with $r = 4$ relevant tokens, against the signal
-strength in units of the threshold $2\ln(L/r)$; darker curves are longer prompts. Both fall at the threshold as
-prompts get longer, the sigmoid to 0 and softmax to $1-1/r$, the dashed line: it can follow one of the four tokens
-only.
+Excess risk of the best sigmoid and softmax head with $r = 4$ relevant tokens, against the signal strength in units of
+the threshold $2\ln(L/r)$. Both fall at the threshold as prompts get longer, the sigmoid to 0 and softmax to $1-1/r$,
+the dashed line: it can follow only one of the four tokens.
 
 Details:
 All curves are exact quadratures; softmax approaches the dashed line from below. As $L\to\infty$ at a fixed multiple

@@ -1,12 +1,9 @@
 r"""Runs that start on the manifold stay on it; from other starts, some flat erf heads end with exchanged roles.
 
-The manifold is $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$. The distance is the norm of
-these three cross overlaps, against the steps of projected gradient descent, as a part of all steps of the head. There
-is one column per head; erf attention is flat for a small sharpness $\lambda$. Curves are medians over random starts
-anywhere on the spheres, and bands contain the central 80 %. Dotted: exactly exchanged roles, $k=v^\star$ and
-$v=k^\star$, at the distance $\sqrt2$. Below the break of the axis: random starts on the manifold, up to rounding. Erf
-attention with a small last $\lambda$ comes close to the manifold in a part of its runs, and ends far from it in the
-others, with the roles of $k$ and $v$ exchanged. For the sharp erf and softmax the median stays of the same order.
+The distance is the norm of the three cross overlaps, which are zero on the manifold: $\langle k,v^\star\rangle=\langle
+v,k^\star\rangle=\langle k,v\rangle=0$. Erf is flat for a small sharpness $\lambda$. Curves are medians over random
+starts, and bands contain the central 80 %. Dotted: exactly exchanged roles, $k=v^\star$ and $v=k^\star$, at the
+distance $\sqrt2$. The lowest lines are rounding errors.
 
 Alt: Four columns with a curve and a band on a logarithmic axis, one per head, below a dotted line named "roles of key
 and value exchanged". With the flat erf and the decreasing schedule the bands widen, from far below the start up to one,

@@ -1,11 +1,8 @@
 r"""With a decreasing sharpness the key comes close to its direction, and few runs exchange the roles of key and value.
 
-One panel per experiment of the authors' code, and one for softmax. The axes are $\langle k,k^\star\rangle$ and $\langle
-v,v^\star\rangle$. Curves are thirty runs from random starts near the middle, and dots are their ends. Both directions
-are found in the upper right corner and, by erf attention with the common sign changed, in the lower left. Colours show
-how a run ends: with both directions found, with the roles exchanged, which is near the middle, or neither. Each panel
-gives the median angles from both directions, for the most frequent end. The fifth panel is stochastic gradient descent
-on simulated prompts, and the other ones are gradient descent on the risk.
+One panel per experiment of the authors' code, and one for softmax. Curves are thirty runs from starts near the middle,
+and dots are their ends. Both directions are found in the upper right corner and, with changed signs, in the lower left.
+Exchanged roles end near the middle. Angles are medians of the most frequent end. SGD draws prompts.
 
 Alt: Six square panels. In four of them curves run from the middle to the upper right and the lower left corner; in two
 of these some curves bend back to the middle, many at a small fixed sharpness and few at a decreasing one. At a fixed

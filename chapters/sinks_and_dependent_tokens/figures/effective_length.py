@@ -1,10 +1,8 @@
 r"""Dependent tokens are worth fewer independent ones for small queries, and as many for sharp ones.
 
-The vertical axis is $\rho(\tau)$: a prompt of $L$ dependent tokens fluctuates as $L/\rho$ independent tokens do. The
-horizontal axis is the size of the query. Solid curves are the limits for long prompts of an autoregressive sequence
-($r_k=r^k$) and of a moving average with a negative correlation; points are simulated prompts with error bars of two
-standard errors. Dashed curves use the correlations that words and keys of a real network have along a text, as far as
-half a prompt. Negative correlations make a prompt longer.
+A prompt of $L$ dependent tokens fluctuates as $L/\rho$ independent tokens do. Solid: limits for long prompts of an
+autoregressive sequence ($r_k=r^k$) and of a moving average with a negative correlation. Bars are two standard errors.
+Dashed: the correlations that words and keys of a real network have along a text, as far as half a prompt.
 
 Details:
 Simulated tokens are two-dimensional with covariance $I$ and $V=I$; the fluctuation is summed over both

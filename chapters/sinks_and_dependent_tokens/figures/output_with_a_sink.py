@@ -1,10 +1,9 @@
 r"""A sink shrinks the output for small queries and hardly changes it for large ones.
 
-Both panels have the size $\tau$ of the query on the horizontal axis. Left: the mean output along the line of the
-infinite prompt (dotted), in units of $\tau$; without a sink it is $\tau(1-P)$, with one
-$\tau(1-\mathbb{E}p_0-P)$. Right: mean square error of the output. Curves are exact, one for each score $b$ of the sink;
-points are simulated prompts with error bars of two standard errors. A query whose weights sum to more than $e^b$ leaves
-the sink hardly any weight.
+Left: the mean output along the line, $\tau(1-\mathbb{E}p_0-P)$ with the weight $p_0$ of the sink and the participation
+$P$ of the tokens; dotted: the infinite prompt. Right: mean square error of the output. Curves are exact; points are
+simulated, with bars of two standard errors. A query whose weights sum to more than $e^b$ leaves the sink hardly any
+weight.
 
 Details:
 The tokens of the simulated prompts are three-dimensional vectors. The sink has the value 0 in the figure; the

@@ -1,9 +1,8 @@
 r"""In the paper's settings the best softmax head attains the Bayes risk; with a signal the other three heads do not.
 
-The vertical axis shows the excess risk of the best head of each kind (logarithmic), the horizontal axis the signal
-strength $\nu$. The settings are two tokens in the spiked model, two in the max model, and one, two or three tokens with
-equal chances in the max model. Each head has its best slope and scale; erf has its best bias, softplus has none. Dots:
-the Bayes risk, from another quadrature. The slope of softmax is searched like that of the other heads.
+The settings are two tokens in the spiked model, two in the max model, and one, two or three tokens with equal chances
+in the max model. Each head has its best slope and scale; erf has its best bias, softplus has none. The Bayes risk is
+from another quadrature. Every slope is searched.
 
 Alt: Three panels of risk, logarithmic, against signal strength from 0 to 12. In each the softmax curve is lowest and
 passes through the dots of the Bayes risk; softplus is above it, then erf, then linear. In the second and third panel

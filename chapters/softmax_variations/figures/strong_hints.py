@@ -1,10 +1,10 @@
 r"""At strong signals risks fall like $e^{-\nu/4}/\sqrt\nu$ (softmax), $e^{-\nu/8}/\sqrt\nu$ (sigmoid) and $1/\nu$
 (linear attention).
 
-The exact risk (solid) of four kinds of heads in the spiked model at one prompt length $L$, and its limit formula
-(dashed), against the signal strength $\nu$. The formulas are $(L-1)\frac12\sqrt{\pi/\nu}\,e^{-\nu/4}$ for softmax,
-$\frac4\pi$ times this for hardmax, $\sqrt{(L-1)\pi/2\nu}\,e^{-\nu/8}$ for the sigmoid and $L/\nu$ for linear attention.
-The corrections are of relative size $1/\nu$ and grow with the length; the table has the ratios at three lengths.
+Exact risks of four kinds of heads in the spiked model. The limit formulas are $(L-1)\frac12\sqrt{\pi/\nu}\,e^{-\nu/4}$
+for softmax, $\frac4\pi$ times this for hardmax, $\sqrt{(L-1)\pi/2\nu}\,e^{-\nu/8}$ for the sigmoid and $L/\nu$ for
+linear attention. The corrections are of relative size $1/\nu$ and grow with the length; the table has the ratios at
+three lengths.
 
 Alt: A chart of risk, logarithmic, against signal strength. Solid curves become straight lines, steepest for softmax and
 hardmax, less steep for the sigmoid; that of linear attention is almost flat. Each approaches a dashed curve of its

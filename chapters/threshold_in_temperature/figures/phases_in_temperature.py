@@ -1,10 +1,8 @@
 r"""On long prompts the threshold of softmax hardly depends on temperature below freezing, and rises above it.
 
-The horizontal axis is the temperature $\sqrt{2\ln L}/\tau$ of a head whose scores have the spread $\tau$; scores freeze
-at 1. The vertical axis is the signal strength in units of $2\ln L$, at which the relevant token has the mean weight
-$\frac12$ in the spiked model. Each colour is a prompt length $L$, and all curves are exact. Dashed: the limit
-$L\to\infty$; in the shaded region the relevant token has all the weight. Dotted: the best head for each signal, with
-$\tau=\sqrt\nu$.
+Scores of spread $\tau$ freeze at the temperature 1. The vertical axis is the signal strength at which the relevant
+token has the mean weight $\frac12$ in the spiked model. All curves are exact. Dashed: the limit $L\to\infty$; in the
+shaded region the relevant token has all the weight. Dotted: the best head for each signal, with $\tau=\sqrt\nu$.
 
 Alt: Chart of signal strength against temperature. A dashed line is flat at one up to temperature one and then curves
 upwards, with a shaded region above it. Coloured curves lie just below the flat part, closer for longer prompts, and on

@@ -1,9 +1,8 @@
 r"""On long prompts the transition is as wide as the fluctuations of the relevant token's own score.
 
-The vertical axis is the width of the transition: the distance between the amplitudes $\sqrt\nu$ at which the relevant
-token has the mean weights $\frac15$ and $\frac45$. Solid curves are exact, at half the freezing temperature and at
-twice this temperature. Dashed: the same width in the mean-field formula, which leaves out the fluctuations of the
-relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature.
+The width is the distance between the amplitudes $\sqrt\nu$ at which the relevant token has the mean weights $\frac15$
+and $\frac45$. The mean-field formula leaves out the fluctuations of the relevant score. Dotted: the width of the
+distribution of this score, which does not depend on length or temperature.
 
 Alt: Chart of the width against prompt length on a logarithmic axis. Two solid curves fall towards a dotted horizontal
 line. Two dashed curves in the same colours keep falling, far below it.

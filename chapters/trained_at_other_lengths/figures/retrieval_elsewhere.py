@@ -1,9 +1,8 @@
 r"""A softmax head trained on short prompts retrieves optimally from long ones; others do not, and scaling does harm.
 
 Excess risk of heads that were trained on prompts of one length (vertical line), against the length $L'$ of the prompts
-on which they are used. Solid: used unchanged. Dashed: the best head of the kind for the length of use; for softmax this
-is the same head. Dash-dotted: softmax with its scores multiplied by $\ln L'/\ln L$. Points: simulated prompts, with two
-standard errors; the table has other pairs of lengths too. The output 0 has the risk 1. Lines are exact.
+on which they are used. Dashed: the best head of the kind for the length of use; for softmax this is the same head.
+Lines are exact; points have two standard errors. The output 0 has the risk 1.
 
 Alt: Log-log chart of risk against length. The softmax curve rises slowly and stays below one, with a thin curve a
 little above it. Sigmoid and linear curves touch their dashed curves at the length of training and leave them on both

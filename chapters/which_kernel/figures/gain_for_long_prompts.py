@@ -1,9 +1,8 @@
 r"""For long prompts, three kernels of negative curvature gain the same over debiased gradient descent.
 
 Points are the mean square error of debiased gradient descent minus that of the best opposite pair, times $L^2$, solved
-exactly at each prompt length; lines guide the eye. The dashed line is the limit $2\tau_w^2d(d+2)$ for every kernel with
-$\kappa<0$. The dotted curve is the same gain of the best linear attention: pairs above it have a lower error than
-linear attention. The gain of $e^x$, for which $\kappa=0$, is of order $L^{-3}$.
+exactly; lines guide the eye. The limit is $2\tau_w^2d(d+2)$ for every kernel of curvature $\kappa<0$. Pairs above the
+dotted curve have a lower error than linear attention. The gain of $e^x$ is of order $L^{-3}$.
 
 Alt: Chart with logarithmic prompt length. Three lines with markers rise from the left and meet at a dashed horizontal
 line. They end high above a dotted curve. A fourth line, for the exponential, stays near zero.

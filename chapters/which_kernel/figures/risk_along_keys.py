@@ -1,9 +1,8 @@
 r"""At the prompt length drawn, three kernels of negative curvature let an opposite pair beat linear attention.
 
-The vertical axis is the mean square error of two heads with keys $\pm\omega$, and the values that are best for them,
-minus that of the best linear attention, at one prompt length. Solid curves are exact, one per kernel; markers are the
-lowest points of the curves on the grid of keys. The dotted line is the best linear attention, the dashed line debiased
-gradient descent, to which every pair tends as its keys go to zero. Shaded: errors below that of linear attention.
+Mean square error of two heads with keys $\pm\omega$, and the values that are best for them, minus that of the best
+linear attention. Curves are exact, one per kernel $f$; markers are the lowest points on the grid of keys. Pairs tend to
+debiased gradient descent as keys go to zero. Shaded: errors below that of linear attention.
 
 Alt: Line chart. Five curves start near a dashed horizontal line. Those of $(1+x/2)^2$, softplus and sigmoid fall below
 a dotted horizontal line, reach a minimum and rise again. That of $e^x$ stays near the dashed line before it rises,

@@ -1,9 +1,8 @@
 r"""One head per task beats one shared head, at the published size by less than in the limit of long prompts.
 
 Covariates of total dimension $D$ are shared equally by $I$ tasks. Left: the error of one head for all tasks, divided by
-that of one head for each task; solid and exact at the length of the prompts, with simulated points, and dashed in the
-limit of long prompts. Right: the error of one head for each task, divided by the least error of as many heads, is
-between the edges of the band for long prompts.
+that of one head for each task, exact and in the limit of long prompts. Right: the error of one head for each task,
+divided by the least error of as many heads, is in the band.
 
 All heads have their best keys and values for their length. Error bars are two standard errors of the ratio. The dotted
 line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to $e$ in large
