@@ -106,11 +106,10 @@ def solve_published_losses() -> PublishedLosses:
     names = np.where(printed["heads"] > 1, "pair", printed["predictor"])
     both = [found[name, length] for name, length in zip(names, printed["length"], strict=True)]
     printed[["exact", "approximate"]] = np.array(both)
-    curves = pd.DataFrame(
-        [
-            {"predictor": name, "length": length, "exact": _errors(task, name, heads, length)[0]}
-            for name, heads in (("pair", 2), ("head", 1))
-            for length in CURVE_LENGTHS
-        ]
-    )
+    rows = [
+        (name, heads, length, *_errors(task, name, heads, length))
+        for name, heads in (("pair", 2), ("head", 1))
+        for length in CURVE_LENGTHS
+    ]
+    curves = pd.DataFrame(rows, columns=["predictor", "heads", "length", "exact", "approximate"])
     return PublishedLosses(printed, curves, float(task.noise_std) ** 2)

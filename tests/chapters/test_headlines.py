@@ -243,14 +243,14 @@ def the_relevant_token_is_found_where_other_weights_freeze(table):
 
 def exact_curves_are_more_gradual_than_the_limit(table):
     """By the overlaps over which the weight rises from 0.2 to 0.8, and the risk falls by as much of its range."""
-    curve = table[table["simulated_risk"].isna()].sort_values("overlap")
+    exact, limit = (table[table["kind"] == kind].sort_values("overlap") for kind in ("exact", "limit"))
     for name, sign in (("weight", 1), ("risk", -1)):
-        spans = {}
-        for column in (name, f"limit_{name}"):
-            values = sign * curve[column].to_numpy()
+        spans = []
+        for curve in (exact, limit):
+            values = sign * curve[name].to_numpy()
             levels = values[0] + np.array([0.2, 0.8]) * np.ptp(values)
-            spans[column] = float(np.ptp(np.interp(levels, values, curve["overlap"])))
-        assert spans[name] > 2 * spans[f"limit_{name}"]
+            spans.append(float(np.ptp(np.interp(levels, values, curve["overlap"]))))
+        assert spans[0] > 2 * spans[1]
 
 
 # --- worth_of_heads

@@ -39,13 +39,12 @@ def numbers(losses: PublishedLosses) -> Numbers:
         "predictor": Column("Pair, one head, gradient descent, debiased descent, or a trained model", "name"),
         "heads": Column("Softmax heads of the predictor; 0 for gradient descent"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
-        "loss": Column("Loss as printed by the code of [He25]"),
-        "prompts": Column("Simulated prompts behind the printed loss"),
+        "loss": Column("Loss as printed by the code of [He25]; empty on curves"),
         "exact": Column("Exact mean square error with the published parameters, label noise included once"),
         "noise_twice": Column("The same error plus the variance of the noise"),
-        "approximate": Column("Approximate loss of the published code at the same parameters"),
+        "approximate": Column("Approximate loss of the published code at the same parameters; empty for descent"),
     }
-    return Numbers(Table(frame.reindex(columns=list(columns)), columns), _claims(losses))
+    return Numbers(Table(frame[list(columns)], columns), _claims(losses))
 
 
 def _claims(losses: PublishedLosses) -> Claims:

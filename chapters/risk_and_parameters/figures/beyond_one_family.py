@@ -27,28 +27,29 @@ SEARCH_ERROR = 1e-3
 
 def numbers(searches: list[LineSearch], noisy: list[NoisyBest]) -> Numbers:
     """Return the table of the searches and the claims that no head avoids the price."""
-    ends = pd.DataFrame(searches).rename(columns={"label_weight": "sees_labels"})
-    found = pd.DataFrame(noisy)
+    ends, found = pd.DataFrame(searches), pd.DataFrame(noisy)
+    depend_on = np.where(ends["label_weight"] > 0.5, "labels", "covariates")
+    groups = [{"kind": depend_on, "length": ends["length"], "noise": 0.0, "value": ends["scaled_risk"]}]
+    of_length = ends.drop_duplicates("length")
+    for kind in ("block", "linear"):
+        groups.append({"kind": kind, "length": of_length["length"], "noise": 0.0, "value": of_length[kind]})
     limit = pd.DataFrame({"noise": np.geomspace(found["noise"].min(), found["noise"].max(), 40)})
     limit["excess"] = [best_in_the_valley(DIMENSION, noise)[1] for noise in limit["noise"]]
-    groups = [ends.assign(kind="search")]
-    for kind, rows in (("law", limit), ("noisy", found)):
+    for length, rows in ((np.inf, limit), (NOISY_LENGTH, found)):
+        noise = rows["noise"]
         # `lim 2L (R - ½σ²)` of the best linear head, and of ridge regression, the Bayes predictor
-        linear, ridge = DIMENSION * (DIMENSION + 1 + rows["noise"]), DIMENSION * rows["noise"]
-        ratios = {"over_linear": rows["excess"] / linear, "over_ridge": rows["excess"] / ridge}
-        groups.append(rows[["noise"]].assign(kind=kind, **ratios))
+        for kind, other in (("over_linear", DIMENSION * (DIMENSION + 1 + noise)), ("over_ridge", DIMENSION * noise)):
+            groups.append({"kind": kind, "length": length, "noise": noise, "value": rows["excess"] / other})
     columns = {
         "kind": Column(
-            "search: end of a search for $d = 1$; law: limit with noisy labels; noisy: search with noisy labels", "name"
+            "For $d = 1$, `covariates`, `labels`: end of a search over all heads, by what its scores mostly depend on; "
+            f"`block`: best $A = uI$; `linear`: best linear head. For $d = {DIMENSION}$, `over_linear`, `over_ridge`: "
+            "best $A = uI$ over best linear head, and over ridge regression",
+            "name",
         ),
-        "length": Column("Prompt length $L$", "tokens"),
-        "scaled_risk": Column("$2R·L$ at the end of the search"),
-        "sees_labels": Column("Weight of the label in the scores there, as a fraction", absolute=1e-3),
-        "block": Column("$2R·L$ of the best $A = uI$"),
-        "linear": Column("$2R·L$ of the best linear head"),
+        "length": Column("Prompt length $L$; `inf`: $L → ∞$", "tokens"),
         "noise": Column("Variance of the label noise"),
-        "over_linear": Column("Excess risk divided by that of the best linear head"),
-        "over_ridge": Column("Excess risk divided by that of ridge regression"),
+        "value": Column("$2R·L$ for $d = 1$, else the ratio of excess risks"),
     }
     return Numbers(Table.of(groups, columns), _claims(ends, found))
 
@@ -99,33 +100,35 @@ def _claims(ends: pd.DataFrame, noisy: pd.DataFrame) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the searches with the curve of the best A = uI, and the ratios with the bound e."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
-    ends = table[table["kind"] == "search"]
-    for second, mark in ((False, {"marker": "o", "color": "C0"}), (True, {"marker": "x", "color": "C3"})):
-        shown = ends[(ends["sees_labels"] > 0.5) == second]
-        left.plot(shown["length"], shown["scaled_risk"], linestyle="none", markersize=7, **mark)
-        if second and len(shown):
-            words, top = "cross: second minimum,\nscores depend on labels", 1.08 * ends["scaled_risk"].max()
-            label(left, ends["length"].min(), top, words, mark["color"], xytext=(0, 0), fontsize=10)
-    left.plot(ends["length"], ends["block"], color="C0", linewidth=1.5)
-    left.plot(ends["length"], ends["linear"], color="C1", linestyle="--", linewidth=1.5)
-    last = ends.sort_values("length").iloc[-1]
-    block, linear = "most searches end\nat the best $A=uI$", "best linear head"
-    for column, name, colour, shift in (("block", block, "C0", -42), ("linear", linear, "C1", 9)):
-        label(left, last["length"], last[column], name, colour, xytext=(0, shift), ha="right", fontsize=10)
+    searched = table[table["noise"] == 0]
+    for kind, mark in (("covariates", {"marker": "o", "color": "C0"}), ("labels", {"marker": "x", "color": "C3"})):
+        ends = searched[searched["kind"] == kind]
+        left.plot(ends["length"], ends["value"], linestyle="none", markersize=7, **mark)
+        if kind == "labels" and len(ends):
+            words, top = "cross: second minimum,\nscores depend on labels", 1.08 * searched["value"].max()
+            label(left, searched["length"].min(), top, words, mark["color"], xytext=(0, 0), fontsize=10)
+    for kind, name, colour, linestyle, shift in (
+        ("block", "most searches end\nat the best $A=uI$", "C0", "-", -42),
+        ("linear", "best linear head", "C1", "--", 9),
+    ):
+        best = searched[searched["kind"] == kind]
+        left.plot(best["length"], best["value"], color=colour, linestyle=linestyle, linewidth=1.5)
+        last = best.iloc[-1]
+        label(left, last["length"], last["value"], name, colour, xytext=(0, shift), ha="right", fontsize=10)
     left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$")
-    left.set_ylim(0, 1.2 * ends["scaled_risk"].max())
+    left.set_ylim(0, 1.2 * searched["value"].max())
     left.set_title("searches over all heads, $d=1$")
-    law, noisy = table[table["kind"] == "law"], table[table["kind"] == "noisy"]
-    for column, colour, name, place in (
+    for kind, colour, name, place in (
         ("over_linear", "C1", "relative to the best linear head", (0, 10)),
         ("over_ridge", "C2", "relative to ridge regression", (14, 4)),
     ):
-        right.plot(law["noise"], law[column], color=colour, linewidth=2)
-        right.plot(noisy["noise"], noisy[column], "o", color=colour, markersize=6)
-        first = law.sort_values("noise").iloc[0]
-        label(right, first["noise"], first[column], name, colour, xytext=place, fontsize=10)
+        ratios = table[table["kind"] == kind]
+        limit, found = ratios[np.isinf(ratios["length"])], ratios[np.isfinite(ratios["length"])]
+        right.plot(limit["noise"], limit["value"], color=colour, linewidth=2)
+        right.plot(found["noise"], found["value"], "o", color=colour, markersize=6)
+        label(right, limit["noise"].iloc[0], limit["value"].iloc[0], name, colour, xytext=place, fontsize=10)
     right.axhline(np.e, color=ink(), linestyle=":", linewidth=1.3)
-    label(right, law["noise"].max(), np.e, "at least $e$", ink(), xytext=(0, -9), ha="right", fontsize=10)
+    label(right, table["noise"].max(), np.e, "at least $e$", ink(), xytext=(0, -9), ha="right", fontsize=10)
     right.set(xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylim=(2, None))
     right.set(ylabel="excess risk of softmax, ratio", title="heads $A=uI$, $d=5$")
     return figure

@@ -31,19 +31,16 @@ def numbers(heads: list[BestHead]) -> Numbers:
     # on short prompts a search may end at scores so large that the risk no longer depends on them
     lowest = pd.DataFrame(heads).sort_values("ratio").drop_duplicates(["dimension", "length"])
     lowest = lowest.assign(squared=lowest["dimension"] * lowest["tilt"] ** 2).sort_values(["dimension", "length"])
-    curve = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int))})
-    curve["limit"] = curve["dimension"].map(price)
-    curve["limit_squared"] = [d * best_in_the_valley(d)[0] for d in curve["dimension"].tolist()]
+    limit = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int)), "length": np.inf})
+    limit["ratio"] = limit["dimension"].map(price)
+    limit["squared"] = [d * best_in_the_valley(d)[0] for d in limit["dimension"].tolist()]
     columns = {
         "dimension": Column("Dimension $d$ of the covariates"),
-        "length": Column("Prompt length $L$ at which the best head was searched", "tokens"),
+        "length": Column("Prompt length $L$ at which the best head was searched; `inf`: $L → ∞$", "tokens"),
         "ratio": Column("Least risk of one softmax head $A = uI$ divided by that of linear attention, exact"),
         "squared": Column("$d u²$ of this softmax head"),
-        "limit": Column("Limit of the ratio for $L → ∞$"),
-        "limit_squared": Column("Limit of $d u²$ for $L → ∞$"),
     }
-    table = Table.of([lowest[["dimension", "length", "ratio", "squared"]], curve], columns)
-    return Numbers(table, _claims(pd.DataFrame(heads)))
+    return Numbers(Table.of([lowest[list(columns)], limit], columns), _claims(pd.DataFrame(heads)))
 
 
 def _claims(heads: pd.DataFrame) -> Claims:
@@ -107,16 +104,16 @@ def _claims(heads: pd.DataFrame) -> Claims:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the price against the dimension: the limit of long prompts, and finite prompts in grey."""
-    curve, points = table[table["limit"].notna()], table[table["ratio"].notna()]
+    curve, points = table[np.isinf(table["length"])], table[np.isfinite(table["length"])]
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     lengths = sorted(points["length"].unique().tolist())
     for length, alpha, marker in zip(lengths, np.linspace(0.35, 0.8, len(lengths)), markers(len(lengths)), strict=True):
         best = points[points["length"] == length]
         look = {"color": ink(), "alpha": alpha, "markersize": 8, "markeredgewidth": 0, "label": tokens(length)}
         axes.plot(best["dimension"], best["ratio"], marker, **look)
-    axes.plot(curve["dimension"], curve["limit"], color="C0", linewidth=2.6)
-    first = curve.sort_values("dimension").iloc[0]
-    label(axes, first["dimension"], first["limit"], "softmax, long prompts", "C0", xytext=(12, 6), fontsize=12)
+    axes.plot(curve["dimension"], curve["ratio"], color="C0", linewidth=2.6)
+    first = curve.iloc[0]
+    label(axes, first["dimension"], first["ratio"], "softmax, long prompts", "C0", xytext=(12, 6), fontsize=12)
     axes.axhline(np.e, color=ink(), linestyle="--", linewidth=1)
     label(axes, curve["dimension"].max(), np.e, "$e$", ink(), xytext=(-4, -12), ha="right", fontsize=13)
     axes.axhline(1, color="C1", linewidth=2)

@@ -29,78 +29,82 @@ SMALL_TILT = 0.2
 
 def numbers(outputs: Outputs, theory: Theory) -> Numbers:
     """Return 2R·L of one and of two heads at the best gain, simulated and in theory, and the claims on them."""
-    simulated = pd.DataFrame({"tilt": outputs.tilts})
-    for name, values in (("one", outputs.one), ("two", outputs.two)):
-        errors = outputs.best_gain_errors(values)
-        simulated[f"{name}_simulated"] = outputs.length * errors.mean(axis=1)
-        simulated[f"{name}_std_error"] = outputs.length * standard_error(errors, axis=1)
-    exact = {"tilt": theory.tilts, "one_exact": theory.one_exact, "two_exact": theory.two_exact}
-    limits = {"two_law": theory.two_limit, "linear": theory.linear}
+    groups = [
+        {"kind": "linear", "heads": 1, "tilt": theory.tilts[[0, -1]], "error": theory.linear},
+        {"kind": "exact", "heads": 1, "tilt": theory.tilts, "error": theory.one_exact},
+        {"kind": "exact", "heads": 2, "tilt": theory.tilts, "error": theory.two_exact},
+        {"kind": "limit", "heads": 2, "tilt": theory.tilts, "error": theory.two_limit},
+    ]
+    for heads, values in ((1, outputs.one), (2, outputs.two)):
+        errors = outputs.length * outputs.best_gain_errors(values)
+        simulated = {"error": errors.mean(axis=1), "std_error": standard_error(errors, axis=1)}
+        groups.append({"kind": "simulated", "heads": heads, "tilt": outputs.tilts} | simulated)
     columns = {
-        "tilt": Column("$u$ of the head $A = uI$; the opposite head has $A = -uI$"),
-        "one_exact": Column("$2R·L$ of one head at the best gain, exact"),
-        "two_exact": Column("$2R·L$ of two opposite heads at the best gain, exact"),
-        "two_law": Column("$2R·L$ of two opposite heads at the best gain, from the limit $L → ∞$"),
-        "linear": Column("$2R·L$ of the best linear head, exact"),
-        "one_simulated": Estimate(
-            "$2R·L$ of one head on simulated prompts (empty between the simulated $u$)", std_error="one_std_error"
+        "kind": Column(
+            "`linear`: the best linear head, exact, for any $u$. Softmax heads at the best gain: `exact`; `limit`, "
+            "from that for $L → ∞$; `simulated`, one and two heads on the same prompts",
+            "name",
         ),
-        "two_simulated": Estimate("$2R·L$ of two opposite heads on the same prompts", std_error="two_std_error"),
+        "heads": Column("Number of heads; two softmax heads are opposite"),
+        "tilt": Column("$u$ of the head $A = uI$; the opposite head has $A = -uI$"),
+        "error": Estimate("$2R·L$", std_error="std_error"),
     }
-    table = Table(pd.DataFrame(exact | limits).merge(simulated, how="left", on="tilt"), columns)
-    return Numbers(table, _claims(table.frame, outputs.length))
+    table = Table.of(groups, columns)
+    return Numbers(table, _claims(table.frame, theory, outputs.length))
 
 
-def _claims(frame: pd.DataFrame, length: int) -> Claims:
+def _claims(frame: pd.DataFrame, theory: Theory, length: int) -> Claims:
     claim = Claims("risk-and-parameters", source="derived here", box="two-opposite-heads")
-    points = frame[frame["one_simulated"].notna()]
-    mild = points[points["tilt"] <= MILD_TILT]
+    mild = frame[(frame["kind"] == "simulated") & (frame["tilt"] <= MILD_TILT)]
+    one, two = mild[mild["heads"] == 1], mild[mild["heads"] == 2]
+    there = np.isin(theory.tilts, one["tilt"])
+    one_exact, two_exact = theory.one_exact[there], theory.two_exact[there]
     claim.agree(
         "one-head",
         f"Simulation and exact risk of one head agree at values of $u$ up to {MILD_TILT:g}",
-        (mild["one_simulated"] - mild["one_exact"]) / mild["one_std_error"],
+        (one["error"] - one_exact) / one["std_error"],
         box="exact-risk-of-block-heads",
         rejects=(
             "one head has the risk of two opposite heads",
-            (mild["one_simulated"] - mild["two_exact"]) / mild["one_std_error"],
+            (one["error"] - two_exact) / one["std_error"],
         ),
     )
     claim.agree(
         "two-heads-simulated",
         f"Simulation and exact risk of two opposite heads agree at values of $u$ up to {MILD_TILT:g}",
-        (mild["two_simulated"] - mild["two_exact"]) / mild["two_std_error"],
+        (two["error"] - two_exact) / two["std_error"],
         source="measured here",
         box=None,
         rejects=(
             "two opposite heads have the risk of one head",
-            (mild["two_simulated"] - mild["one_exact"]) / mild["two_std_error"],
+            (two["error"] - one_exact) / two["std_error"],
         ),
     )
-    smallest = points.loc[points["tilt"].idxmin()]
     claim.equal(
         "two-heads",
-        f"At $u = {smallest['tilt']:g}$ and $L = {length:,}$ two opposite heads come within 5 % of the risk of the "
+        f"At $u = {theory.tilts[0]:g}$ and $L = {length:,}$ two opposite heads come within 5 % of the risk of the "
         "best linear head (ratio of the two exact risks).",
-        smallest["two_exact"] / smallest["linear"],
+        theory.two_exact[0] / theory.linear,
         1,
         within=0.05,
         because="5 % for keys that are small but not zero",
-        rejects=("one head with the same keys", smallest["one_exact"] / smallest["linear"]),
+        rejects=("one head with the same keys", theory.one_exact[0] / theory.linear),
     )
-    small = frame[frame["tilt"] <= SMALL_TILT]
-    uncorrelated = at_best_gain(np.asarray(valley_limit(np.asarray(small["tilt"]) ** 2, DIMENSION)) / 2, length)
+    small = theory.tilts <= SMALL_TILT
+    tilts, limit = theory.tilts[small], theory.two_limit[small]
+    uncorrelated = at_best_gain(np.asarray(valley_limit(tilts**2, DIMENSION)) / 2, length)
     claim.at_most(
         "opposite-law",
-        f"Up to $u = {small['tilt'].max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its limit "
+        f"Up to $u = {tilts.max():g}$ the exact risk of two heads at $L = {length:,}$ agrees with its limit "
         "for long prompts at the best gain, which accounts for the correlation of their fluctuations (largest relative "
         "difference).",
-        (small["two_exact"] / small["two_law"] - 1).abs().max(),
+        np.abs(theory.two_exact[small] / limit - 1).max(),
         0,
         within=0.05,
         because="5 % for the finite prompt",
         rejects=(
             "the fluctuations of the two heads are independent",
-            (uncorrelated / small["two_law"] - 1).abs().max(),
+            np.abs(uncorrelated / limit - 1).max(),
         ),
     )
     return claim
@@ -111,27 +115,28 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     axes.set(xscale="log", yscale="log", ylabel="mean square error times $L$")
     axes.set_xlabel(r"key $u$ of one head, $A=uI$, or of two, $A=\pm uI$")
-    points = table[table["one_simulated"].notna()]
-    for name, mark, text in (
-        ("one", {"marker": "o", "color": "C0"}, "one head"),
-        ("two", {"marker": "s", "color": "C1"}, "two heads"),
+    rows = dict(iter(table.groupby(["kind", "heads"])))
+    ticks = rows["simulated", 1]["tilt"].tolist()
+    for heads, mark, text in (
+        (1, {"marker": "o", "color": "C0"}, "one head"),
+        (2, {"marker": "s", "color": "C1"}, "two heads"),
     ):
-        axes.plot(table["tilt"], table[f"{name}_exact"], color=mark["color"], linewidth=2)
-        error_bars(axes, points["tilt"], points[f"{name}_simulated"], points[f"{name}_std_error"], **mark)
-        place = points.sort_values("tilt").iloc[1]
-        label(axes, place["tilt"], place[f"{name}_exact"], text, mark["color"], xytext=(8, 11))
-    axes.plot(table["tilt"], table["two_law"], color="C1", linestyle=":", linewidth=2)
-    last = table.sort_values("tilt").iloc[-1]
-    label(axes, last["tilt"], last["two_law"], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)
-    linear = table["linear"].iloc[0]
-    axes.axhline(linear, color=ink(), linestyle="--", linewidth=1.3)
-    label(axes, table["tilt"].min(), linear, "best linear head", ink(), xytext=(0, -11))
-    ticks = points["tilt"].tolist()
+        exact, points = rows["exact", heads], rows["simulated", heads]
+        axes.plot(exact["tilt"], exact["error"], color=mark["color"], linewidth=2)
+        error_bars(axes, points["tilt"], points["error"], points["std_error"], **mark)
+        height = np.interp(ticks[1], exact["tilt"], exact["error"])
+        label(axes, ticks[1], height, text, mark["color"], xytext=(8, 11))
+    limit, linear = rows["limit", 2], rows["linear", 1].iloc[0]
+    axes.plot(limit["tilt"], limit["error"], color="C1", linestyle=":", linewidth=2)
+    last = limit.iloc[-1]
+    label(axes, last["tilt"], last["error"], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)
+    axes.axhline(linear["error"], color=ink(), linestyle="--", linewidth=1.3)
+    label(axes, linear["tilt"], linear["error"], "best linear head", ink(), xytext=(0, -11))
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     levels = [20, 50, 100, 200, 500, 1000]
     axes.set_yticks(levels, labels=[str(level) for level in levels])
     axes.minorticks_off()
-    axes.set_ylim(20, 1.4 * points["one_simulated"].max())
+    axes.set_ylim(20, 1.4 * rows["simulated", 1]["error"].max())
     handles = [legend_line("-"), legend_point()]
     axes.legend(handles, ["exact", "simulated"], loc="upper right", fontsize=10)
     return figure

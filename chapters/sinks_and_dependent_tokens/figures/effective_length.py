@@ -62,7 +62,7 @@ def numbers(
     ]
     for one in simulated:
         drawn = (one.along + one.across) / solve_independent([one.tau]).sum()
-        point = {"drawn": drawn.mean(), "drawn_std_error": float(standard_error(drawn))}
+        point = {"factor": drawn.mean(), "std_error": standard_error(drawn)}
         groups.append({"kind": "simulated", "name": one.process.name, "tau": one.tau} | point)
     columns = {
         "kind": Column(
@@ -70,8 +70,7 @@ def numbers(
         ),
         "name": Column("The sequence", "name"),
         "tau": Column("Size of the query, $τ$"),
-        "factor": Column("ρ(τ), the fluctuation over that of independent tokens"),
-        "drawn": Estimate("Fluctuation of simulated prompts over the limit for independent tokens"),
+        "factor": Estimate("ρ(τ), the fluctuation over the limit for independent tokens", std_error="std_error"),
     }
     return Numbers(Table.of(groups, columns), _claims(simulated, short, text))
 
@@ -147,7 +146,7 @@ def draw(table: pd.DataFrame) -> Figure:
             label(axes, tau, np.interp(tau, curve["tau"], curve["factor"]), text, colour, xytext=offset)
             drawn = table[(table["kind"] == "simulated") & (table["name"] == name)]
             if len(drawn):
-                error_bars(axes, drawn["tau"], drawn["drawn"], drawn["drawn_std_error"], color=colour, marker="o")
+                error_bars(axes, drawn["tau"], drawn["factor"], drawn["std_error"], color=colour, marker="o")
     axes.axhline(1, color=ink(), linewidth=1, linestyle=":")
     label(axes, TAUS[-1], 1, "worth fewer independent tokens", ink(), xytext=(-4, 100), ha="right")
     label(axes, TAUS[-1], 1, "worth more independent tokens", ink(), xytext=(-4, -40), ha="right")

@@ -34,26 +34,23 @@ def numbers(ratio: float, simulated: Sequence[FrozenPrompts]) -> Numbers:
     """Return simulated P and P_R, the exact curve of independent tokens, and the claim."""
     lengths = np.asarray([one.length for one in simulated])
     grid = np.linspace(np.log(lengths.min()), np.log(lengths.max()), 25)
-    groups: list = [{"r": 0.0, "log_length": grid, "independent": at_ratio(ratio, grid), "limit": 1 - 1 / ratio}]
+    groups: list = [
+        {"kind": "exact", "r": 0.0, "log_length": grid, "participation": at_ratio(ratio, grid)},
+        {"kind": "limit", "r": 0.0, "log_length": grid[[0, -1]], "participation": 1 - 1 / ratio},
+    ]
     for one in simulated:
-        groups.append(
-            {
-                "r": one.r,
-                "log_length": np.log(one.length),
-                "limit": 1 - 1 / ratio,
-                "drawn": one.participation.mean(),
-                "drawn_std_error": float(standard_error(one.participation)),
-                "weighed": one.weighed.mean(),
-                "weighed_std_error": float(standard_error(one.weighed)),
-            }
-        )
+        for kind, values in (("P", one.participation), ("P_R", one.weighed)):
+            point = {"kind": kind, "r": one.r, "log_length": np.log(one.length)}
+            groups.append(point | {"participation": values.mean(), "std_error": standard_error(values)})
     columns = {
-        "r": Column("Correlation of neighbours, $r_k = r^k$; 0 is the exact curve of independent tokens"),
+        "kind": Column(
+            "`exact`: $P$ of independent tokens; `limit`: $1 - 1/a$, for long prompts; `P`: participation of simulated "
+            "prompts; `P_R`: $𝔼 pᵀRp$ of the same prompts",
+            "name",
+        ),
+        "r": Column("Correlation of neighbours, $r_k = r^k$; 0 for independent tokens"),
         "log_length": Column("$ln L$"),
-        "independent": Column("Exact participation of independent tokens"),
-        "limit": Column("$1 - 1/a$, the limit for long prompts"),
-        "drawn": Estimate("Participation $P$ of simulated prompts"),
-        "weighed": Estimate("$P_R = 𝔼 pᵀRp$ of simulated prompts"),
+        "participation": Estimate("$P$, or $P_R$", std_error="std_error"),
     }
     return Numbers(Table.of(groups, columns), _claims(ratio, simulated))
 
@@ -85,19 +82,16 @@ def _claims(ratio: float, simulated: Sequence[FrozenPrompts]) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact curve, and simulated P and P_R of each sequence."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    curve = table[table["independent"].notna()]
-    axes.plot(curve["log_length"], curve["independent"], color=ink(), linewidth=2)
-    limit = table["limit"].iloc[0]
-    axes.axhline(limit, color=ink(), linestyle="--", linewidth=1.5)
-    drawn = table[table["drawn"].notna()]
-    for r, colour in zip(sorted(drawn["r"].unique().tolist()), ("C0", "C3"), strict=True):
-        rows = drawn[drawn["r"] == r]
-        error_bars(axes, rows["log_length"], rows["drawn"], rows["drawn_std_error"], color=colour, marker="o")
-        look = {"color": colour, "marker": "o", "markerfacecolor": "none"}
-        error_bars(axes, rows["log_length"], rows["weighed"], rows["weighed_std_error"], **look)
-        first = rows.iloc[0]
-        for column, up in (("drawn", -12), ("weighed", 12)):
-            label(axes, first["log_length"], first[column], f"$r={r:g}$", colour, xytext=(0, up), ha="center")
+    curve, limit = table[table["kind"] == "exact"], table[table["kind"] == "limit"]
+    axes.plot(curve["log_length"], curve["participation"], color=ink(), linewidth=2)
+    axes.axhline(limit["participation"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
+    for kind, look, up in (("P", {}, -12), ("P_R", {"markerfacecolor": "none"}, 12)):
+        simulated = table[table["kind"] == kind]
+        for (r, rows), colour in zip(simulated.groupby("r"), ("C0", "C3"), strict=True):
+            values = rows["participation"]
+            error_bars(axes, rows["log_length"], values, rows["std_error"], color=colour, marker="o", **look)
+            place = rows["log_length"].iloc[0], values.iloc[0]
+            label(axes, *place, f"$r={r:g}$", colour, xytext=(0, up), ha="center")
     lines = {"$P$, independent tokens": legend_line("-"), "limit $1-1/a$": legend_line("--", 1.5)}
     lines |= {"$P$": legend_point(), "$P_R$": legend_point()}
     lines["$P_R$"].set_markerfacecolor("none")

@@ -42,7 +42,8 @@ def numbers(
     """Return curves and simulated points, and the claims that they agree."""
     groups = []
     for row, sink in enumerate(curves.sinks):
-        groups.append({"kind": "curve", "sink": sink if row else -1.0, **_moments(curves, row)})
+        exact_moments = {"mean": curves.mean[row], "error": curves.error[row]}
+        groups.append({"kind": "exact", "sink": sink if row else -1.0, **_weights(curves, row), **exact_moments})
     line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
     for row, sink in enumerate(exact.sinks[1:], start=1):
         # the output less the parts of the mean token and of the sink's value, which exact weights give
@@ -50,22 +51,21 @@ def numbers(
         plain = simulated.outputs[:, row - 1] - (1 - weight) * offset - weight * SINK_VALUE
         along, errors = plain @ (line / (line @ line)), simulated.errors[:, row - 1]
         drawn = {
-            "drawn_mean": along.mean(axis=0),
-            "drawn_mean_std_error": standard_error(along),
-            "drawn_error": errors.mean(axis=0),
-            "drawn_error_std_error": standard_error(errors),
+            "mean": along.mean(axis=0),
+            "mean_std_error": standard_error(along),
+            "error": errors.mean(axis=0),
+            "error_std_error": standard_error(errors),
         }
-        groups.append({"kind": "simulated", "sink": sink, **_moments(exact, row), **drawn})
+        groups.append({"kind": "simulated", "sink": sink, **_weights(exact, row), **drawn})
     columns = {
-        "kind": Column("`curve`, exact on a grid; or `simulated`, with exact values at the same query sizes", "name"),
+        "kind": Column("`exact` or `simulated`, of the mean output and the error", "name"),
         "sink": Column("Score $b$ of the sink above the mean score; -1 is no sink"),
         "tau": Column("Size of the query, $τ$"),
         "sink_weight": Column("Exact mean weight of the sink, $𝔼p_0$", absolute=1e-11),
         "participation": Column("Exact $P = 𝔼 Σp²$ over tokens"),
-        "mean": Column("Exact mean output along the line, $τ (1 - 𝔼p_0 - P)$", absolute=1e-11),
-        "error": Column("Exact mean square error of the output"),
-        "drawn_mean": Estimate("Mean output of simulated prompts along the line"),
-        "drawn_error": Estimate("Mean square error of simulated prompts"),
+        "mean": Column("Mean output along the line, $τ (1 - 𝔼p_0 - P)$", std_error="mean_std_error", absolute=1e-11),
+        "mean_std_error": Column("Standard error of mean", moves_with="mean"),
+        "error": Estimate("Mean square error of the output"),
     }
     return Numbers(Table.of(groups, columns), _claims(ray, exact, simulated, length))
 
@@ -113,14 +113,14 @@ def draw(table: pd.DataFrame) -> Figure:
     colours = [ink(), *sequence(len(sinks) - 1)]
     for sink, colour in zip(sinks, colours, strict=True):
         own = table[table["sink"] == sink]
-        curve, drawn = own[own["kind"] == "curve"], own[own["kind"] == "simulated"]
+        curve, drawn = own[own["kind"] == "exact"], own[own["kind"] == "simulated"]
         name = "no sink" if sink == -1 else f"$b={sink:g}$"
         if sink == sinks[-1]:
             name = f"sink of score {name}"
         for panel, column in zip(panels, ("mean", "error"), strict=True):
             panel.plot(curve["tau"], curve[column], color=colour, linewidth=2)
-            values, errors = drawn[f"drawn_{column}"], drawn[f"drawn_{column}_std_error"]
-            error_bars(panel, drawn["tau"], values, errors, color=colour, marker="o")
+            errors = drawn[f"{column}_std_error"]
+            error_bars(panel, drawn["tau"], drawn[column], errors, color=colour, marker="o")
         if sink in (-1, sinks[-1]):
             place = curve.iloc[(curve["mean"] - 0.55 * curve["mean"].max()).abs().argmin()]
             look = {"xytext": (-8, 2), "ha": "right"} if sink == -1 else {"xytext": (8, -4)}
@@ -130,7 +130,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panels[1], at, error, name, colour, xytext=offset, ha="center")
     panels[0].axline((0, 0), slope=1, color=ink(), linestyle=":", linewidth=1.5)
     label(panels[0], 3.35, 3.35, r"limit $L\,\to\,\infty$, no sink", ink(), xytext=(8, 2))
-    top = 1.1 * table["mean"].max()
+    top = 1.1 * table.loc[table["kind"] == "exact", "mean"].max()
     panels[0].set(xlim=(0, table["tau"].max()), ylim=(0, top), ylabel="mean output along the line")
     panels[1].set(yscale="log", ylabel="mean square error")
     panels[1].yaxis.set_minor_locator(NullLocator())
@@ -139,6 +139,5 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _moments(at: ExactOutputs, row: int) -> dict:
-    names = ("sink_weight", "participation", "mean", "error")
-    return {"tau": at.taus, **{name: getattr(at, name)[row] for name in names}}
+def _weights(at: ExactOutputs, row: int) -> dict:
+    return {"tau": at.taus, "sink_weight": at.sink_weight[row], "participation": at.participation[row]}

@@ -46,10 +46,11 @@ LABELLED = {
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
     """Return curves of both distributions, simulated prompts of normal scores, and the claims on the three scalings."""
-    curves = [
+    groups = [
         {
             "law": law,
             "scaling": scaling,
+            "kind": "exact",
             "log_length": curve.log_lengths,
             "tau": curve.taus,
             "mean": curve.mean,
@@ -60,40 +61,27 @@ def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) ->
         for scaling, curve in of_law.items()
     ]
     means, typicals = ([case for case in simulated if case.average == average] for average in (MEAN, TYPICAL))
-    points = [
-        {
-            "law": NORMAL,
-            "scaling": mean.scaling,
-            "log_length": mean.log_length,
-            "tau": mean.tau,
-            "mean": mean.exact,
-            "typical": typical.exact,
-            **_limits(NORMAL, mean.scaling, mean.tau, mean.log_length),
-            "prompts": mean.prompts,
-            "simulated_mean": mean.simulated,
-            "mean_se": mean.std_error,
-            "simulated_typical": typical.simulated,
-            "typical_se": typical.std_error,
-        }
-        for mean, typical in zip(means, typicals, strict=True)
-    ]
+    for mean, typical in zip(means, typicals, strict=True):
+        case = {"law": NORMAL, "scaling": mean.scaling, "log_length": mean.log_length, "tau": mean.tau}
+        case |= _limits(NORMAL, mean.scaling, mean.tau, mean.log_length)
+        errors = {"mean_se": mean.std_error, "typical_se": typical.std_error}
+        groups += [
+            case | {"kind": "exact", "mean": mean.exact, "typical": typical.exact},
+            case | {"kind": "simulated", "mean": mean.simulated, "typical": typical.simulated} | errors,
+        ]
     columns = {
         "law": Column("Distribution of the scores of a prompt", "name"),
         "scaling": Column("Factor on the scores, up to a constant", "name"),
+        "kind": Column("`exact` or `simulated`, of the two averages", "name"),
         "log_length": Column("$ln L$"),
         "tau": Column("Standard deviation $τ$ of the scores with their factor"),
-        "mean": Column("$𝔼 Σp²$, exact"),
-        "typical": Column("$exp 𝔼 ln Σp²$, exact"),
+        "mean": Estimate("$𝔼 Σp²$; simulated with one token averaged exactly given the others", std_error="mean_se"),
+        "typical": Estimate("$exp 𝔼 ln Σp²$", std_error="typical_se"),
         "mean_limit": Column("Limit of $ln(1/𝔼 Σp²)/ln L$ [heuristic for normal scores]"),
         "typical_limit": Column("Limit of $𝔼 ln(1/Σp²)/ln L$ [heuristic for normal scores]"),
-        "prompts": Column("Number of simulated prompts, where there are any", "prompts"),
-        "simulated_mean": Estimate(
-            "$𝔼 Σp²$ of simulated prompts, with one token averaged exactly given the others", std_error="mean_se"
-        ),
-        "simulated_typical": Estimate("$exp 𝔼 ln Σp²$ of simulated prompts", std_error="typical_se"),
     }
-    table = Table.of([*curves, *points], columns)
-    ordered = table.frame.sort_values(["law", "scaling", "log_length"], ignore_index=True, kind="stable")
+    table = Table.of(groups, columns)
+    ordered = table.frame.sort_values(["law", "scaling", "kind", "log_length"], ignore_index=True, kind="stable")
     return Numbers(Table(ordered, table.columns), _claims(normal, uniform, pd.DataFrame(simulated)))
 
 
@@ -172,7 +160,7 @@ def _claims(normal: Curves, uniform: Curves, simulated: pd.DataFrame) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution, with the exact mean for each scaling."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True, sharex=True)
-    table = table[table["prompts"].isna()].assign(share=lambda rows: -np.log(rows[MEAN]) / rows["log_length"])
+    table = table[table["kind"] == "exact"].assign(share=lambda rows: -np.log(rows[MEAN]) / rows["log_length"])
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
         for scaling, colour in COLOURS.items():
             curve = table[(table["law"] == law) & (table["scaling"] == scaling)]

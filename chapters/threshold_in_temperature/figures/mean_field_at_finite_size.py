@@ -22,28 +22,26 @@ from companion.figures.style import WIDE, error_bars, ink, label
 def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
     """Return weights and risks by overlap; claim that exact and simulated ones agree."""
     at = simulation.curves
-    exact = ("weight", "risk", "limit_weight", "limit_risk")
-    curve, points = (
-        {"dimension": size.dimension, "length": size.length, "overlap": values.overlaps}
-        | {name: getattr(values, name) for name in exact}
-        for values in (curves, at)
-    )
-    points |= {
-        "simulated_weight": simulation.weight,
-        "simulated_weight_std_error": simulation.weight_std_error,
-        "simulated_risk": simulation.risk,
-        "simulated_risk_std_error": simulation.risk_std_error,
-    }
+    groups = [
+        {"kind": "exact", "overlap": curves.overlaps, "weight": curves.weight, "risk": curves.risk},
+        {"kind": "limit", "overlap": curves.overlaps, "weight": curves.limit_weight, "risk": curves.limit_risk},
+        {
+            "kind": "simulated",
+            "overlap": at.overlaps,
+            "weight": simulation.weight,
+            "weight_std_error": simulation.weight_std_error,
+            "risk": simulation.risk,
+            "risk_std_error": simulation.risk_std_error,
+        },
+    ]
     columns = {
+        "kind": Column("`exact`; `limit`, the mean-field limit; or `simulated` prompts", "name"),
         "dimension": Column("Dimension $d$ of the tokens"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "overlap": Column("Overlap $m_k$ of the key with the hidden direction"),
-        "weight": Column("Mean weight of the relevant token, exact"),
-        "risk": Column("Excess risk over $γ²$, exact", absolute=1e-9),
-        "limit_weight": Column("Weight of the relevant token in the mean-field limit"),
-        "limit_risk": Column("Excess risk over $γ²$ in the mean-field limit", absolute=1e-9),
-        "simulated_weight": Estimate("Mean weight of the relevant token on simulated prompts"),
-        "simulated_risk": Estimate("Excess risk over $γ²$ on simulated prompts"),
+        "weight": Estimate("Mean weight of the relevant token"),
+        "risk": Column("Excess risk over $γ²$", std_error="risk_std_error", absolute=1e-9),
+        "risk_std_error": Column("Standard error of risk", moves_with="risk"),
     }
     claim = Claims("threshold-in-temperature")
     means = np.array([simulation.weight, simulation.risk])
@@ -70,24 +68,24 @@ def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
         comparisons=curves.overlaps.size,
         rejects=("the mean-field limit holds at this size", 0.0),
     )
-    return Numbers(Table.of([curve, points], columns), claim)
+    shared = {"dimension": size.dimension, "length": size.length}
+    return Numbers(Table.of([shared | group for group in groups], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw weight and risk in two panels: exact, simulated, and in the limit."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
-    curve, points = table[table["simulated_risk"].isna()], table[table["simulated_risk"].notna()]
+    exact, limit, points = (table[table["kind"] == kind] for kind in ("exact", "limit", "simulated"))
     for axes, name in zip(panels, ("weight", "risk"), strict=True):
-        axes.plot(curve["overlap"], curve[name], color="C0", linewidth=2)
-        axes.plot(curve["overlap"], curve[f"limit_{name}"], color=ink(), linestyle="--", linewidth=1.5)
-        simulated = points[f"simulated_{name}"], points[f"simulated_{name}_std_error"]
-        error_bars(axes, points["overlap"], *simulated, color="C0", marker="o")
+        axes.plot(exact["overlap"], exact[name], color="C0", linewidth=2)
+        axes.plot(limit["overlap"], limit[name], color=ink(), linestyle="--", linewidth=1.5)
+        error_bars(axes, points["overlap"], points[name], points[f"{name}_std_error"], color="C0", marker="o")
         axes.set(xlabel="overlap of the key, $m_k$", xlim=(0, table["overlap"].max()))
-        axes.set_ylim(0, 1.05 * max(curve[name].max(), 1.0))
+        axes.set_ylim(0, 1.05 * max(exact[name].max(), 1.0))
     panels[0].set_ylabel("mean weight of the relevant token")
     panels[1].set_ylabel("excess risk (output 0: 1)")
     size = table.iloc[0]
     text = f"finite size:\n$d={size['dimension']:.0f}$, $L={size['length']:.0f}$,\nexact and simulated"
-    label(panels[1], 0.25, np.interp(0.25, curve["overlap"], curve["risk"]), text, "C0", va="bottom", xytext=(12, 6))
+    label(panels[1], 0.25, np.interp(0.25, exact["overlap"], exact["risk"]), text, "C0", va="bottom", xytext=(12, 6))
     label(panels[1], 0.0, 0.9, "mean-field limit", ink(), xytext=(6, -6))
     return figure

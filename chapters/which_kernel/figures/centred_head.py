@@ -21,18 +21,23 @@ from companion.figures.style import COLUMN, error_bars, ink, label, legend_line,
 def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
     """Return exact and simulated errors by key, and the claims on the simulation and on small keys."""
     shared = {"length": head.length, "debiased": head.debiased}
-    curves = {"key": head.keys, "plain": head.plain, "centred": head.centred, "pair": head.pair}
-    points = {"simulated": head.simulated, "simulated_std_error": head.std_error, "centred": head.centred_there}
+    there = {"head": "centred", "key": head.simulated_keys}
+    groups = [
+        {"head": "plain", "kind": "exact", "key": head.keys, "error": head.plain},
+        {"head": "centred", "kind": "exact", "key": head.keys, "error": head.centred},
+        {"head": "pair", "kind": "exact", "key": head.keys, "error": head.pair},
+        there | {"kind": "exact", "error": head.centred_there},
+        there | {"kind": "simulated", "error": head.simulated, "std_error": head.std_error},
+    ]
     columns = {
+        "head": Column("`plain`: one softmax head; `centred`: one centred head; `pair`: the keys $±ω$", "name"),
+        "kind": Column("`exact` or `simulated`", "name"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "key": Column("Key $ω$"),
-        "plain": Column("Mean square error of one softmax head"),
-        "centred": Column("Mean square error of one centred head"),
-        "pair": Column("Mean square error of the pair with keys $±ω$"),
+        "error": Estimate("Mean square error", std_error="std_error"),
         "debiased": Column("Mean square error of debiased gradient descent"),
-        "simulated": Estimate("Mean square error of the centred head on simulated prompts"),
     }
-    table = Table.of([shared | curves, shared | {"key": head.simulated_keys} | points], columns)
+    table = Table.of([shared | group for group in groups], columns)
     claim = Claims("which-kernel-centred", source="derived here", box="centred-heads")
     claim.agree(
         "simulated",
@@ -71,18 +76,20 @@ def numbers(head: CentredHead, curvature: CentredCurvature) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the three curves, the simulated points and debiased gradient descent."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    curve, points = table[table["simulated"].isna()], table[table["simulated"].notna()]
-    for column, colour, name, shift in (
+    exact = {head: rows.sort_values("key") for head, rows in table[table["kind"] == "exact"].groupby("head")}
+    points, debiased = table[table["kind"] == "simulated"], table["debiased"].iloc[0]
+    for head, colour, name, shift in (
         ("plain", "C0", "one head", (6, 4)),
         ("centred", "C2", "centred head", (6, 0)),
         ("pair", "C3", "opposite pair", (6, 0)),
     ):
-        axes.plot(curve["key"], curve[column], color=colour, linewidth=2)
-        label(axes, curve["key"].iloc[-1], curve[column].iloc[-1], name, colour, xytext=shift)
-    error_bars(axes, points["key"], points["simulated"], points["simulated_std_error"], color="C2", marker="o")
-    axes.axhline(table["debiased"].iloc[0], color=ink(), linestyle="--", linewidth=1.3)
+        curve = exact[head]
+        axes.plot(curve["key"], curve["error"], color=colour, linewidth=2)
+        label(axes, curve["key"].iloc[-1], curve["error"].iloc[-1], name, colour, xytext=shift)
+    error_bars(axes, points["key"], points["error"], points["std_error"], color="C2", marker="o")
+    axes.axhline(debiased, color=ink(), linestyle="--", linewidth=1.3)
     axes.set(xlabel=r"key $\omega$", ylabel="mean square error", xlim=(0, 1.25 * table["key"].max()))
-    axes.set_ylim(0.8 * table["debiased"].iloc[0], 1.1 * curve["plain"].max())
+    axes.set_ylim(0.8 * debiased, 1.1 * exact["plain"]["error"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line("--", 1.3)}
     legend_with(axes, lines | {"simulated": legend_point()}, loc="upper right")
     return figure

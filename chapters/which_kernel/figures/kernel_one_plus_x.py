@@ -47,17 +47,20 @@ def numbers(errors: Sequence[CutErrors]) -> Numbers:
     groups = []
     for error in errors:
         shared = {"length": error.length, "debiased": error.debiased}
-        points = {"simulated": error.simulated, "simulated_std_error": error.std_error, "exact": error.exact_there}
+        counts, there = error.prompts, error.simulated_prompts
+        exact = pd.DataFrame({"prompts": [*counts, *there], "error": [*error.exact, *error.exact_there]})
+        # some of the simulated n are on the grid of the curve
+        exact = exact.round({"prompts": 6}).drop_duplicates("prompts").sort_values("prompts")
         groups += [
-            shared | {"prompts": error.prompts, "exact": error.exact},
-            shared | {"prompts": error.simulated_prompts} | points,
+            exact.assign(kind="exact", **shared),
+            shared | {"kind": "simulated", "prompts": there, "error": error.simulated, "std_error": error.std_error},
         ]
     columns = {
+        "kind": Column("`exact` or `simulated`", "name"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "prompts": Column("Number $n$ of prompts of which one is left out"),
-        "exact": Column("Mean square error of the remaining prompts, exact"),
+        "error": Estimate("Mean square error of the remaining prompts", std_error="std_error"),
         "debiased": Column("Mean square error of debiased gradient descent"),
-        "simulated": Estimate("The same error over simulated prompts"),
     }
     return Numbers(Table.of(groups, columns), _claims(errors))
 
@@ -113,17 +116,17 @@ def draw(table: pd.DataFrame) -> Figure:
     top = TALLEST * table["debiased"].min()
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
         rows = table[table["length"] == length]
-        curve, points = rows[rows["simulated"].isna()], rows[rows["simulated"].notna()]
-        axes.plot(curve["prompts"], curve["exact"], color=colour, linewidth=2)
+        curve, points = rows[rows["kind"] == "exact"], rows[rows["kind"] == "simulated"]
+        axes.plot(curve["prompts"], curve["error"], color=colour, linewidth=2)
         axes.axhline(rows["debiased"].iloc[0], color=colour, linestyle=":", linewidth=1.3)
         look = {"color": colour, "marker": marker}
-        error_bars(axes, points["prompts"], points["simulated"], points["simulated_std_error"], **look)
+        error_bars(axes, points["prompts"], points["error"], points["std_error"], **look)
         where = {"xytext": (-6, 0), "ha": "right"} if length == lengths[0] else {"xytext": (10, 0)}
-        end = curve[curve["exact"] < 0.2 * top].iloc[-1]
-        label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, **where)
+        end = curve[curve["error"] < 0.2 * top].iloc[-1]
+        label(axes, end["prompts"], end["error"], f"$L={length}$", colour, **where)
     few_decades(axes)
     axes.set_ylim(0.5 * table["debiased"].min(), top)
-    axes.set_xlim(5, 1e5 * table.loc[table["exact"] < top, "prompts"].max())
+    axes.set_xlim(5, 1e5 * table.loc[table["error"] < top, "prompts"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line(":", 1.3), "simulated": legend_point()}
     legend_with(axes, lines, loc="center right", bbox_to_anchor=(1.0, 0.45))
     return figure
