@@ -1,10 +1,8 @@
 r"""Losses printed by [He25] lie on the exact curves, and the curves of their figure lie higher by the noise variance.
 
-Solid curves: the exact mean square error of a pair with the published keys $\pm0.13$ and values $\pm3.45$, and of one
-head with the published key and value for 40 tokens. Nothing is fitted. Filled markers: losses that the published code
-prints, means over 50,000 prompts. Open markers: losses of trained models with 2, 4 and 8 heads, as their figure shows
-them. Dashed curve: the exact error of the pair plus the variance of the noise, which the code behind that figure adds
-to an error that contains it already.
+Solid: the exact mean square error of a pair with the published keys $\pm0.13$ and values $\pm3.45$, and of one head
+with the published key and value for 40 tokens; nothing is fitted. Filled: losses that the published code prints, means
+over 50,000 prompts. Open: their figure, whose code adds the noise variance to an error that contains it already.
 
 Alt: Chart of loss against prompt length. Two solid curves fall, and filled markers are on them. Open markers of three
 shapes are on a dashed curve, which runs above the lower solid curve at a constant distance.
@@ -23,7 +21,7 @@ from chapters.opposite_heads.published_losses import (
     PublishedLosses,
 )
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, label, legend_line, legend_with
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
 LEVELS = ("head", "pair", "debiased")
@@ -116,18 +114,23 @@ def draw(table: pd.DataFrame) -> Figure:
     for predictor, words, colour in (("head", "one head", "C2"), ("pair", "pair", "C0")):
         curve, rows = curves[curves["predictor"] == predictor], printed[printed["predictor"] == predictor]
         axes.plot(curve["length"], curve["exact"], color=colour, linewidth=2)
-        (point,) = axes.plot(rows["length"], rows["loss"], color=colour, linestyle="", marker="o", markersize=5)
+        axes.plot(rows["length"], rows["loss"], color=colour, linestyle="", marker="o", markersize=5)
         label(axes, curve["length"].iloc[-1], curve["exact"].iloc[-1], words, colour, xytext=(8, 2))
     pair = curves[curves["predictor"] == "pair"]
     axes.plot(pair["length"], pair["noise_twice"], color="C3", linewidth=1.5, linestyle="--")
     label(axes, pair["length"].iloc[-1], pair["noise_twice"].iloc[-1], "pair + noise", "C3", xytext=(8, -10))
+    middle = pair.iloc[(pair["length"] - 35).abs().argmin()]
+    ends = [(middle["length"], middle[column]) for column in ("noise_twice", "exact")]
+    axes.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": ink(), "shrinkA": 2, "shrinkB": 2})
+    label(axes, middle["length"], middle["exact"], "+ noise variance", ink(), ha="center", xytext=(0, -20))
     trained = table[(table["predictor"] == "trained") & (table["heads"] > 1)]
     points = {}
     for (heads, rows), marker in zip(trained.groupby("heads"), ("s", "^", "D"), strict=True):
         look = {"color": "C3", "linestyle": "", "marker": marker, "markersize": 5, "markerfacecolor": "none"}
         (points[f"published figure, {heads:.0f} heads"],) = axes.plot(rows["length"], rows["loss"], **look)
     axes.set(xlabel="prompt length $L$", ylabel="mean square error", ylim=(0, None), xlim=(5, 118))
-    lines = {"exact": legend_line("-"), "exact, noise added again": legend_line("--", 1.5), "printed loss": point}
+    lines = {"exact": legend_line("-"), "exact, noise added again": legend_line("--", 1.5)}
+    lines["printed loss"] = legend_point()
     legend_with(axes, {**lines, **points}, loc="upper right", ncols=2)
     return figure
 

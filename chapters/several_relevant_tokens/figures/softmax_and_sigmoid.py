@@ -1,9 +1,8 @@
 r"""Softmax has the lowest risk with one relevant token, and a higher risk than a sigmoid with two.
 
-Each panel shows the least excess risk of three heads against the signal strength $\nu$, in prompts of $L = 100$
-tokens of which $r$ are relevant; curves join exact values. Points: heads trained by descent on drawn prompts at $\nu
-= 15$. With one relevant token softmax is Bayes-optimal. With two and more its curve flattens, and the sigmoid, which
-weighs each token by its own score, is far below it at strong signals.
+Least excess risk of three heads in prompts of $L=100$ tokens of which $r$ are relevant; curves join exact values.
+Points: heads trained by descent on drawn prompts at $\nu=15$. With one relevant token softmax is Bayes-optimal. With
+more its curve flattens, and the sigmoid, which weighs each token by its own score, is far below it at strong signals.
 
 Details:
 Every head has its best slope and scale, and the sigmoid its best bias; between the computed strengths the

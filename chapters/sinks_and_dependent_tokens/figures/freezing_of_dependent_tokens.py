@@ -1,10 +1,8 @@
-r"""Prompts of dependent tokens freeze at the same query size, and approach the limit slowly.
+r"""Beyond freezing, dependent tokens slowly approach the limit of independent tokens.
 
-Queries of size $\tau=a\sqrt{2\ln L}$ beyond freezing, $a>1$; the horizontal axis is the length of the prompt. Filled
-points are participation $P=\mathbb{E}\sum_ip_i^2$, open points $P_R=\mathbb{E}\,p^\top Rp$, which gives the mean output
-of dependent tokens. Both have the limit $1-1/a$ (dashed) of independent tokens, whose exact participation is the solid
-curve. Strongly dependent tokens share the weight with their neighbours: $P$ is below the curve at every length shown,
-and $P_R$ above it.
+Filled: participation $P=\mathbb{E}\sum_ip_i^2$; open: $P_R=\mathbb{E}\,p^\top Rp$, which gives the mean output of
+dependent tokens; bars are two standard errors. Solid: the exact participation of independent tokens. Strongly dependent
+tokens share the weight with their neighbours: $P$ is below the curve at every length shown, and $P_R$ above it.
 
 Alt: Chart against the logarithm of length. A solid curve of independent tokens falls towards a dashed line. Filled
 points of weak dependence are on the curve, those of strong dependence below it; open points of strong dependence are
@@ -20,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.sinks_and_dependent_tokens.sequences import FrozenPrompts
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
+from companion.figures.style import COLUMN, error_bars, ink, label
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, standard_error
 
@@ -82,20 +80,23 @@ def _claims(ratio: float, simulated: Sequence[FrozenPrompts]) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact curve, and simulated P and P_R of each sequence."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    curve, limit = table[table["kind"] == "exact"], table[table["kind"] == "limit"]
+    curve, limit = table[table["kind"] == "exact"], table[table["kind"] == "limit"]["participation"].iloc[0]
     axes.plot(curve["log_length"], curve["participation"], color=ink(), linewidth=2)
-    axes.axhline(limit["participation"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
-    for kind, look, up in (("P", {}, -12), ("P_R", {"markerfacecolor": "none"}, 12)):
+    axes.axhline(limit, color=ink(), linestyle="--", linewidth=1.5)
+    for kind, look in (("P", {}), ("P_R", {"markerfacecolor": "none"})):
         simulated = table[table["kind"] == kind]
-        for (r, rows), colour in zip(simulated.groupby("r"), ("C0", "C3"), strict=True):
+        for (_, rows), colour in zip(simulated.groupby("r"), ("C0", "C3"), strict=True):
             values = rows["participation"]
             error_bars(axes, rows["log_length"], values, rows["std_error"], color=colour, marker="o", **look)
-            place = rows["log_length"].iloc[0], values.iloc[0]
-            label(axes, *place, f"$r={r:g}$", colour, xytext=(0, up), ha="center")
-    lines = {"$P$, independent tokens": legend_line("-"), "limit $1-1/a$": legend_line("--", 1.5)}
-    lines |= {"$P$": legend_point(), "$P_R$": legend_point()}
-    lines["$P_R$"].set_markerfacecolor("none")
-    legend_with(axes, lines, loc="upper right", ncols=2)
-    low, high = table["log_length"].min() - 0.6, table["log_length"].max() + 0.4
+    low, high = table["log_length"].min() - 0.2, table["log_length"].max() + 0.2
     axes.set(xlim=(low, high), ylim=(0, 0.8), xlabel=r"$\ln L$", ylabel="participation")
+    weak, strong = sorted(simulated["r"].unique())
+    label(axes, 6.3, limit, "limit of all, $1-1/a$", ink(), ha="center", va="top", xytext=(0, -3))
+    label(axes, 6.2, 0.53, "$P_R$, which gives the output", "C3", xytext=(0, 8), va="bottom")
+    label(axes, 6.2, 0.25, "$P$, shared among neighbours", "C3", xytext=(0, -8), va="top")
+    label(axes, high, 0.66, f"correlation of neighbours $r={weak:g}$", "C0", ha="right", xytext=(-4, 0))
+    label(axes, low, 0.1, f"correlation of neighbours $r={strong:g}$", "C3", xytext=(4, 0))
+    label(axes, low, 0.39, "independent tokens", ink(), xytext=(8, 0))
+    text = rf"queries $\tau=a\sqrt{{2\,\ln L}}$, $a={1 / (1 - limit):g}$"
+    label(axes, high, 0.74, text, ink(), ha="right", xytext=(-4, 0))
     return figure

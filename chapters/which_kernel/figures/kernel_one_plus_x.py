@@ -1,13 +1,11 @@
 r"""The kernel $1+x$ has an infinite error at every length drawn, which simulations of long prompts do not show.
 
-The heads of a pair have weights $1+x$, divided by their sum over the prompt, which can come close to zero. Of $n$
-prompts the one with the sum closest to zero is left out; the vertical axis is the mean square error of the rest, so
-that a finite error would be a horizontal line. Solid curves are exact, one per length. Points are simulated, with two
-standard errors. The dotted lines are debiased gradient descent, for which the sum is exactly one.
+Weights $1+x$ are divided by their sum, which can come close to zero. Of $n$ prompts the one with the sum closest to
+zero is left out; a finite error of the rest would be a horizontal line. Solid curves are exact; points are simulated,
+with two standard errors. Dotted: debiased gradient descent, for which the sum is exactly one.
 
-With $X=(\omega|x_q|\bar g)^2$, where $\bar g$ is the mean of the standardised scores, prompts with
-$|1-X|\le\delta$ are left out, and $\delta\le\frac12$ is such that this has probability $1/n$, or is $\frac12$ if it is
-rarer.
+With $X=(\omega|x_q|\bar g)^2$, where $\bar g$ is the mean of the standardised scores, prompts with $|1-X|\le\delta$
+are left out, and $\delta\le\frac12$ is such that this has probability $1/n$, or is $\frac12$ if it is rarer.
 
 Alt: Chart with two logarithmic axes. Each curve is first horizontal, near a dotted line of its colour, and then rises
 in proportion to n. Longer prompts rise later, the longest many decades later. Points at small n are on the curves.
@@ -26,10 +24,8 @@ from companion.figures.style import (
     WIDE,
     error_bars,
     few_decades,
+    ink,
     label,
-    legend_line,
-    legend_point,
-    legend_with,
     markers,
     sequence,
 )
@@ -110,7 +106,7 @@ def _claims(errors: Sequence[CutErrors]) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact curves, simulated points and debiased gradient descent, in one colour per length."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    axes.set(xscale="log", yscale="log", xlabel="number $n$ of prompts, of which one is left out")
+    axes.set(xscale="log", yscale="log", xlabel="number $n$ of prompts; the worst one is left out")
     axes.set_ylabel("mean square error of the rest")
     lengths = sorted(table["length"].unique())
     top = TALLEST * table["debiased"].min()
@@ -126,7 +122,20 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, end["prompts"], end["error"], f"$L={length}$", colour, **where)
     few_decades(axes)
     axes.set_ylim(0.5 * table["debiased"].min(), top)
-    axes.set_xlim(5, 1e5 * table.loc[table["error"] < top, "prompts"].max())
-    lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line(":", 1.3), "simulated": legend_point()}
-    legend_with(axes, lines, loc="center right", bbox_to_anchor=(1.0, 0.45))
+    last, simulated = table.loc[table["error"] < top, "prompts"].max(), table[table["kind"] == "simulated"]["prompts"]
+    axes.set_xlim(5, 10 * last)
+    axes.axvspan(5, 1.5 * simulated.max(), color=ink(), alpha=0.08, linewidth=0)
+    label(axes, 5.5, 0.3 * top, "simulated", ink(), xytext=(0, 0))
+    label(axes, 2e5, 0.004 * top, "grows like $n$:\nthe mean is infinite", ink(), xytext=(0, 0))
+    label(
+        axes,
+        10 * last,
+        table["debiased"].max(),
+        "debiased gradient descent",
+        ink(),
+        ha="right",
+        va="bottom",
+        xytext=(-4, 3),
+    )
+    axes.set_title("pair of heads with the kernel $1+x$", fontsize=11)
     return figure
