@@ -16,7 +16,6 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from scipy.interpolate import RegularGridInterpolator
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Claims, Column, Numbers, Table
@@ -27,8 +26,8 @@ from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]
 # Labels of steps below this one are on dark colours.
 DARK = -4
-# The labels of steps are on the line between these two points, (τ, ln L).
-LABELLED = ((1.0, 76.0), (11.5, 16.0))
+# The labels of steps are on the line between these two points, (ln L, τ).
+LABELLED = ((16.0, 11.5), (76.0, 1.0))
 TITLES = {
     "participation": "participation $P$\n→ mean output: $1-P$ times the limit",
     "score_error": "score error $Q$\n→ error of the output, together with $P$",
@@ -82,16 +81,18 @@ def draw(table: pd.DataFrame) -> Figure:
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
         colours = panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
-        across = np.linspace(0, 1, 1000)
-        tau, log_length = ((1 - across) * start + across * end for start, end in zip(*LABELLED, strict=True))
-        heights = RegularGridInterpolator((lengths, taus), grid.to_numpy())((log_length, tau))
+        # heights along the line of the labels, which fall with the length
+        across = np.interp(lengths, *zip(*LABELLED, strict=True))
+        heights = [np.interp(tau, taus, row) for tau, row in zip(across, grid.to_numpy(), strict=True)][::-1]
+        first, last = (np.interp(length, lengths, heights[::-1]) for length, _ in LABELLED)
         for level in LEVELS:
-            if heights[0] < level < heights[-1]:
-                place = np.searchsorted(heights, level)
+            if last < level < first:
+                log_length = np.interp(level, heights, lengths[::-1])
+                tau = np.interp(log_length, *zip(*LABELLED, strict=True))
                 # where a label meets the dashed line, the background colour hides the line
                 halo = withStroke(linewidth=3.5, foreground=colours.to_rgba(level))
                 look = {"color": "w" if level < DARK else "k", "path_effects": [halo], "fontsize": 9}
-                panel.text(tau[place], log_length[place], names[level], ha="center", va="center", zorder=3, **look)
+                panel.text(tau, log_length, names[level], ha="center", va="center", zorder=3, **look)
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.text(0.04, 0.35, "many\ntokens\nmatter", color="w", fontweight="bold", transform=panel.transAxes)
         panel.text(0.97, 0.1, "few tokens matter", ha="right", fontweight="bold", transform=panel.transAxes)
