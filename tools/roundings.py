@@ -7,7 +7,7 @@ than a tenth of its publication tolerance has fewer true digits than its column 
 
 Example:
 
-    python tools/roundings.py temperature_and_length mixture_denoising --roundings own sse4.2
+    python tools/roundings.py temperature_and_length mixtures --roundings own sse4.2
 """
 
 import argparse

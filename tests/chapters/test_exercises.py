@@ -25,7 +25,7 @@ SAMPLES = {
     "finite_samples": {"points"},
     "gaussian_limit": {"prompts"},
     "icl_infinite": {"points"},
-    "mixture_discrimination": {"flow_starts"},
+    "mixtures": {"flow_starts"},
     "published_experiment": {"sgd_runs"},
     "real_heads": {"prompts"},
     "second_minima": {"starts"},

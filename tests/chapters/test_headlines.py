@@ -498,7 +498,7 @@ CHECKS: dict[str, Callable[[pd.DataFrame], None]] = {
     "laboratory/live_needle": softmax_needs_two_log_lengths_and_a_linear_head_the_length,
     "laboratory/live_valley": best_place_of_the_valley_costs_more_than_linear,
     "message_passing/risk_along_iterations": both_starts_arrive_within_a_dozen_iterations,
-    "mixture_denoising/trained_denoisers": most_runs_of_two_heads_end_below_every_single_head,
+    "mixtures/trained_denoisers": most_runs_of_two_heads_end_below_every_single_head,
     "needle_in_a_long_prompt/needle_threshold": the_relevant_token_is_found_where_other_weights_freeze,
     "published_experiment/published_optimum": long_runs_end_at_the_optimum,
     "published_experiment/two_data_laws": the_flaw_raises_every_risk_and_keeps_the_order,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from chapters.mixture_denoising.denoisers import (
+from chapters.mixtures.denoisers import (
     add_noise,
     bayes_denoiser,
     denoiser_fixed_point,
@@ -18,7 +18,7 @@ from chapters.mixture_denoising.denoisers import (
     residual_denoise,
     residual_denoising_head,
 )
-from chapters.mixture_discrimination.gated_scores import (
+from chapters.mixtures.gated_scores import (
     GatedScore,
     bayes_score,
     discriminant_excess,

@@ -21,7 +21,7 @@ FIGURES = "figure.companion-figure"
 TITLES = "all => all.map(page => [page.id, page.querySelector('h1').textContent])"
 # Height of A4 paper without margins, in CSS pixels.
 TALLEST = (297 - 42) / 25.4 * 96
-PRINTED = ("index", "gaussian_limit", "exact_finite_prompt", "mixture_discrimination")
+PRINTED = ("index", "gaussian_limit", "exact_finite_prompt", "mixtures")
 
 
 @pytest.fixture(scope="module")

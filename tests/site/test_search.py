@@ -46,13 +46,13 @@ UNSEEN = {
     "how long must a prompt be": {"concentration", "icl_finite"},
     "heavy tails": {"trajectory_stability", "sharp_rates", "concentration"},
     "multi-head attention": {"opposite_heads", "worth_of_heads", "which_kernel"},
-    "diffusion model": {"mixture_denoising"},
+    "diffusion model": {"mixtures"},
     "approximate message passing": {"message_passing"},
     "golden ratio": {"sharp_rates"},
     "inverse temperature": {"threshold_in_temperature", "temperature_and_length"},
-    "clustering": {"mixture_discrimination", "mixture_denoising"},
+    "clustering": {"mixtures"},
     "real transformer": {"real_heads"},
-    "convergence of gradient flow": {"icl_infinite", "trajectory_stability", "mixture_discrimination"},
+    "convergence of gradient flow": {"icl_infinite", "trajectory_stability", "mixtures"},
     "bug in the published code": {"published_experiment", "differences"},
     "local minima": {"second_minima"},
     "ridge regression": {"finite_samples", "published_experiment"},
@@ -61,7 +61,7 @@ UNSEEN = {
     "condition number": {"preconditioned_training", "icl_infinite"},
     "reproduce a figure": {"rerun"},
     "open problems": {"what_holds"},
-    "classification": {"mixture_discrimination"},
+    "classification": {"mixtures"},
 }
 # Commands and groups of TeX.
 TEX = re.compile(r"\\[a-zA-Z(\[]|\$|[\^_]\{")

@@ -1,1 +1,0 @@
-"""Telling two classes apart with one head: its gate, the landscape of the risk, gradient flow and training."""

@@ -1,1 +1,0 @@
-"""Figures of the chapter: one module per figure."""

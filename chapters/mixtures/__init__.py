@@ -1,0 +1,1 @@
+"""Attention on Gaussian mixtures of two components: telling two classes apart, and removing noise."""

@@ -1,0 +1,109 @@
+r"""Iterated, the Bayes denoiser keeps two components apart only if their means are more than two standard
+deviations of the noise apart.
+
+Tokens of two components without a variance of their own are denoised again and again; $u$ is the coordinate of a
+token between the midpoint ($u=0$) and the mean of a component ($u=1$). Left: points are $|u|$ from twenty random
+starts after 3, 10, 100 and 3000 steps, against $\lambda$, half the distance of the means in standard deviations of
+the noise. The line is the largest root of $u=\tanh(\lambda^2u)$. Right: the distance to the root at each step, from
+the mean of a component. At $\lambda=1$ it falls like $\sqrt{3/(2n)}$ (dashed), otherwise exponentially.
+
+Alt: Left, points against the distance of the components on a curve that is zero up to one and then rises steeply to
+one; few points after three or ten steps are above it. Right, three curves on logarithmic axes: two end abruptly at
+rounding error after tens of steps, the one at one falls slowly along a dashed straight line.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.mixtures.iterated_denoiser import SLOW, STARTS
+from chapters.mixtures.style import SHOWN_STEPS, STEPS
+from chapters.style import coloured
+from companion import Claims, Column, Numbers, Table
+from companion.figures.style import WIDE, ink, sequence
+
+# After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
+CONVERGED = 1e-10
+# The steps between which the exponent at λ = 1 is measured, and the size ln(n)/n of the next term there.
+WINDOW = (300, 3000)
+NEXT_TERM = float(np.log(WINDOW[0]) / WINDOW[0])
+
+
+def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, float]) -> Numbers:
+    """Return the positions of iterates and the distances to the root, and the claims."""
+    columns = {
+        "separation": Column("Half the distance of the means in standard deviations of the noise, $λ$"),
+        "start": Column("Number of the random start"),
+        "steps": Column("Number of steps", "steps"),
+        "position": Column("Coordinate $|u|$ of the iterate", absolute=1e-9),
+        "root": Column("Largest root of $u = tanh(λ² u)$"),
+        "distance": Column("Distance of $|u|$ from the root, the mean of a component", absolute=1e-9),
+    }
+    claim = Claims("mixture-denoising", source="derived here", box="merging-rates")
+    last = ends[(ends["steps"] == STEPS) & ~ends["separation"].between(*SLOW)]
+    claim.at_most(
+        "threshold",
+        f"From {STARTS} random starts at each of {last['separation'].nunique()} distances $λ$, the iterated "
+        f"denoiser ends at $c ± u δ$ with the largest root of $u = tanh(λ² u)$ (largest deviation after {STEPS:,} "
+        "steps).",
+        (last["position"] - last["root"]).abs().max(),
+        CONVERGED,
+        because="the iterates have converged up to rounding",
+        source="[GBB26, Prop. 4.3]",
+        box="gbb26-prop-4-3",
+        rejects=("the iterates end at the means of the components", (1 - last["root"]).max()),
+    )
+    claim.equal(
+        "critical",
+        "At $λ = 1$ the distance to the midpoint falls like the power -1/2 of the number of steps (exponent "
+        f"between {WINDOW[0]} and {WINDOW[1]:,} steps).",
+        _exponent(convergence, 1.0),
+        -0.5,
+        within=NEXT_TERM,
+        because=f"the next term of the expansion is of relative order $ln(n)/n$, here at $n = {WINDOW[0]}$",
+        rejects=("the convergence is exponential, as at $λ = 0.998$", _exponent(convergence, 0.998)),
+    )
+    claim.equal(
+        "variance",
+        "If tokens vary within a component, the components merge at the distance $2√(γ² + ξ²)$ of their means "
+        "(slope of the denoiser at the midpoint there).",
+        slopes["both"],
+        1.0,
+        within=1e-12,
+        because="rounding of a derivative in double precision",
+        rejects=("they merge at $2ξ$", slopes["noise only"]),
+    )
+    return Numbers(Table.of([ends, convergence], columns), claim)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the ends of the iteration against the distance, and the convergence at three distances."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
+    ends, convergence = table[table["position"].notna()], table[table["distance"].notna()]
+    counts = (*SHOWN_STEPS, STEPS)
+    for steps, colour, marker in coloured(counts):
+        chosen = ends[ends["steps"] == steps]
+        look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
+        left.plot(chosen["separation"], chosen["position"], marker, **look)
+    roots = ends.drop_duplicates("separation").sort_values("separation")
+    left.plot(roots["separation"], roots["root"], color=ink(), linewidth=1.5, zorder=0)
+    left.set(xlabel=r"half the distance of the means, $\lambda$", ylabel="$|u|$", ylim=(-0.05, 1.15))
+    left.set_title("where it ends")
+    left.legend(loc="lower right")
+    shown = sorted(convergence["separation"].unique().tolist())
+    for separation, colour in zip(shown, sequence(len(shown)), strict=True):
+        chosen = convergence[(convergence["separation"] == separation) & (convergence["distance"] > CONVERGED)]
+        right.plot(chosen["steps"], chosen["distance"], color=colour, label=rf"$\lambda={separation:g}$")
+    steps = np.unique(convergence["steps"])
+    right.plot(steps, np.sqrt(1.5 / steps), color=ink(), linestyle="--", linewidth=1, label=r"$\sqrt{3/(2n)}$")
+    right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="distance to the end", title="how fast")
+    right.legend(loc="lower left", bbox_to_anchor=(0.45, 0.0))
+    return figure
+
+
+def _exponent(convergence: pd.DataFrame, separation: float) -> float:
+    chosen = convergence[convergence["separation"] == separation]
+    window = chosen[chosen["steps"].between(*WINDOW)]
+    first, last = window.iloc[0], window.iloc[-1]
+    return float(np.log(last["distance"] / first["distance"]) / np.log(last["steps"] / first["steps"]))

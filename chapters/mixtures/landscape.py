@@ -1,0 +1,302 @@
+"""The landscape of the logistic risk: two families of minimisers, a saddle, and flat directions."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pandas as pd
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from chapters.mixtures.gated_scores import GatedScore, bayes_score, discriminant_excess
+from chapters.mixtures.labelled_heads import (
+    NODES,
+    Blocks,
+    excess,
+    head_with_constant_gate,
+    head_without_gate,
+    score_of,
+)
+from chapters.mixtures.settings import classes, published_classes
+from chapters.mixtures.style import PUBLISHED_MEANS
+from lib.measures import GaussianMixture
+
+# The square of heights r and gate slopes s that is shown, and an odd number of points per side.
+HALF_SIDE, POINTS = 4.0, 33
+# Nodes of the one-dimensional integrals, and the steps of Newton's method.
+LINE_NODES, NEWTON_STEPS = 160, 30
+# Dimensions in which flat directions are counted, and tokens in which scores are compared.
+DIMENSIONS, TOKENS = (2, 3), 200
+# Singular values and eigenvalues below this part of the largest are zero up to rounding.
+ROUNDING = 1e-9
+# Lengths R of the sequence of Prop. 3.4.
+LENGTHS = (1e2, 1e3)
+
+
+# --- the least risk at a given gate -----------------------------------------------------------------------------------
+
+
+def solve_cross() -> pd.DataFrame:
+    """Return the least excess risk over w and b at given height and slope of the gate, for `published_classes`.
+
+    The gate's slope is a multiple of w*, and so is the best w: integrals over one coordinate are exact.
+
+    Returns:
+      One row per point of a square: `height`, `gate_slope`, `excess`.
+    """
+    side = np.linspace(-HALF_SIDE, HALF_SIDE, POINTS)
+    rows = [
+        {"height": height, "gate_slope": slope, "excess": float(value)}
+        for slope in side.tolist()
+        for height, value in zip(side.tolist(), _least_excess(side, slope), strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _line() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return coordinates of tokens along w*, their probabilities, and their log-odds."""
+    law = published_classes()
+    best = bayes_score(law)
+    steepest = np.asarray(best.slope)
+    direction = steepest / np.linalg.norm(steepest)
+    nodes = np.linspace(-9.0, 9.0, LINE_NODES)
+    weights = np.exp(-(nodes**2) / 2) * (nodes[1] - nodes[0]) / np.sqrt(2 * np.pi)
+    chances = np.exp(np.asarray(law.log_weights))
+    places = np.concatenate([mean @ direction + nodes for mean in np.asarray(law.components.mean)])
+    return places, np.outer(chances, weights).ravel(), float(best.intercept) + np.linalg.norm(steepest) * places
+
+
+def _least_excess(heights: np.ndarray, gate_slope: float) -> np.ndarray:
+    """Minimise the risk over the coefficients of an affine function, by Newton's method."""
+    places, weights, odds = _line()
+    offset = float(bayes_score(published_classes()).gate_offset)
+    gates = heights[:, None] * (expit(offset + gate_slope * places) - expit(offset))
+    features = np.stack([np.ones_like(places), places])
+    change = np.zeros((len(heights), 2))
+    for _ in range(NEWTON_STEPS):
+        chance = expit(odds + gates + change @ features)
+        gradient = (weights * (chance - expit(odds))) @ features.T
+        curvature = np.einsum("hn,in,jn->hij", weights * chance * (1 - chance), features, features)
+        step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+        # the damped step, which converges from every start
+        decrement = np.sqrt(np.sum(gradient * step, axis=1))
+        change -= step / (1 + decrement)[:, None]
+    miss = gates + change @ features
+    divergence = np.logaddexp(0, odds + miss) - np.logaddexp(0, odds) - expit(odds) * miss
+    return np.maximum(divergence, 0) @ weights
+
+
+# --- critical points --------------------------------------------------------------------------------------------------
+
+
+class CriticalPoint(NamedTuple):
+    """A head at which the gradient of the risk vanishes: the norm of the gradient, and the Hessian's eigenvalues."""
+
+    name: str
+    excess: float
+    gradient: float
+    eigenvalues: np.ndarray
+
+
+def saddle() -> tuple[Blocks, Blocks]:
+    """Return a saddle of the risk with v_21 = 0, and the same head with U_11 = 0.
+
+    The score is `v_22 (2 σ(s_0 + ⟨s, x⟩) - 1)` with the best v_22 and s. The derivatives in w, b and r do not vanish;
+    U_11 is chosen so that the derivative in v_21 does.
+    """
+    law = published_classes()
+    mean, other = law.components.mean
+
+    @jax.jit
+    def forces(gate_slope, corner):
+        score = GatedScore(jnp.zeros(2), -corner, 2 * corner, gate_slope, bayes_score(law).gate_offset)
+        return jax.value_and_grad(lambda score: discriminant_excess(law, score, nodes=NODES))(score)
+
+    def value_and_slope(point):
+        value, force = forces(jnp.asarray(point[:2]), jnp.asarray(point[2]))
+        return float(value), np.append(force.gate_slope, 2 * force.height - force.intercept)
+
+    end = minimize(value_and_slope, np.array([0.5, -0.5, 1.0]), jac=True, method="BFGS", options={"gtol": 1e-12}).x
+    gate_slope, corner = jnp.asarray(end[:2]), jnp.asarray(end[2])
+    force = forces(gate_slope, corner)[1]
+    pull = force.slope / jnp.sum(force.slope**2)
+    upper = -force.height * jnp.outer(pull, jnp.linalg.solve(law.components.cov[0], mean + other))
+
+    def head(upper) -> Blocks:
+        return Blocks(upper, 0.5 * (gate_slope - upper @ (mean - other)), jnp.zeros(2), corner)
+
+    return head(upper), head(jnp.zeros((2, 2)))
+
+
+@jax.jit
+def slope(flat: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Return the gradient of the risk of `published_classes` in the entries of all blocks."""
+    law = published_classes()
+    _, unravel = ravel_pytree(head_with_constant_gate())
+    return jax.grad(lambda flat: excess(unravel(flat), law))(flat)
+
+
+@jax.jit
+def hessian(flat: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """Return the Hessian of the same risk."""
+    # forward over reverse, one direction after the other: fast for small products
+    columns = jax.lax.map(lambda direction: jax.jvp(slope, (flat,), (direction,))[1], jnp.eye(flat.size))
+    return 0.5 * (columns + columns.T)
+
+
+def solve_critical_points() -> list[CriticalPoint]:
+    """Return a head of each family of minimisers, a saddle, and the head of the saddle with U_11 = 0, which is none."""
+    law = published_classes()
+    point, changed = saddle()
+    heads = {
+        "without gate": head_without_gate(),
+        "constant gate": head_with_constant_gate(),
+        "saddle": point,
+        "no critical point": changed,
+    }
+    points = []
+    for name, blocks in heads.items():
+        flat = ravel_pytree(blocks)[0]
+        gradient = float(jnp.linalg.norm(slope(flat)))
+        points.append(
+            CriticalPoint(name, float(excess(blocks, law)), gradient, np.linalg.eigvalsh(np.asarray(hessian(flat))))
+        )
+    return points
+
+
+# --- flat directions --------------------------------------------------------------------------------------------------
+
+
+def _random_law(dimension: int, key: PRNGKeyArray) -> GaussianMixture:
+    means_key, root_key = jr.split(key)
+    root = jr.normal(root_key, (dimension, dimension)) / np.sqrt(dimension)
+    return classes(jr.normal(means_key, (2, dimension)), jnp.eye(dimension) + root @ root.T)
+
+
+def _random_minimiser(family: str, law: GaussianMixture, key: PRNGKeyArray) -> Blocks:
+    """Return a head with the Bayes risk: r = 0 and s arbitrary, or s = 0 and r arbitrary."""
+    best, (first, second), cov = bayes_score(law), law.components.mean, law.components.cov[0]
+    d, difference = len(first), first - second
+    if family == "without gate":
+        # b = ⟨v_21, m_1⟩ - v_22 = b* and r = ⟨v_21, m_0 - m_1⟩ + 2 v_22 = 0: the middle of the means has b*
+        row = jr.normal(key, (d,))
+        row = row + (best.intercept - row @ (first + second) / 2) * (first + second) / 2 / jnp.sum(
+            ((first + second) / 2) ** 2
+        )
+        corner = -0.5 * row @ difference
+    else:
+        row = jr.normal(key, (d,))
+        chance = jax.nn.sigmoid(best.gate_offset)
+        corner = (row @ second - best.intercept + chance * row @ difference) / (1 - 2 * chance)
+    # U_11 Γ v_21 = w*: a random U_11, corrected along Γ v_21
+    upper, pulled = jr.normal(jr.fold_in(key, 1), (d, d)), cov @ row
+    upper = upper + jnp.outer(best.slope - upper @ pulled, pulled) / jnp.sum(pulled**2)
+    free = jr.normal(jr.fold_in(key, 2), (d,)) if family == "without gate" else jnp.zeros(d)
+    return Blocks(upper, 0.5 * (free - upper @ difference), row, corner)
+
+
+@jax.jit
+def scores_and_slopes(blocks: Blocks, law: GaussianMixture, tokens: Float[Array, "n d"]):
+    """Return the scores of the tokens, and their derivatives in all entries of the blocks."""
+    flat, unravel = ravel_pytree(blocks)
+    scores = lambda flat: jax.vmap(score_of(unravel(flat), law))(tokens)  # noqa: E731
+    return scores(flat), jax.jacfwd(scores)(flat)
+
+
+def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
+    """Return the number of flat directions at random minimisers of random mixtures.
+
+    A direction is flat if it does not change the score to first order; these directions are the kernel of the Hessian.
+
+    Returns:
+      One row per family and dimension: `family`, `dimension`, `flat`, `tangent`, the dimension of the set of minimisers
+      there, and `miss`, the largest difference of the score from the log-odds.
+    """
+    rows = []
+    for index, dimension in enumerate(DIMENSIONS):
+        law = _random_law(dimension, jr.fold_in(key, index))
+        tokens = 2 * jr.normal(jr.fold_in(key, 100 + index), (TOKENS, dimension))
+        best = bayes_score(law)
+        for number, family in enumerate(("without gate", "constant gate")):
+            blocks = _random_minimiser(family, law, jr.fold_in(key, 200 + 10 * index + number))
+            size = sum(part.size for part in blocks)
+            values, slopes = scores_and_slopes(blocks, law, tokens)
+            strengths = np.linalg.svd(np.asarray(slopes), compute_uv=False)
+            rows.append(
+                {
+                    "family": family,
+                    "dimension": dimension,
+                    "flat": size - int((strengths > ROUNDING * strengths[0]).sum()),
+                    # the preimage of d dimensions of (w*, b*, 0, s), or of one of (w*, b* - r σ(s_0), r, 0)
+                    "tangent": size - (2 * dimension + 2) + (dimension if family == "without gate" else 1),
+                    "miss": float(jnp.max(jnp.abs(values - tokens @ best.slope - best.intercept))),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+# --- second variation and the sequence of Prop. 3.4 -------------------------------------------------------------------
+
+
+def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
+    """Return how far the second derivative of the score along a random direction is from two formulas.
+
+    Returns:
+      `two`: the largest relative difference with the factor 2 in the cross term of r and s; `one`: without it.
+    """
+    law = _random_law(2, key)
+    (first, second), cov = law.components.mean, law.components.cov[0]
+    difference = first - second
+    keys = jr.split(jr.fold_in(key, 1), 8)
+    shapes = Blocks((2, 2), (2,), (2,), ())  # type: ignore[arg-type]
+    blocks = Blocks(*(jr.normal(key, shape) for key, shape in zip(keys[:4], shapes, strict=True)))
+    moved = Blocks(*(jr.normal(key, shape) for key, shape in zip(keys[4:], shapes, strict=True)))
+    tokens = 2 * jr.normal(jr.fold_in(key, 2), (TOKENS, 2))
+
+    def score(time):
+        return jax.vmap(score_of(jax.tree.map(lambda at, by: at + time * by, blocks, moved), law))(tokens)
+
+    measured = jax.jit(jax.jacfwd(jax.jacfwd(score)))(0.0)
+    at = score_of(blocks, law)
+    gate = jax.nn.sigmoid(at.gate_offset + tokens @ at.gate_slope)
+    steepness = gate * (1 - gate)
+    turned = tokens @ (2 * moved.column + moved.upper @ difference)
+    higher = moved.row @ difference + 2 * moved.corner
+    plain = 2 * tokens @ (moved.upper @ cov @ moved.row) + at.height * steepness * (1 - 2 * gate) * turned**2
+    cross = higher * steepness * turned
+    scale = jnp.max(jnp.abs(measured))
+    return {
+        name: float(jnp.max(jnp.abs(measured - plain - factor * cross)) / scale)
+        for name, factor in (("two", 2.0), ("one", 1.0))
+    }
+
+
+@partial(jax.jit, static_argnames="weight")
+def _along_the_sequence(length: Float[Array, ""], weight: float) -> Float[Array, ""]:
+    """Return the excess of `(w* - σ'(s_0) c, b* - R σ(s_0), R, c/R)` with c = w*."""
+    law = classes(PUBLISHED_MEANS, 1.0, weight)
+    best = bayes_score(law)
+    chance = jax.nn.sigmoid(best.gate_offset)
+    score = GatedScore(
+        (1 - chance * (1 - chance)) * best.slope,
+        best.intercept - length * chance,
+        length,
+        best.slope / length,
+        best.gate_offset,
+    )
+    return discriminant_excess(law, score, nodes=NODES)
+
+
+def solve_sequence() -> dict[str, float]:
+    """Return the exponents of the excess along the sequence of Prop. 3.4, for the published weights and equal ones."""
+
+    def exponent(weight):
+        first, last = (float(_along_the_sequence(length, weight)) for length in LENGTHS)
+        return float(np.log(last / first) / np.log(LENGTHS[1] / LENGTHS[0]))
+
+    return {"unequal": exponent(0.6), "equal": exponent(0.5)}
