@@ -62,14 +62,17 @@ def simulate_ends(separations: Sequence[float], *, key: PRNGKeyArray) -> pd.Data
 
 
 def simulate_convergence() -> pd.DataFrame:
-    """Return the distance to the fixed point at each step, from the component mean, for the distances `RATES`."""
+    """Return the distance to the root at each step, from the component mean, for the distances `RATES`."""
     steps = np.unique(np.round(np.geomspace(1, STEPS, 40)).astype(int))
     rows = []
     for separation in RATES:
         start = MIDDLE + separation * np.array([[0.6, 0.8]])
         path = np.asarray(_positions(separation, start, STEPS))[0]
         root = float(denoiser_fixed_point(separation))
-        rows += [{"separation": separation, "steps": n, "distance": abs(path[n] - root)} for n in steps.tolist()]
+        rows += [
+            {"separation": separation, "steps": n, "distance": abs(path[n] - root), "root": root}
+            for n in steps.tolist()
+        ]
     return pd.DataFrame(rows)
 
 

@@ -40,20 +40,25 @@ def numbers(near: tuple[pd.DataFrame, pd.DataFrame], invariant: InvariantFlow) -
     paths, predictions = near
     first = predictions[(predictions["family"] == CONSTANT) & (predictions["start"] == 0)]["growth"].iloc[0]
     columns = {
+        "kind": Column("`solved` along the gradient flow, or `predicted`", "name"),
         "family": Column("Family of minimisers, or `invariant` for the start of Theorem 3.6", "name"),
         "size": Column("Distance of the start from a minimiser"),
         "start": Column("Number of the start"),
         "time": Column("Time of the gradient flow"),
         "distance": Column("Distance to the minimisers", absolute=1e-7),
-        "predicted": Column("Predicted distance, where drawn", absolute=1e-7),
     }
-    drawn = (paths["family"] == CONSTANT) & (paths["start"] == 0) & (paths["time"] >= 1e5)
-    near_paths = paths.drop(columns="balance").assign(predicted=(1 / np.sqrt(first * paths["time"])).where(drawn))
-    path = invariant.path
-    middle = path.iloc[len(path) // 2]
-    line = middle["distance"] * np.exp(-invariant.rate * (path["time"] - middle["time"]))
-    theorem = path[["time", "distance"]].assign(family="invariant", predicted=line)
-    return Numbers(Table.of([near_paths, theorem], columns), _claims(paths, predictions, invariant))
+    near_paths = paths.drop(columns="balance").assign(kind="solved")
+    drawn = near_paths[(paths["family"] == CONSTANT) & (paths["start"] == 0) & (paths["time"] >= 1e5)]
+    theorem = invariant.path[["time", "distance"]].assign(kind="solved", family="invariant", start=0)
+    middle = theorem.iloc[len(theorem) // 2]
+    line = middle["distance"] * np.exp(-invariant.rate * (theorem["time"] - middle["time"]))
+    groups = [
+        near_paths,
+        drawn.assign(kind="predicted", distance=1 / np.sqrt(first * drawn["time"])),
+        theorem,
+        theorem.assign(kind="predicted", distance=line),
+    ]
+    return Numbers(Table.of(groups, columns), _claims(paths, predictions, invariant))
 
 
 def _claims(paths: pd.DataFrame, predictions: pd.DataFrame, invariant: InvariantFlow) -> Claims:
@@ -136,22 +141,22 @@ def _claims(paths: pd.DataFrame, predictions: pd.DataFrame, invariant: Invariant
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the distances near both families, and from the start of Theorem 3.6."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.5, 1))
-    near = table[table["family"] != "invariant"]
-    for (family, size, _), path in near.groupby(["family", "size", "start"]):
+    solved, predicted = (table[table["kind"] == kind] for kind in ("solved", "predicted"))
+    for (family, size, _), path in solved[solved["family"] != "invariant"].groupby(["family", "size", "start"]):
         visible = path[path["distance"] > FLOOR]
         colour, line = ("C1" if family == GATELESS else "C0"), ("-" if size == LARGE_SIZE else "-.")
         left.plot(visible["time"], visible["distance"], color=colour, linestyle=line, linewidth=1.8)
-    predicted = near[near["predicted"].notna()]
-    left.plot(predicted["time"], predicted["predicted"], color=ink(), linestyle="--", linewidth=1.2)
+    normal_form = predicted[predicted["family"] == CONSTANT]
+    left.plot(normal_form["time"], normal_form["distance"], color=ink(), linestyle="--", linewidth=1.2)
     left.set(xscale="log", yscale="log", ylim=(FLOOR, 0.5), xlabel="time", ylabel="distance to the minimisers")
     few_decades(left)
     label(left, 1e8, 8e-3, "slope $s=0$", "C0", ha="center", xytext=(0, 0))
     label(left, 3e3, 1e-4, "height $r=0$", "C1", ha="left", xytext=(6, 0))
     label(left, 1e7, 1.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
     left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower right")
-    theorem = table[table["family"] == "invariant"]
+    theorem, line = (rows[rows["family"] == "invariant"] for rows in (solved, predicted))
     right.plot(theorem["time"], theorem["distance"], color="C2", linewidth=2.5)
-    right.plot(theorem["time"], theorem["predicted"], color=ink(), linestyle="--", linewidth=1.2)
+    right.plot(line["time"], line["distance"], color=ink(), linestyle="--", linewidth=1.2)
     right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^{\star}\|$", title="start of Theorem 3.6")
     right.legend([legend_line("--", 1.2)], ["predicted rate"], loc="upper right")
     return figure

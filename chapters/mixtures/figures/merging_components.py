@@ -33,12 +33,12 @@ NEXT_TERM = float(np.log(WINDOW[0]) / WINDOW[0])
 def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, float]) -> Numbers:
     """Return the positions of iterates and the distances to the root, and the claims."""
     columns = {
+        "kind": Column("`position` of an iterate, or `distance` of one that starts at a mean", "name"),
         "separation": Column("Half the distance of the means in standard deviations of the noise, $λ$"),
         "start": Column("Number of the random start"),
         "steps": Column("Number of steps", "steps"),
-        "position": Column("Coordinate $|u|$ of the iterate", absolute=1e-9),
+        "value": Column("Coordinate $|u|$ of the iterate, or its distance from the root", absolute=1e-9),
         "root": Column("Largest root of $u = tanh(λ² u)$"),
-        "distance": Column("Distance of $|u|$ from the root, the mean of a component", absolute=1e-9),
     }
     claim = Claims("mixture-denoising", source="derived here", box="merging-rates")
     last = ends[(ends["steps"] == STEPS) & ~ends["separation"].between(*SLOW)]
@@ -74,18 +74,22 @@ def numbers(ends: pd.DataFrame, convergence: pd.DataFrame, slopes: dict[str, flo
         because="rounding of a derivative in double precision",
         rejects=("they merge at $2ξ$", slopes["noise only"]),
     )
-    return Numbers(Table.of([ends, convergence], columns), claim)
+    groups = [
+        ends.assign(kind="position").rename(columns={"position": "value"}),
+        convergence.assign(kind="distance").rename(columns={"distance": "value"}),
+    ]
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the iteration against the distance, and the convergence at three distances."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
-    ends, convergence = table[table["position"].notna()], table[table["distance"].notna()]
+    ends, convergence = (table[table["kind"] == kind] for kind in ("position", "distance"))
     counts = (*SHOWN_STEPS, STEPS)
     for steps, colour, marker in coloured(counts):
         chosen = ends[ends["steps"] == steps]
         look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
-        left.plot(chosen["separation"], chosen["position"], marker, **look)
+        left.plot(chosen["separation"], chosen["value"], marker, **look)
     roots = ends.drop_duplicates("separation").sort_values("separation")
     left.plot(roots["separation"], roots["root"], color=ink(), linewidth=1.5, zorder=0)
     left.set(xlabel=r"half the distance of the means, $\lambda$", ylabel="$|u|$", ylim=(-0.05, 1.15))
@@ -93,8 +97,8 @@ def draw(table: pd.DataFrame) -> Figure:
     left.legend(loc="lower right")
     shown = sorted(convergence["separation"].unique().tolist())
     for separation, colour in zip(shown, sequence(len(shown)), strict=True):
-        chosen = convergence[(convergence["separation"] == separation) & (convergence["distance"] > CONVERGED)]
-        right.plot(chosen["steps"], chosen["distance"], color=colour, label=rf"$\lambda={separation:g}$")
+        chosen = convergence[(convergence["separation"] == separation) & (convergence["value"] > CONVERGED)]
+        right.plot(chosen["steps"], chosen["value"], color=colour, label=rf"$\lambda={separation:g}$")
     steps = np.unique(convergence["steps"])
     right.plot(steps, np.sqrt(1.5 / steps), color=ink(), linestyle="--", linewidth=1, label=r"$\sqrt{3/(2n)}$")
     right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="distance to the end", title="how fast")

@@ -35,7 +35,7 @@ def numbers(training: pd.DataFrame, levels: list[NoiseLevel]) -> Numbers:
         "heads": Column("Number of heads"),
         "run": Column("Number of the run"),
         "steps": Column("Number of steps of SGD", "steps"),
-        "excess": Column("Excess mean square error over the Bayes risk", absolute=1e-4),
+        "excess": Column("Excess mean square error over the Bayes risk"),
         "one_head": Column("Least excess of a single head that was found"),
         "affine": Column("Excess of linear attention with an intercept"),
     }
