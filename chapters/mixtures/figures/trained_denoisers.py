@@ -6,6 +6,10 @@ not published and are chosen here. Dashed: the least excess of a single head, fr
 {numref}`fig-heads-needed`. Dotted: linear attention with an intercept. Runs of one head end near the dashed line. Most
 runs of two heads end far below it; some rest near the dotted line for long, and some rise to the dashed line again.
 
+Details:
+After each step the weights are rounded to multiples of $2^{-24}$. Otherwise differences of rounding can grow to a few
+per cent of the excess, and a processor that rounds differently has different curves.
+
 Alt: Line chart on logarithmic axes. Orange lines of one head flatten on a dashed horizontal line. Most blue lines of
 two heads end far below it, some of them after a long rest near a dotted line above it.
 """
