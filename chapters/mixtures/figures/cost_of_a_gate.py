@@ -3,7 +3,8 @@ r"""With the best affine part, the logistic risk is least exactly where the gate
 The excess risk over the Bayes risk at a given height $r$ and slope of the gate, with the best affine part; it is zero
 on both axes only. The slope of the gate is a multiple of $w^\star/\|w^\star\|$.
 
-Alt: A map with a dark cross along both axes and lighter corners.
+Alt: A map over the height and the slope of the gate, with a dark cross along both axes and corners that get lighter
+away from it.
 """
 
 import matplotlib.pyplot as plt

@@ -1,5 +1,5 @@
-r"""Around a minimiser whose gate has slope zero the risk has flat directions that lead to no other minimiser, and a
-third critical point is a saddle.
+r"""Where the gate has slope zero, flat directions of the risk lead away from the minimisers; a third critical point is
+a saddle.
 
 Absolute values of the nine eigenvalues of the Hessian at heads with $s\ne0=r$, with $r\ne0=s$, and at a saddle with
 $v_{21}=0$; crosses are negative eigenvalues. Those at the lower edge are zero up to rounding: five where $r=0$, as many
