@@ -237,9 +237,7 @@ MUTATIONS = (
         "chapters/mixtures/landscape.py",
         "upper = -force.height *",
         "upper = force.height *",
-        (
-            "tests/chapters/test_mixtures.py::test_the_saddle_has_no_value_of_tokens_and_is_above_the_bayes_risk",
-        ),
+        ("tests/chapters/test_mixtures.py::test_the_saddle_has_no_value_of_tokens_and_is_above_the_bayes_risk",),
     ),
     Mutation(
         "least-excess-undamped",
@@ -260,18 +258,14 @@ MUTATIONS = (
         "chapters/mixtures/flows.py",
         "change @ (np.eye(change.shape[1]) - fast.T @ fast) @ change.T",
         "change @ change.T",
-        (
-            "tests/chapters/test_mixtures.py::test_the_inverse_square_of_the_distance_grows_as_the_normal_form_predicts",
-        ),
+        ("tests/chapters/test_mixtures.py::test_the_inverse_square_of_the_distance_grows_as_the_normal_form_predicts",),
     ),
     Mutation(
         "curvature-without-the-independent-part",
         "chapters/mixtures/flows.py",
         " + mass.sum() * (cov - np.outer(along, along)))",
         ")",
-        (
-            "tests/chapters/test_mixtures.py::test_the_curvature_at_the_best_slope_is_that_of_a_simulation",
-        ),
+        ("tests/chapters/test_mixtures.py::test_the_curvature_at_the_best_slope_is_that_of_a_simulation",),
     ),
     Mutation(
         "outputs-without-the-weights",
