@@ -68,5 +68,7 @@ def draw(table: pd.DataFrame) -> Figure:
     image = axes.pcolormesh(grid.columns, grid.index, values, **look)
     axes.grid(visible=False)
     axes.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^{\star}\rangle/\|w^{\star}\|$")
+    for place, text, angle in (((-2.3, 0), "gate off: slope 0", 0), ((0, 2.4), "gate off: height 0", 90)):
+        axes.text(*place, text, color="w", ha="center", va="center", rotation=angle, fontsize=11)
     figure.colorbar(image, ax=axes, label="least excess risk")
     return figure

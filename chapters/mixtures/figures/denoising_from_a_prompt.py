@@ -1,10 +1,9 @@
 r"""On a finite prompt the error of the exact denoiser falls much more slowly than one over the prompt length.
 
-The mean square distance between the output on a prompt of $L$ noisy tokens and the output on the infinite prompt,
-over random tasks with one prompt and one query each. Upper points: the residual layer that equals the Bayes denoiser
-of every task on its infinite prompt; its tilt has the size $H=1$. Lower points: a head with a quarter of its scores,
-$H=\frac14$. Bars are two standard errors. Solid: the exact limit for large $L$ at $H=\frac14$, which falls like
-$1/L$. Dashed: the slopes of $1/L$ and of $L^{-0.618}$, the exponent of one Gaussian component at $H=1$.
+Random tasks, each with one prompt of $L$ noisy tokens and one query; bars: two standard errors. Upper points: the
+residual layer that equals the Bayes denoiser of every task on its infinite prompt. Lower points: a head with a quarter
+of its scores. Solid: the exact limit for large $L$. Dashed: slopes; $-0.618$ is the exponent of one Gaussian component
+at $H=1$.
 
 Alt: Two rows of points falling on logarithmic axes. The lower row is on a solid line of slope minus one for long
 prompts. The upper row falls less steeply than a dashed line of slope minus 0.618.
@@ -17,7 +16,7 @@ from matplotlib.figure import Figure
 
 from chapters.mixtures.finite_prompts import SIZES, exponent
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink
+from companion.figures.style import COLUMN, error_bars, ink, label
 
 # The exponent of one Gaussian component at H = 1 (chapter `sharp_rates`), and the middle between it and 1.
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -77,21 +76,22 @@ def numbers(errors: dict[str, pd.DataFrame]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the errors of both heads against the length, with the limit and two slopes."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square error")
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$")
+    axes.set_ylabel("mean square distance\nto the output on the infinite prompt")
     looks = {
-        1.0: ("C1", "o", "exact denoiser, $H=1$", GOLDEN),
-        0.25: ("C0", "s", "quarter of the scores, $H=1/4$", 1.0),
+        1.0: ("C1", "o", "exact denoiser, size of the tilt $H=1$", GOLDEN, "$L^{-0.618}$"),
+        0.25: ("C0", "s", "quarter of its scores, $H=1/4$", 1.0, "$1/L$"),
     }
-    for size, (colour, marker, text, slope) in looks.items():
+    for size, (colour, marker, text, slope, power) in looks.items():
         rows = table[table["size"] == size].sort_values("length")
-        error_bars(axes, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker, label=text)
-        last = rows.iloc[-1]
-        guide = 1.6 * last["error"] * (rows["length"] / last["length"]) ** -slope
+        error_bars(axes, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker)
+        first, last = rows.iloc[0], rows.iloc[-1]
+        guide = 1.25 * first["error"] * (rows["length"] / first["length"]) ** -slope
         axes.plot(rows["length"], guide, color=ink(), linestyle="--", linewidth=1)
-        power = "$1/L$" if slope == 1.0 else "$L^{-0.618}$"
-        axes.annotate(power, (rows["length"].iloc[0], guide.iloc[0]), xytext=(4, 6), textcoords="offset points")
+        label(axes, last["length"], guide.iloc[-1], power, ink(), va="bottom" if slope == 1.0 else "top")
+        label(axes, first["length"], guide.iloc[0], text, colour, va="bottom", xytext=(0, 8))
     limit = table[table["limit"].notna()].sort_values("length")
     axes.plot(limit["length"], limit["limit"], color="C0", linewidth=1.2)
+    label(axes, limit["length"].iloc[1], limit["limit"].iloc[1], "limit", "C0", ha="right", va="top", xytext=(-4, -4))
     axes.margins(y=0.12)
-    axes.legend(loc="lower left")
     return figure

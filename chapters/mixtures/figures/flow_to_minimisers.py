@@ -153,7 +153,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(left, 1e8, 8e-3, "slope $s=0$", "C0", ha="center", xytext=(0, 0))
     label(left, 3e3, 1e-4, "height $r=0$", "C1", ha="left", xytext=(6, 0))
     label(left, 1e7, 1.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
-    left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower right")
+    left.legend([legend_line("--", 1.2)], ["predicted: $t^{-1/2}$"], loc="lower right")
     theorem, line = (rows[rows["family"] == "invariant"] for rows in (solved, predicted))
     right.plot(theorem["time"], theorem["distance"], color="C2", linewidth=2.5)
     right.plot(line["time"], line["distance"], color=ink(), linestyle="--", linewidth=1.2)

@@ -1,11 +1,10 @@
 r"""For means of one norm the weight that softmax gives to a class equals the posterior probability of this class at one
 scale of the scores.
 
-Colour is the weight of the class with mean $(1,0)$ against the class with mean $(0,1)$, for a head with the scores
-$\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. The prompt is infinite. Straight lines are
-contours from 0.1 to 0.9; the thick one is the weight one half. Circles have the radius of one standard deviation
-around the means. With $t=1$ the weight is the posterior probability. With smaller $t$ it changes too slowly from one
-class to the other, and with larger $t$ too fast.
+Colour: the weight of the class with mean $(1,0)$ against that with mean $(0,1)$, on an infinite prompt, for a head with
+the scores $\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. White: contours from 0.1 to 0.9,
+thick at one half. Dashed: where the posterior probability is 0.1 and 0.9. Circles: one standard deviation around the
+means.
 
 Alt: Three maps of the plane. In each the weight rises along the diagonal from the upper left, where it is near zero, to
 the lower right, where it is near one. Contours are parallel straight lines, wide apart in the first map and close
@@ -27,6 +26,8 @@ from companion.figures.style import WIDE
 
 # Rounding of a sum of a few terms, and of a sigmoid.
 ROUNDING = 1e-12
+# The colour of the posterior's contours.
+POSTERIOR = "C1"
 # Without the light end, on which white lines vanish.
 COLOURS = ListedColormap(mpl.colormaps["cividis"](np.linspace(0, 0.72, 256)))
 
@@ -68,19 +69,32 @@ def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
     factors = sorted(table["factor"].unique().tolist())
-    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE, 3.0), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE, 3.2), sharex=True, sharey=True)
     for axes, factor in zip(panels, factors, strict=True):
         grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
         look = {"cmap": COLOURS, "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
         image = axes.pcolormesh(grid.columns, grid.index, grid.to_numpy(), **look)
+        posterior = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="posterior")
         levels = np.arange(1, 10) / 10
         widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)
         axes.contour(grid.columns, grid.index, grid.to_numpy(), levels=levels, colors="white", linewidths=widths)
+        look = {"levels": [0.1, 0.9], "colors": [POSTERIOR], "linewidths": 2.5, "linestyles": "--"}
+        axes.contour(posterior.columns, posterior.index, posterior.to_numpy(), **look)
         for mean, text in zip(PUBLISHED_MEANS, "+-", strict=True):
             axes.add_patch(Circle(mean, 1.0, fill=False, color="white", linestyle="--", linewidth=1))
             axes.text(*mean, f"${text}$", color="white", ha="center", va="center", fontsize=14)
-        axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$")
+        axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$: {_speed(factor)}")
         axes.grid(visible=False)
     panels[0].set_ylabel("$x_2$")
+    for place, text in ((-2.9, "posterior\n0.1"), (2.9, "posterior\n0.9")):
+        side = "left" if place < 0 else "right"
+        panels[0].text(place, -place * 0.62, text, color="w", ha=side, va="center", fontsize=10)
     figure.colorbar(image, ax=panels, label="weight of the class +", shrink=0.75)
     return figure
+
+
+def _speed(factor: float) -> str:
+    """Return how the weight with this scale of the scores compares with the posterior."""
+    if factor == 1:
+        return "equals\nthe posterior"
+    return "changes\ntoo slowly" if factor < 1 else "changes\ntoo fast"

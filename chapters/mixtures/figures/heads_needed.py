@@ -1,10 +1,8 @@
 r"""Two heads denoise an infinite prompt of this mixture exactly; one head only if noise and tokens vary equally.
 
-The mean square error above the Bayes risk, divided by the Bayes risk, against the standard deviation of the noise;
-tokens have the standard deviation 1 in each component, whose means are $(3, 0)$ and $(0, 3)$. The prompt is infinite.
-Points: the best single softmax head, the least end of several searches. Lines: linear attention without and with an
-intercept. Two heads in closed form reach the Bayes risk up to rounding at every noise level, below the lower edge, as
-does the single head at the dashed line.
+Mean square error above the Bayes risk; tokens have the standard deviation 1 in each component, whose means are $(3,0)$
+and $(0,3)$. The prompt is infinite. Points: the best single softmax head, the least end of several searches. Two heads
+in closed form reach the Bayes risk up to rounding, as does the single head at the dashed line.
 
 Alt: Line chart on logarithmic axes with the standard deviation of the noise. Linear attention has the largest excess,
 rising with the noise; an intercept lowers it, the more the larger the noise. The points of the best single softmax
@@ -19,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.mixtures.best_denoisers import NoiseLevel
 from chapters.mixtures.style import PUBLISHED_NOISE_STD, TOKEN_STD
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE, ink, label
 
 # The square of a relative rounding error of 1e-11, far above that of a sum of a few terms.
 ROUNDING = 1e-22
@@ -82,18 +80,23 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     looks = {
         "linear": ("linear attention", "-", "C1", "s"),
-        "affine": ("linear attention with an intercept", "-", "C2", "^"),
+        "affine": ("linear attention\nwith an intercept", "-", "C2", "^"),
         "one_head": ("best single softmax head", "", "C0", "o"),
     }
     for name, (text, line, colour, marker) in looks.items():
         shown = table[table[name] > FLOOR]
-        axes.plot(shown["noise_std"], shown[name], linestyle=line, color=colour, marker=marker, label=text)
+        axes.plot(shown["noise_std"], shown[name], linestyle=line, color=colour, marker=marker)
+        low = shown.iloc[3 if name == "linear" else 1]
+        label(axes, low["noise_std"], low[name], text, colour, va="top", xytext=(4, -10))
     axes.axvline(TOKEN_STD, color=ink(), linestyle="--", linewidth=1)
-    axes.annotate("one head is exact", (TOKEN_STD, FLOOR), xytext=(6, 8), textcoords="offset points", color=ink())
+    label(axes, TOKEN_STD, 1.5e-3, "one head is exact", ink(), xytext=(6, 0))
+    lowest = table["noise_std"].iloc[0]
+    arrow = {"arrowstyle": "->", "color": "C0"}
+    axes.annotate("", (lowest, FLOOR), (lowest, 2.5 * FLOOR), arrowprops=arrow)
+    label(axes, lowest, 1.8 * FLOOR, "two softmax heads: exact,\nbelow the edge at every $\\xi$", "C0", xytext=(8, 0))
     axes.set(xscale="log", yscale="log", ylim=(FLOOR, None), ylabel="excess / Bayes risk")
     axes.set_xlabel(r"standard deviation of the noise, $\xi$ (tokens: 1)")
     ticks = sorted(set(table["noise_std"]))
     axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
     axes.minorticks_off()
-    axes.legend(loc="lower left", title="two softmax heads: zero", alignment="left")
     return figure

@@ -1,15 +1,15 @@
 r"""Iterated, the Bayes denoiser keeps two components apart only if their means are more than two standard
 deviations of the noise apart.
 
-Tokens of two components without a variance of their own are denoised again and again; $u$ is the coordinate of a
-token between the midpoint ($u=0$) and the mean of a component ($u=1$). Left: points are $|u|$ from twenty random
-starts after 3, 10, 100 and 3000 steps, against $\lambda$, half the distance of the means in standard deviations of
-the noise. The line is the largest root of $u=\tanh(\lambda^2u)$. Right: the distance to the root at each step, from
-the mean of a component. At $\lambda=1$ it falls like $\sqrt{3/(2n)}$ (dashed), otherwise exponentially.
+Tokens of two components without a variance of their own are denoised repeatedly; $u$ is the coordinate of a token.
+Left: points are twenty random starts after 10, 100 and 3000 steps. The line is the largest root of
+$u=\tanh(\lambda^2u)$. Right: distance to the root, from the mean of a component; at $\lambda=1$ it falls like a power
+(dashed), otherwise exponentially.
 
 Alt: Left, points against the distance of the components on a curve that is zero up to one and then rises steeply to
-one; few points after three or ten steps are above it. Right, three curves on logarithmic axes: two end abruptly at
-rounding error after tens of steps, the one at one falls slowly along a dashed straight line.
+one, in a shaded part named "merged" and a part named "kept apart"; few points after ten steps are above it. Right,
+three curves on logarithmic axes: two end abruptly at rounding error after tens of steps, the one at one falls slowly
+along a dashed straight line.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ from chapters.mixtures.iterated_denoiser import SLOW, STARTS
 from chapters.mixtures.style import SHOWN_STEPS, STEPS
 from chapters.style import coloured
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, sequence
+from companion.figures.style import WIDE, ink, label, sequence
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
 CONVERGED = 1e-10
@@ -85,15 +85,19 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the iteration against the distance, and the convergence at three distances."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     ends, convergence = (table[table["kind"] == kind] for kind in ("position", "distance"))
-    counts = (*SHOWN_STEPS, STEPS)
+    counts = (*SHOWN_STEPS[1:], STEPS)
+    left.axvspan(0, 1, color=ink(), alpha=0.08, linewidth=0)
+    label(left, 0.06, 1.07, "merged", ink(), xytext=(0, 0), fontsize=12)
+    label(left, 1.1, 1.07, "kept apart", ink(), xytext=(0, 0), fontsize=12)
     for steps, colour, marker in coloured(counts):
         chosen = ends[ends["steps"] == steps]
         look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
         left.plot(chosen["separation"], chosen["value"], marker, **look)
     roots = ends.drop_duplicates("separation").sort_values("separation")
     left.plot(roots["separation"], roots["root"], color=ink(), linewidth=1.5, zorder=0)
-    left.set(xlabel=r"half the distance of the means, $\lambda$", ylabel="$|u|$", ylim=(-0.05, 1.15))
-    left.set_title("where it ends")
+    left.set_xlabel("half the distance of the means, $\\lambda$,\nin standard deviations of the noise")
+    left.set(ylabel="end $|u|$, from midpoint (0) to mean (1)", xlim=(0, None), ylim=(-0.05, 1.15))
+    left.set_title("where it ends, after $n$ steps")
     left.legend(loc="lower right")
     shown = sorted(convergence["separation"].unique().tolist())
     for separation, colour in zip(shown, sequence(len(shown)), strict=True):

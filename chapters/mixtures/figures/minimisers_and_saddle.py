@@ -104,8 +104,10 @@ def draw(table: pd.DataFrame) -> Figure:
         if negative.any():
             axes.plot(offsets[negative], heights[negative], "X", color=f"C{place}", clip_on=False, markersize=9)
     axes.set(yscale="log", ylim=(FLOOR, 100), xlim=(-0.6, len(NAMES) - 0.4), ylabel="|eigenvalue of the Hessian|")
-    axes.set_xticks(range(len(NAMES)), ["$r=0$", "$s=0$", "saddle"])
+    axes.set_xticks(range(len(NAMES)), ["gate of height\n$r=0$", "gate of slope\n$s=0$", "saddle"])
     axes.axhline(FLOOR, color=ink(), linewidth=1)
+    powers = [FLOOR, *10.0 ** np.arange(-4, 3)]
+    axes.set_yticks(powers, ["0", *(f"$10^{{{round(np.log10(power))}}}$" for power in powers[1:])])
     axes.legend(
         [Line2D([], [], color=ink(), marker=marker, linestyle="", markersize=7) for marker in "oX"],
         ["positive or zero", "negative"],

@@ -1,10 +1,9 @@
 r"""Trained from random starts, most runs of two heads end far closer to the Bayes risk than the best single head found.
 
-The excess mean square error over the Bayes risk during stochastic gradient descent on infinite prompts, at the
-published mixture, noise, step size and clipping. Each line is one run; batch, initial spread and number of steps are
-not published and are chosen here. Dashed: the least excess of a single head, from the searches of
-{numref}`fig-heads-needed`. Dotted: linear attention with an intercept. Runs of one head end near the dashed line. Most
-runs of two heads end far below it; some rest near the dotted line for long, and some rise to the dashed line again.
+Excess mean square error during stochastic gradient descent on infinite prompts, at the published mixture, noise, step
+size and clipping; batch, initial spread and number of steps are not published and are chosen here. Each line is one
+run. Dashed: the least excess of a single head, from the searches of {numref}`fig-heads-needed`. Some runs rest near the
+dotted line.
 
 Details:
 After each step the weights are rounded to multiples of $2^{-24}$. Otherwise differences of rounding can grow to a few
@@ -17,12 +16,11 @@ two heads end far below it, some of them after a long rest near a dotted line ab
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.mixtures.best_denoisers import NoiseLevel
 from chapters.mixtures.style import PUBLISHED_NOISE_STD
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, legend_line
+from companion.figures.style import COLUMN, ink, label
 
 # A tenth of the best single head's excess is well below it.
 TENTH = 0.1
@@ -66,18 +64,22 @@ def numbers(training: pd.DataFrame, levels: list[NoiseLevel]) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the excess of every run against the number of steps."""
+    """Draw the excess of every run against the number of steps, with a dot at its end."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    colours = {1: "C1", 2: "C0"}
-    for (heads, _), run in table.groupby(["heads", "run"]):
-        axes.plot(run["steps"], run["excess"], color=colours[heads], linewidth=1.2, alpha=0.8)
-    axes.axhline(table["one_head"].iloc[0], color=ink(), linestyle="--", linewidth=1)
+    last, single = table["steps"].max(), table["one_head"].iloc[0]
+    for heads, colour in ((1, "C1"), (2, "C0")):
+        runs = table[table["heads"] == heads]
+        for _, run in runs.groupby("run"):
+            axes.plot(run["steps"], run["excess"], color=colour, linewidth=1.2, alpha=0.8)
+        ends = runs.groupby("run")["excess"].last()
+        axes.plot([last] * len(ends), ends, "o", color=colour, markersize=5, clip_on=False, zorder=3)
+    axes.axhline(single, color=ink(), linestyle="--", linewidth=1)
     axes.axhline(table["affine"].iloc[0], color=ink(), linestyle=":", linewidth=1.5)
-    one, two = (Line2D([], [], color=colours[heads]) for heads in (1, 2))
-    axes.legend(
-        [one, two, legend_line("--", 1.0), legend_line(":", 1.5)],
-        ["one head", "two heads", "best single head", "linear attention with an intercept"],
-        loc="lower left",
-    )
-    axes.set(xscale="log", yscale="log", xlabel="steps of SGD", ylabel="excess over the Bayes risk")
+    label(axes, last, single, "best single\nhead found", ink(), xytext=(8, 0))
+    label(axes, last, table["affine"].iloc[0], "linear attention\nwith an intercept", ink(), xytext=(8, 4))
+    label(axes, table["steps"].min(), 3.2, "runs of one head", "C1", xytext=(0, 0))
+    text = f"runs of two heads:\n{(ends < single).sum()} of {len(ends)} end below\nthe best single head"
+    label(axes, table["steps"].min(), 1e-3, text, "C0", xytext=(0, 0))
+    axes.set(xscale="log", yscale="log", xlim=(None, last), ylim=(None, 5))
+    axes.set(xlabel="steps of SGD", ylabel="excess over the Bayes risk")
     return figure
