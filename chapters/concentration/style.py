@@ -21,13 +21,14 @@ def length_axes(axes: Axes, exact: pd.DataFrame, lowest: pd.DataFrame) -> None:
     few_decades(axes)
 
 
-def show_gap(axes: Axes, curves: pd.DataFrame, words: str, colour: tuple, *, between: tuple[float, float]) -> None:
+def show_gap(axes: Axes, curves: pd.DataFrame, words: str, colour: tuple, lower: pd.Series) -> None:
     """Draw an arrow from `error` up to `bound` at a third, and `words` with their ratio in place of `{}`.
 
-    The words are to the right of the arrow, between the two heights, where no other curve is.
+    The words are to the right of the arrow, between the two highest of the `lower` bounds, or below the only one.
     """
     place = curves.iloc[len(curves) // 3]
     ends = [(place["length"], place[name]) for name in ("error", "bound")]
     axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": colour, "shrinkA": 0, "shrinkB": 0})
     ratio = f"$10^{{{np.log10(place['bound'] / place['error']):.0f}}}$"
-    label(axes, place["length"], np.sqrt(between[0] * between[1]), words.format(ratio), colour)
+    heights = [*lower.nlargest(2), place["error"]][:2]
+    label(axes, place["length"], np.sqrt(np.prod(heights)), words.format(ratio), colour)

@@ -151,9 +151,8 @@ def draw(table: pd.DataFrame) -> Figure:
             label(panel, end["length"], end["error"], name, colour)
             if panel is panels[1]:
                 label(panel, end["length"], end["bound"], f"bound, {name}", colour)
-        # the words are between the bounds of the middle scales
-        bounds = part.groupby("sigma")["bound"].median().to_numpy()
-        show_gap(panel, rows, "{} times too high", colour, between=(bounds[-3], bounds[-2]))
+        lower = part[part["sigma"] < sigmas[-1]].groupby("sigma")["bound"].median()
+        show_gap(panel, rows, "{} times too high", colour, lower)
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
         few_decades(panel)
     panels[0].set_title("gradient in $V$, tokens of scale $\\sigma$")

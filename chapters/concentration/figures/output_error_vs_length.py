@@ -131,8 +131,8 @@ def draw(table: pd.DataFrame) -> Figure:
         if sigma == sigmas[-1]:
             logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
             gap = pd.DataFrame({"length": bound["length"], "error": np.exp(logs), "bound": bound["error"]})
-            others = table[(table["kind"] == "bound") & (table["sigma"] < sigma)].groupby("sigma")["error"].median()
-            show_gap(axes, gap, "the bound is {} times too high", colour, between=tuple(others.iloc[-2:]))
+            lower = table[(table["kind"] == "bound") & (table["sigma"] < sigma)].groupby("sigma")["error"].median()
+            show_gap(axes, gap, "the bound is {} times too high", colour, lower)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
