@@ -3,7 +3,7 @@ r"""Two functions of query size and length, participation and score error, give 
 The horizontal axis is the size $\tau$ of the query, the vertical axis is $\ln L$. Left: participation
 $P=\mathbb{E}\sum_i p_i^2$, the inverse of the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat
 g-\tau)^2$. Colour steps are finest near the value 1. The dashed line is $\tau=\sqrt{2\ln L}$, about the largest
-standardised score. Above the line both functions fall like powers of $L$; below it they fall much more slowly.
+standardised score. Well above it both functions are small, well below it they are not.
 
 Alt: Two heat maps over query size and logarithm of length. In both, the largest values fill the lower right corner,
 separated by a dashed parabola from the upper left, where they fall by dozens of decades towards small queries and

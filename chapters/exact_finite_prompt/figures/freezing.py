@@ -1,9 +1,9 @@
 r"""Larger queries put the weight on fewer tokens, gradually at every practical length and sharply only in the limit.
 
 The vertical axis is participation $P=\mathbb{E}\sum_ip_i^2$, the horizontal axis is $a=\tau/\sqrt{2\ln L}$. Solid
-curves are exact; thin ones are longer than any prompt, and end (bars) where the tested domain of the quadrature does.
-The dashed curve is the limit $(1-1/a)_+$ at fixed $a$. Its corner is the freezing of the random-energy model; at finite
-$L$ it is rounded.
+curves are computed by quadrature; thin ones are of prompts longer than any real one, and end (bars) where the tested
+domain of the quadrature does. The dashed curve is the limit $(1-1/a)_+$ at fixed $a$. Its corner is the freezing of the
+random-energy model; at finite $L$ it is rounded.
 
 Alt: Line chart of participation against a. Left of a equal to one the weight is on many tokens, right of it on few.
 From short to long prompts the curves approach a dashed curve from above that is zero up to a equal to one and then

@@ -1,8 +1,9 @@
 r"""Attention freezes when no token is left under the shifted bell.
 
-Schematic. Each dot is the score of a token, in standard deviations. Multiplied by their weights, the scores of an
-infinite prompt have the bell curve, shifted by the size $\tau$ of the query. A finite prompt has tokens only up to
-about $\sqrt{2\ln L}$. Left: the output is an average of many tokens. Right: the few largest carry the weight.
+Schematic. Each dot is the score of a token, in standard deviations. The density of the scores of an infinite
+prompt, multiplied by the weights, is the bell curve shifted by the size $\tau$ of the query. A finite prompt has tokens
+only up to about $\sqrt{2\ln L}$. Left, a small query: the output is an average of many tokens. Right, a large one: the
+few largest carry the weight.
 
 Alt: Two panels with the same pile of dots in the shape of a bell around zero. Left: a bell curve shifted slightly to
 the right covers many dots. Right: the curve lies beyond the rightmost dot, with no dot under it; only the last dots are

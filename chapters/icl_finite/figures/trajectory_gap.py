@@ -2,8 +2,7 @@ r"""After the infinite flow has arrived, the flow on long prompts separates from
 
 The vertical axis is the distance of $(A,b)$ between the exact flows of $L$ and of infinitely many tokens, from the same
 start. Left: against time. On shorter prompts the gap grows more slowly than the dashed line, and it stops where the
-finite flow ends. Right: against $L$, at fixed times. At later times the gap falls like $1/L$ only beyond a longer
-prompt.
+finite flow ends. Right: against $L$, at fixed times. At later times the curves are flatter at these lengths.
 
 Alt: Two log-log charts. Left, gap against time, with one curve per length: a steep rise, then a part that for long
 prompts is parallel to a dashed line of slope one, in a shaded range, and for shorter prompts bends to a plateau. Right,
