@@ -86,7 +86,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for name, (text, line, colour, marker) in looks.items():
         shown = table[table[name] > FLOOR]
         axes.plot(shown["noise_std"], shown[name], linestyle=line, color=colour, marker=marker)
-        low = shown.iloc[3 if name == "linear" else 1]
+        low = shown.iloc[len(shown) // 2 if name == "linear" else 1]
         label(axes, low["noise_std"], low[name], text, colour, va="top", xytext=(4, -10))
     axes.axvline(TOKEN_STD, color=ink(), linestyle="--", linewidth=1)
     label(axes, TOKEN_STD, 1.5e-3, "one head is exact", ink(), xytext=(6, 0))
