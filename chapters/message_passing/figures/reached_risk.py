@@ -5,7 +5,7 @@ dimensions, extrapolated to $D\to\infty$ by a straight line in $1/D$. Upper line
 best ridges above a smallest allowed value. Crosses: heads trained at these ridges. Bars are two standard errors.
 
 Alt: Three panels of three falling curves each. The lowest, with circles on it, is the Bayes-optimal one; the curve
-of softmax comes close to it with many prompts, and that of linear attention stays far above.
+of softmax comes nearer to it with many prompts, and that of linear attention stays far above.
 """
 
 import matplotlib.pyplot as plt

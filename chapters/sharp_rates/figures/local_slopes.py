@@ -2,12 +2,12 @@ r"""The local slope of the error of large heads approaches its exponent only at 
 
 Solid curves are exact slopes $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal
 queries, one for each $H^2$. Dashed lines are the limits $\beta(H)$ (heuristic for $H^2\ge\frac12$). Shaded are the
-lengths of prompts that have been simulated, until $\ln L\approx 16$: for $H^2\geq1$ an exponent fitted there is not
+lengths of prompts that have been simulated, until $\ln L\approx 16$: for $H^2\geq2$ an exponent fitted there is not
 $\beta(H)$.
 
 Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
-dashed levels, which are lower for larger heads. At the left, where simulations end, all curves except the highest are
-still away from their levels.
+dashed levels, which are lower for larger heads. At the left, where simulations end, the two lowest curves are still
+away from their levels.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-r"""Dependent tokens are worth fewer independent ones for small queries, and as many for sharp ones.
+r"""Positively dependent tokens are worth fewer independent ones for small queries, and as many for sharp ones.
 
 A prompt of $L$ dependent tokens fluctuates as $L/\rho$ independent tokens do. Solid: limits for long prompts of an
 autoregressive sequence ($r_k=r^k$) and of a moving average with a negative correlation. Bars are two standard errors.
@@ -12,7 +12,7 @@ correlations.
 
 Alt: Line chart of rho against the size of the query, with a logarithmic vertical axis. Curves of positive correlations
 start well above one and fall towards one; that of the moving average starts below one and rises towards one. Simulated
-points are on the curves. The dashed curves of a text behave like the first ones.
+points are near the curves. The dashed curves of a text behave like the first ones.
 """
 
 from collections.abc import Sequence
