@@ -5,8 +5,9 @@ laboratory.view({
   about: "Risks of four heads, with a signal strength and a prompt length to move",
   says: ({ decades }) => {
     const length = laboratory.tokens(decades);
-    const needed = laboratory.say(Number((2 * Math.log(length)).toPrecision(2)));
-    return `Softmax finds one token among ${laboratory.say(length)} at a signal strength of about ${needed}; linear attention needs about ${laboratory.say(length)}.`;
+    // the best element-wise head has risk one half at 2 ln(L - 1), and the Bayes risk there is at most one half
+    const enough = laboratory.say(Math.ceil(2 * Math.log(length - 1)));
+    return `Softmax finds one token among ${laboratory.say(length)} at a signal strength of at most ${enough}; linear attention needs about ${laboratory.say(length)}.`;
   },
   settings: {
     nu: { label: "signal strength, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
