@@ -35,18 +35,18 @@ class RouteDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the list, or an error for a page or a section that does not exist."""
         items: list[str] = []
-        total = 0.0
+        total = 0
         for line in filter(str.strip, self.content):
             name, _, listed = line.partition(":")
             sections = [section.strip() for section in listed.split(",") if section.strip()]
             try:
-                minutes = _minutes(self.env, self.config.companion_project, name.strip(), sections)
+                minutes = _rounded(_minutes(self.env, self.config.companion_project, name.strip(), sections))
             except UserError as mistake:
                 raise self.error(str(mistake)) from mistake
             only = ": " + ", ".join(f"*{section}*" for section in sections) if sections else ""
-            items.append(f"1. {{doc}}`{name.strip()}`{only} ({_rounded(minutes)} min)")
+            items.append(f"1. {{doc}}`{name.strip()}`{only} ({minutes} min)")
             total += minutes
-        text = "\n".join([*items, "", f"Together {_rounded(total)} minutes."])
+        text = "\n".join([*items, "", f"Together {total} minutes."])
         return self.parse_text_to_nodes(text)
 
 
