@@ -7,7 +7,7 @@ few largest carry the weight.
 
 Alt: Two panels with the same pile of dots in the shape of a bell around zero. Left: a bell curve shifted slightly to
 the right covers many dots. Right: the curve lies beyond the rightmost dot, with no dot under it; only the last dots are
-dark.
+filled.
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ def draw(_) -> Figure:
     bell = {"xytext": (36, 4), "arrowprops": line}
     label(first, PANELS[0][0] + 1, height * np.exp(-0.5), name, "C1", **bell)
     dots = {"xytext": (46, 24), "arrowprops": line}
-    label(first, _pile()[0].max(), 0.8, "dark dots:\nlarge weight", "C0", **dots)
+    label(first, _pile()[0].max(), 0.8, "filled dots:\nlarge weight", "C0", **dots)
     return figure
 
 

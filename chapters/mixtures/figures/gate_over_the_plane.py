@@ -2,7 +2,7 @@ r"""For means of one norm the weight that softmax gives to a class equals the po
 scale of the scores.
 
 Colour: the weight of the class with mean $(1,0)$ against that with mean $(0,1)$, on an infinite prompt, for a head with
-the scores $\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. White: contours from 0.1 to 0.9,
+the scores $\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. Lines: contours from 0.1 to 0.9,
 thick at one half. Dashed: where the posterior probability is 0.1 and 0.9. Circles: one standard deviation around the
 means.
 
