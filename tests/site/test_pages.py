@@ -380,9 +380,10 @@ def test_each_figure_has_one_line_with_its_parts(chapters: dict[str, dict], proj
 def test_chapters_begin_with_a_line_about_them(
     chapters: dict[str, dict], claims: list[PublishedClaim], project: Project
 ):
-    """It has the numbers of figures and claims, and links to the notebook and the data."""
+    """It has the numbers of figures and claims, links to the notebook and the data, and the entry of the chapter."""
     for name, facts in chapters.items():
         text, links = facts["head"]
+        assert "cite this chapter" in text
         assert f"{len(Notebook.named(project, name).figures)} figure" in text
         assert f"{sum(claim.notebook == name for claim in claims)} claim" in text
         assert [Path(urlsplit(link).path).name for link in links][:2] == [f"{name}.ipynb", f"{name}-data.zip"]

@@ -51,7 +51,7 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
         _link(app, "notebook", f"{name}.ipynb"),
         _link(app, "data", archive_of(name)) if figures else None,
         nodes.raw("", PDF, format="html"),
-        ("cite", "cite", [citation(project, name, title.astext(), kind, f"{app.env.docname}.html")]),
+        ("cite", "cite this chapter", [citation(project, name, title.astext(), kind, f"{app.env.docname}.html")]),
     ]
     containers = (node for node in title.parent.children if isinstance(node, nodes.container))
     last = next((node for node in containers if NEEDS in node["classes"]), title)
