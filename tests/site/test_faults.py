@@ -1,5 +1,6 @@
 """Faults that readers of the site found on phones, on zoomed pages, on paper, and in actions and colours."""
 
+import itertools
 import re
 
 import pytest
@@ -42,6 +43,45 @@ def test_readings_are_as_wide_as_their_figure(visit):
     assert style(page, ".lab-readings", "position") == "sticky"
     inner, outer = (page.locator(part).first.bounding_box()["width"] for part in (".lab-readings", ".lab-panels"))
     assert inner == pytest.approx(outer, abs=1)
+
+
+def test_readings_stay_in_view_only_with_the_picture(visit):
+    """On a phone, they are not on the first screen of the front page."""
+    page = visit("index", PHONE)
+    page.wait_for_selector(".lab-readings")
+    expect(page.locator(".lab-readings")).not_to_be_in_viewport()
+    page.locator(".lab-panel").first.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    expect(page.locator(".lab-readings")).to_be_in_viewport(ratio=1)
+    parts = (page.locator(f".companion-shown-live {part}") for part in (".lab-controls", ".lab-readings", ".lab-link"))
+    page.add_style_tag(content=".lab dl.lab-readings { position: static; }")
+    boxes = [part.bounding_box() for part in parts]
+    assert all(one["y"] + one["height"] <= other["y"] for one, other in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_figure_that_opens_below_the_screen_is_scrolled_into_view(visit, motion):
+    """Its first line says which figure it is. One that opens in view is not moved."""
+    page = visit(NEEDLE, PHONE, reduced_motion=motion)
+    action = page.locator("details.companion-live > summary").first
+    page.wait_for_selector(".lab", state="attached")
+    for _ in range(2):  # sections that come near the window are laid out, and change their heights
+        action.evaluate("node => node.scrollIntoView({ block: 'end', behavior: 'instant' })")
+        page.wait_for_timeout(200)
+    assert action.bounding_box()["y"] > PHONE["height"] - 100
+    action.click()
+    page.wait_for_function(
+        "document.querySelector('details.companion-live > summary').getBoundingClientRect().top < 120"
+    )
+    expect(page.locator(".companion-live-number")).to_have_text(
+        re.compile(r"This is Fig\. \d+\.\d+, not the figure above\.")
+    )
+    expect(page.locator(".companion-live .lab-panel").first).to_be_in_viewport(ratio=1)
+    page.wait_for_timeout(500)
+    action.click()
+    before = action.bounding_box()["y"]
+    action.click()
+    page.wait_for_timeout(500)
+    assert action.bounding_box()["y"] == pytest.approx(before, abs=2)
 
 
 def test_a_phone_has_no_maps_and_the_name_of_the_book(visit):

@@ -31,7 +31,9 @@
       this.message = element("p", { class: "lab-says" });
       // below its own figure, the caption begins with the message
       this.message.hidden = typeof view.says === "string" && Boolean(figure.querySelector("figcaption"));
-      this.root.append(this.message, hint, this.panels, this.#controls(), this.#readings());
+      // the readings stay in view within this part, and so only while its picture is
+      const moving = element("div", {}, this.panels, this.#controls(), this.#readings());
+      this.root.append(this.message, hint, moving);
       this.link = element("a", { class: "lab-link" });
       this.link.addEventListener("click", (event) => {
         if (!navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey) return; // the link opens

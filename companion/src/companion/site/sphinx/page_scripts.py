@@ -26,6 +26,7 @@ from companion.project.configuration import FILE
 from companion.project.paths import Project
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import picture_of
+from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import figure_anchor
 from companion.site.sphinx.nodes import details, summary
 
@@ -110,7 +111,11 @@ def embedded_figure(directive: SphinxDirective) -> list[nodes.Node]:
     if interactive is None:
         return []
     folded = details(classes=["companion-live"])
-    folded += [summary("", "Move it yourself"), *_interactive(directive, interactive, f"`live` in {FILE}")]
+    number = figure_link(directive.env, interactive.partition("/")[2])
+    which = nodes.paragraph(
+        "", "", nodes.Text("This is "), number, nodes.Text(", not the figure above."), classes=["companion-live-number"]
+    )
+    folded += [summary("", "Move it yourself"), which, *_interactive(directive, interactive, f"`live` in {FILE}")]
     return [folded]
 
 

@@ -90,6 +90,15 @@ document.addEventListener("DOMContentLoaded", () => {
     enlarge(link);
   });
 
+  // Scroll to a figure that a click opens, if less than half of it would be in view.
+  article.querySelectorAll("details.companion-live > summary").forEach((summary) => {
+    summary.addEventListener("click", () => requestAnimationFrame(() => {
+      const fold = summary.parentElement, below = innerHeight - summary.getBoundingClientRect().bottom;
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      if (fold.open && below < fold.clientHeight / 2) summary.scrollIntoView({ block: "start", behavior: still ? "instant" : "smooth" });
+    }));
+  });
+
   // A formula that is wider than its column becomes smaller, down to a readable size. If it is still wider, it is a tab
   // stop, so that keys can scroll it; other formulas are not. An observer is needed: the width changes when fonts are
   // loaded, a fold opens or the window is resized.
