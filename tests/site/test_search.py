@@ -115,10 +115,11 @@ def test_results_are_shown_while_typing(page: Page):
 
 def test_definitions_and_boxes_precede_names_of_the_library(page: Page):
     """The definition and the boxes with this word in their title are before all names, which are found too."""
-    kinds = [text.partition(" ")[0] for text in hits(page, "participation")]
-    boxes = {"Definition", "Proposition", "Remark", "Lemma", "Theorem"}
-    assert "Library" in kinds
-    assert not [kind for kind in kinds[kinds.index("Library") :] if kind in boxes]
+    found = hits(page, "participation")
+    boxes = ("Definition", "Proposition", "Remark", "Lemma", "Theorem")
+    after = found[next(at for at, text in enumerate(found) if text.startswith("Library")) :]
+    # a colon ends the title of a box that is found by its statement
+    assert not [text for text in after if text.startswith(boxes) and "participation" in text.partition(":")[0].lower()]
 
 
 def test_other_endings_of_a_word_find_the_same(page: Page):
@@ -134,6 +135,22 @@ def test_a_search_for_2_ln_l_finds_the_threshold(page: Page):
         assert "2 ln L" in found[0]
         assert sum("2 ln L" in text for text in found) >= 6
         assert any("signal strength" in text for text in found)
+        # the formula under a root is another one
+        assert not any("√(2 ln L)" in text for text in found[:3])
+        assert any(re.match(r"Theorem \d+ The threshold of softmax", text) for text in found)
+
+
+def test_the_statement_of_a_box_is_found(page: Page):
+    """The result shows a part of it."""
+    found = hits(page, "strength divided by 2 ln L tends to 1")[0]
+    assert re.match(r"Theorem \d+ The threshold of softmax: .* the strength at which the risk of softmax is 1/2", found)
+
+
+def test_terms_and_figures_of_freezing_are_found(page: Page):
+    """A term has a meaning that does not repeat it, and figures are among the places."""
+    assert hits(page, "frozen")[0].startswith("Definition frozen: on long prompts a few tokens")
+    assert "participation: E" in hits(page, "participation")[0]
+    assert sum(text.startswith("Fig. ") for text in hits(page, "freezing")) >= 2
 
 
 def test_enter_opens_the_place_of_the_hit(page: Page):

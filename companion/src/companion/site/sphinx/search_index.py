@@ -14,7 +14,7 @@ its notebook, are words that readers may search for and that its text lacks.
 import json
 import re
 from collections.abc import Iterable, Iterator, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,7 +62,7 @@ class Entry:
     """A place in the book that a search can find.
 
     `label` is its number or name, such as `Lemma 2.1 of [BB26]` or `lib.measures`. `counter` names the counter of a
-    number that is known only when all pages are read, and that replaces `%s` in the label.
+    number that is known only when all pages are read, and that replaces `%s` in the label. A box has a `statement`.
     """
 
     kind: Kind
@@ -71,6 +71,7 @@ class Entry:
     label: str
     text: str
     counter: str = ""
+    statement: str = ""
 
 
 def add_search(app: Sphinx) -> None:
@@ -113,7 +114,8 @@ def write_index(app: Sphinx, out: Path) -> None:
     content = {
         "pages": [[app.builder.get_target_uri(page), titles.get(page, ""), _keywords(app, page)] for page in pages],
         "entries": [
-            [entry.kind, pages.index(entry.page), entry.anchor, entry.label, _short(entry.text)] for entry in every
+            [entry.kind, pages.index(entry.page), entry.anchor, entry.label, _short(entry.text), entry.statement]
+            for entry in every
         ],
     }
     _write(out / INDEX, "companionSearch", content)
@@ -163,7 +165,7 @@ def _numbered(env: BuildEnvironment, entry: Entry) -> Entry:
         return entry
     number = env.toc_fignumbers.get(entry.page, {}).get(entry.counter, {}).get(entry.anchor, ())
     label = entry.label.replace("%s", ".".join(map(str, number))).strip()
-    return Entry(entry.kind, entry.page, entry.anchor, label, entry.text)
+    return replace(entry, label=label)
 
 
 def _short(text: str) -> str:
@@ -202,7 +204,9 @@ def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
         number = next((part for part in title.children if _is_number(part)), None)
         text = words_of(title).removeprefix(number.astext() if number else "").strip()
         label, counter = (number.astext(), "") if number else (f"{box['realtype'].title()} %s", box["countertype"])
-        yield Entry("box", page, box["ids"][0], label, re.sub(r"^\((.*)\)$", r"\1", text), counter)
+        name = re.sub(r"^\((.*)\)$", r"\1", text)
+        stated = (text for part in box.children if isinstance(part, nodes.section) for text in _read(part))
+        yield Entry("box", page, box["ids"][0], label, name, counter, " ".join(stated))
 
 
 def _is_number(node: nodes.Node) -> bool:
@@ -236,7 +240,9 @@ def _terms(app: Sphinx, collected: list[Entry]) -> Iterator[Entry]:
     }
     for term, (name, anchor) in places_of_terms(project).items():
         page = f"{project.book.name}/{name}"
-        yield Entry("term", page, anchor, term, texts.get((page, anchor), ""))
+        # the meaning of a symbol may begin with the term, and end with the function of this name
+        meaning = texts.get((page, anchor), "").removeprefix(f"{term} ").removesuffix(f" ({term})")
+        yield Entry("term", page, anchor, term, meaning)
 
 
 def _claims(app: Sphinx) -> Iterator[Entry]:
@@ -269,6 +275,8 @@ def _words(node: nodes.Node) -> Iterable[str]:
         yield node.astext()
     elif isinstance(node, nodes.math):
         yield f"${node.astext()}$"
+    elif isinstance(node, addnodes.pending_xref) and not node.get("refexplicit") and node["refdomain"] != "cite":
+        yield "…"  # the title or the number is not known yet
     elif isinstance(node, nodes.Element) and not isinstance(node, (nodes.raw, nodes.system_message)):
         for child in node.children:
             yield from _words(child)

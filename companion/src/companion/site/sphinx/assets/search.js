@@ -4,7 +4,7 @@
 (() => {
   const SHOWN = 12, TEXTS_SHOWN = 8, TEXTS_ON_PAGE = 40, LONG = 36; // results, and words of an excerpt
   const KINDS = { page: "Page", section: "Section", figure: "Figure", box: "Box", claim: "Claim", symbol: "Symbol", term: "Definition", name: "Library", passage: "Text" };
-  const WEIGHTS = { page: 1.8, term: 1.6, symbol: 1.5, box: 1.4, figure: 1.2, section: 1.2, claim: 0.7, name: 0.6 };
+  const WEIGHTS = { page: 1.8, term: 1.6, symbol: 1.5, box: 1.4, figure: 2.4, section: 0.9, claim: 0.7, name: 0.6 };
   const root = document.documentElement.dataset.content_root ?? "";
 
   // Formulas as plain text: letters, accents, fractions and roots on one line, exponents and indices as characters.
@@ -34,6 +34,7 @@
       .replace(/\\(?:text|mathrm|mathbb|mathbf|mathcal|operatorname\*?)(?![a-zA-Z])\s*/g, " ").replace(/\\([{}|])/g, (_, sign) => ({ "{": "⦃", "}": "⦄", "|": "‖" })[sign])
       .replace(/\\(hat|bar|overline|tilde|dot)\s*(?:\{([^{}]*)\}|(\\[a-zA-Z]+|[^\s{}]))/g, (_, accent, group, single) => `{${group ?? single}}${ACCENTS[accent]}`)
       .replace(/\\[dt]?frac\s*(\d)(\d)/g, "$1/$2")
+      .replace(/\\[dt]?frac\s*([a-zA-Z\d])/g, "\\frac{$1}").replace(/(\\[dt]?frac\s*\{[^{}]*\})\s*([a-zA-Z\d])/g, "$1{$2}")
       .replace(/\\([a-zA-Z]+)/g, (_, name) => (name.match(/^[dt]?frac$/) ? "\\frac" : name === "sqrt" ? "\\sqrt" : SIGNS[name] ?? ` ${name} `));
     // innermost groups first
     for (let before; before !== text;) {
@@ -65,6 +66,8 @@
     return (known ? rest.replace(/([^lsz])\1$/, "$1") : word).replace(/(?<=..)y$/, "i");
   };
   const stems = (text) => ` ${tokens(text).map(stem).join(" ")} `;
+  // A root or a fraction and what follows become one word of a phrase, so that "2 ln L" is no phrase of "√(2 ln L)" or "1/(2 ln L)".
+  const phrased = (text) => stems(text.replace(/[√/]\s*\(?(?=[\p{L}\p{N}])/gu, "√")).replaceAll("√ ", "√");
   // Words without weight in a query, unless it has no other.
   const WEIGHTLESS = new Set(("a about all am an and any are as at be been but by can could did do does for from get had has have how i if in into is it its " +
     "me much my need not of on or our please should so some such than that the their them then there these they this to us was we were what when where " +
@@ -96,13 +99,13 @@
   const placeOf = (page, anchor) => ({ page: plain(page[1]), href: `${root}${page[0]}${anchor && `#${anchor}`}` });
   let loading = null, loadingTexts = null;
   const load = () => (loading ??= Promise.all([script("minisearch.js"), script("search-entries.js")]).then(() => {
-    const { pages, entries } = window.companionSearch, index = emptyIndex({ name: 3, keywords: 3, text: 1, also: 0.5 });
-    const documents = entries.map(([kind, page, anchor, label, text], id) => {
-      const shown = { id, kind, label: plain(label), text: plain(text), ...placeOf(pages[page], anchor) };
+    const { pages, entries } = window.companionSearch, index = emptyIndex({ name: 3, keywords: 3, text: 1, statement: 1, also: 0.5 });
+    const documents = entries.map(([kind, page, anchor, label, text, stated], id) => {
+      const shown = { id, kind, label: plain(label), text: plain(text), statement: plain(stated), ...placeOf(pages[page], anchor) };
       const name = shown.label || shown.text;
       // the anchor of a figure or box has words of its subject
       return { ...shown, name, keywords: kind === "page" ? pages[page][2] : [], also: ["figure", "box"].includes(kind) ? anchor : "",
-        named: stems(name), phrases: stems(`${shown.label} ${shown.text}`) };
+        named: stems(name), phrases: phrased(`${shown.label} ${shown.text} ${shown.statement}`) };
     });
     index.addAll(documents);
     return { index, documents };
@@ -129,10 +132,12 @@
     const words = wordsOf(query), phrase = ` ${words.join(" ")} `, code = /[a-z][_.][a-z]|[a-z]{3}[A-Z]/.test(query);
     const asked = (keyword) => stems(keyword) === phrase;
     const weight = (entry) => entry.kind === "name" && !code ? WEIGHTS.name : WEIGHTS[entry.kind] *
-      (entry.named === phrase || entry.keywords.some(asked) ? 4 : entry.named.startsWith(phrase) ? 2 : 1) * (entry.phrases.includes(phrase) ? 1.5 : 1);
+      (entry.named === phrase || entry.keywords.some(asked) ? 4 : entry.named.startsWith(phrase) ? 2 : 1) * (!entry.phrases.includes(phrase.replaceAll("√ ", "√")) ? 1 : words.length > 2 ? 3 : 1.5);
     const hits = words.length ? ranked(await load(), words, weight) : [];
     // a term and the symbol that defines it are one place
-    return hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
+    const places = hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
+    const titled = ({ label, text }) => words.every((word) => stems(`${label} ${text}`).includes(` ${word}`));
+    return places.map((entry) => (entry.statement && !titled(entry) ? { ...entry, text: `${entry.text}: ${excerpt(entry.statement, new Set(words))}` } : entry));
   };
   const searchTexts = async (query, most) => {
     const words = wordsOf(query);
