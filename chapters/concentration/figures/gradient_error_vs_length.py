@@ -2,8 +2,8 @@ r"""Both gradients converge as the prompt grows; for large token scales the boun
 
 The vertical axis is the mean squared Hilbert–Schmidt norm of the error, over prompts and queries, for Gaussian tokens
 of scale $\sigma$; points have two standard errors. The bounds are $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ for $\nabla_V$
-and $c_1\sigma^{12}(\ln L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$, with one pair of constants per gradient: the slowest
-decay rate among the scales and the smallest $c_1$ that bounds all points.
+and $c_1\sigma^{12}(\ln L)^2/L^{c_2/\sigma^2}$ for $\nabla_U$, with one pair of constants per gradient: $c_2$ is the
+smallest $\sigma^2$ times the slope of the errors, and $c_1$ the smallest constant that bounds all points.
 
 Alt: Two log-log panels of error against prompt length with common axes, a series of points for each scale. Left, points
 are on solid falling curves, steepest for the smallest scale. Right, the points are higher, most of all for large

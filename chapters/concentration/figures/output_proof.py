@@ -1,14 +1,14 @@
 r"""Prompts and queries with a large unnormalised weight become rarer on longer prompts, and slowly if tokens are large.
 
-Two steps of the proof for Gaussian tokens. Left: fraction of prompts and queries with some
-$e^{\langle\xi,z_i\rangle}$ above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors). Right: the
-normalised partition function $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, of mean 1. Beyond the size of
-the largest of $L$ normals the largest term (dashed: its median) is a large part of $W$.
+Two steps of the proof for Gaussian tokens. Left: fraction of prompts and queries with some $e^{\langle\xi,z_i\rangle}$
+above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors). Right: the normalised partition function
+$W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, of mean 1. Beyond the size of the largest of $L$ normals the
+largest term (dashed: its median) is a large part of $W$.
 
 Details:
-The exponents at the curves are slopes at the longest prompts; heuristically they are about $-c/\sigma^2$. The data also
-have the error, for the smallest $\sigma$, the contribution of these prompts, and the bound
-$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
+The exponents at the curves are slopes at the longest prompts; heuristically they are about $-c/\sigma^2$. The table
+also has, for the smallest $\sigma$, the mean squared error, the part of it from prompts with a large weight, and the bound
+$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this part.
 
 Alt: Two panels. Left, log-log: falling curves with points, the lowest falling fastest and the highest almost flat near
 one. Right, a band around zero, marked "many tokens share the sum", bends downward and widens as the query grows, where

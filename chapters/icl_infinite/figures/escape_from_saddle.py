@@ -1,8 +1,9 @@
 r"""Starts with the wrong sign wait at the saddle, for longer the more balanced they are, and then escape.
 
-Starts are $A=-sI/\sqrt d$ and $b=s$, with one of the two made slightly larger; at the saddle $A=0$ and $b=0$. Right, in
-the same colours: the time after which the risk stays below half the risk of predicting 0, against the imbalance
-$|\|A\|_F^2-b^2|$ relative to $s^2$. The dashed line has a slope in the logarithm of the inverse imbalance.
+Starts are $A=-sI/\sqrt d$ and $b=s$, with one of the two made slightly larger; at the saddle $A=0$ and $b=0$. Left: the
+gain $b$. Right, in the same colours: the time after which the risk stays below half the risk of predicting 0, against
+the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$. The dashed line has the slope $1/\sqrt d$ in the logarithm of the
+inverse imbalance.
 
 Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
 end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis are on a straight

@@ -2,7 +2,7 @@ r"""Runs of the published protocol rest at the predicted optimum, still fall, or
 
 Upper panels: exact mean squares (without a factor ½) after 300,000 steps. Runs at rest fell by less than 0.3 % in the
 last fifth of the steps; runs with a swapped part are at rest or not. In the shaded region one start is tracked,
-selected after another had ended above the optimum. Ridge regression is in the table.
+selected after another had ended above the optimum.
 
 Alt: Two log-log charts of mean square against prompt length. Softmax is above linear attention. Full symbols are on the
 lines, some triangles that point down are on or slightly above them, and at short lengths open symbols are well above

@@ -1,8 +1,9 @@
 r"""The squared error of gradients of sub-Gaussian tasks falls like $1/L$, early and late in training.
 
 The exponent $r$ with which $\|\nabla\hat R_L-\nabla R_\infty\|^2$, a mean over single prompts on new episodes, falls
-like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, from six
-lengths on also one of order $1/\sqrt L$. In the control the error falls slowly at the start and later not visibly.
+like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, and with
+six or more lengths also one of order $1/\sqrt L$. In the control the error falls slowly at the start and later not
+visibly.
 
 Alt: Intervals of the exponent by task: the three intervals of each sub-Gaussian task are around one, marked "error
 falls like 1/L", and those of the shaded control are near zero, far to the left, marked "no concentration".

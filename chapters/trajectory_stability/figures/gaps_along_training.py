@@ -1,4 +1,4 @@
-r"""Training on longer prompts stays closer to training on infinite prompts, and with heavy tails it hardly does.
+r"""Training on longer prompts stays closer to training on infinite prompts, and for Laplace tokens it hardly does.
 
 Each point is the largest gap over training time between parameters (left) or gradients (right) of the two descents,
 which share episodes, start and steps; a mean over runs with two standard errors. Gaps of gradients, which are not

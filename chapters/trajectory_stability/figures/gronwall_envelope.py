@@ -1,9 +1,9 @@
 r"""From small tilts, trajectories separate more slowly than in proportion to time, far below Grönwall's envelope.
 
 Time is multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The distance
-$\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, is divided by $g(L)\,t$, where $g(L)$ is the largest
-measured gap of the gradients at one head. There is one curve per sub-Gaussian task and length. The arrow leads from the
-envelope to the highest curve.
+$\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, is divided by $g(L)\,t$, where $g(L)$ is the largest gap
+of the gradients of drawn and infinite prompts at the same head. There is one curve per sub-Gaussian task and length.
+The arrow leads from the envelope to the highest curve.
 
 Alt: One log-log panel. An orange curve is flat at one and then rises beyond the top. All solid curves start near one
 and bend downwards, more and more with time; none follows the orange curve.

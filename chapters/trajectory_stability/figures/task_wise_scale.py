@@ -2,7 +2,8 @@ r"""With one scale per task the averaged bound tends to zero for normal tasks, a
 
 The curves are $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$, for task vectors $w$ in the plane
 with covariance $I$. The assumption of the theorem requires that the curve tends to zero. One scale serves all bounded
-tasks, and no single scale all normal ones. For $n$ degrees of freedom the curve approaches a power $4-n/2$ of $\ln L$.
+tasks, and no single scale all normal ones. For Student tasks of $n$ degrees of freedom the curve approaches a power
+$4-n/2$ of $\ln L$.
 
 Alt: A log-log chart of the averaged bound against the logarithm of the prompt length. All curves rise together at
 first. The curve of bounded tasks falls first, that of normal tasks later and as steeply, that of one Student
