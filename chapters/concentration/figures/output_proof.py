@@ -7,8 +7,8 @@ largest term (dashed: its median) is a large part of $W$.
 
 Details:
 The exponents at the curves are slopes at the longest prompts; heuristically they are about $-c/\sigma^2$. The table
-also has, for the smallest $\sigma$, the mean squared error, the part of it from prompts with a large weight, and the bound
-$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this part.
+also has, for the smallest $\sigma$, the mean squared error, the part of it from prompts with a large weight, and the
+bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this part.
 
 Alt: Two panels. Left, log-log: falling curves with points, the lowest falling fastest and the highest almost flat near
 one. Right, a band around zero, marked "many tokens share the sum", bends downward and widens as the query grows, where
