@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 
 from companion.figures.style import INK, PAPER, contrast, markers, sequence
@@ -12,6 +13,12 @@ from companion.figures.style import INK, PAPER, contrast, markers, sequence
 def coloured(values: Sequence[Any]) -> list[tuple[Any, Any, str]]:
     """Return each of the ordered values with its colour and its marker."""
     return list(zip(values, sequence(len(values)), markers(len(values)), strict=True))
+
+
+def coloured_rows(table: pd.DataFrame, column: str) -> list[tuple[Any, pd.DataFrame, Any]]:
+    """Return each value of a column in increasing order, with its rows and its colour."""
+    groups = list(table.groupby(column))
+    return [(value, rows, colour) for (value, rows), colour in zip(groups, sequence(len(groups)), strict=True)]
 
 
 def readable_on(cell: tuple[float, ...]) -> str:

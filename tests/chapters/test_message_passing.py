@@ -172,7 +172,7 @@ def test_the_best_risk_stands_at_all_settings_that_are_compared(float64):
     best = theory.solve_best_risks([2.0, 4.0])
     assert set(best) == {(setting, alpha) for setting in settings.COMPARED for alpha in (2.0, 4.0)}
     assert all(best[setting, 4.0].value < best[setting, 2.0].value for setting in settings.COMPARED)
-    assert set(reached_risk.HEADS) == set(make.HEADS)
+    assert set(reached_risk.COLOURS) == {*make.HEADS, "Bayes-optimal"}
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0.1}, {"runs": 2}, {"dimension": 50}, {"iterations": 4}])

@@ -124,11 +124,10 @@ def _claims(
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per setting."""
-    names = list(dict.fromkeys(table["setting"]))
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
     colours = {MESSAGES: COLOURS["Bayes-optimal"], DESCENT: COLOURS["softmax"]}
-    for panel, name in zip(panels, names, strict=True):
-        mine = table[table["setting"] == name]
+    settings = table.groupby("setting", sort=False)
+    for panel, (name, mine), ticks in zip(panels, settings, ([1, 2, 4, 8], [1.5, 2, 3, 4]), strict=True):
         lines = mine[mine["kind"] == EVOLUTION].sort_values("alpha")
         draw_ends(panel, lines)
         for kind, colour in colours.items():
@@ -138,10 +137,8 @@ def draw(table: pd.DataFrame) -> Figure:
                 look = {"color": colour, "marker": marker, "fillstyle": fill, "markersize": size}
                 error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], **look)
         title = name.replace("L", "$L$").replace("ν", r"$\nu$").replace("Δ", r"$\Delta$")
-        panel.set(xscale="log", title=title, ylim=(0, 1.05))
-        ticks = [1, 2, 4, 8] if name == names[0] else [1.5, 2, 3, 4]
+        panel.set(xscale="log", title=title, ylim=(0, 1.05), xlabel=r"prompts per dimension, $\alpha=n/D$")
         ticks_at(panel.xaxis, ticks)
-        panel.set_xlabel(r"prompts per dimension, $\alpha=n/D$")
     panels[0].set_ylabel("excess risk")
     marks = [
         Line2D([], [], linestyle="", color=ink(), fillstyle=fill, marker=START_MARKERS[start], markersize=size)

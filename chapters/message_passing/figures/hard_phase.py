@@ -78,14 +78,12 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": COLOUR, "marker": START_MARKERS[start], "fillstyle": "none"}
         error_bars(axes, mine["alpha"], mine["risk"], mine["std_error"], **look)
     middle = hard[len(hard) // 2]
-    centre = {"xytext": (0, 0), "ha": "center"}
-    label(axes, middle, (upper[middle] + lower[middle]) / 2, "hard", COLOUR, **centre)
+    label(axes, middle, (upper[middle] + lower[middle]) / 2, "hard", COLOUR, xytext=(0, 0), ha="center")
     label(axes, hard[0], upper[hard[0]], "message passing,\nuninformed start", COLOUR, xytext=(6, 46))
     last = table[(table["kind"] == "runs") & (table["start"] == "uninformed") & (table["alpha"] > hard.max())].iloc[0]
     label(axes, last["alpha"], last["risk"], "runs at finite $D$,\nsome not yet\nat the lower end", COLOUR)
     place = (hard[0], lower[hard[0]] + 0.3 * (upper[hard[0]] - lower[hard[0]]))
     label(axes, *place, "the lower end is\nBayes-optimal\nfrom here on", COLOUR, ha="right", xytext=(-8, 0))
-    below = {"xytext": (-4, -20), "ha": "center"}
-    label(axes, middle, lower[middle], "start close to the truth", COLOUR, **below)
+    label(axes, middle, lower[middle], "start close to the truth", COLOUR, xytext=(-4, -20), ha="center")
     axes.set(xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0.95 * lower.min(), None))
     return figure

@@ -20,8 +20,6 @@ from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, sequence, ticks_at
 
-TICKS = (1, 2, 4, 8)
-
 
 def numbers(phases: pd.DataFrame) -> Numbers:
     """Return the edges of the hard phase on the grid and the claims about its extent."""
@@ -112,7 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot([*snr, *snr[::-1], *snr[:1]], [*low, *high[::-1], *low[:1]], color=colour, linewidth=2)
         panel.set(yscale="log", title=f"prompts of {length:g} tokens", xlabel=r"signal strength, $\nu$")
         panel.set(xlim=(0.0, table["snr"].max()), ylim=(1.0, 1.05 * table["highest"].max()))
-        ticks_at(panel.yaxis, TICKS)
+        ticks_at(panel.yaxis, [1, 2, 4, 8])
     panels[0].set_ylabel(r"prompts per dimension, $\alpha$")
     handles = [Patch(facecolor=(colour, 0.25), edgecolor=colour, linewidth=2) for colour in colours]
     names = [rf"hard at noise $\Delta={noise:g}$" for noise in noises]

@@ -21,8 +21,6 @@ from chapters.message_passing.theory import RISK_COLUMNS, Measured
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legible, ticks_at
 
-HEADS = ("softmax", "linear")
-
 
 def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
     """Return the risks of the optimum, message passing at D → ∞ and trained heads, with their claims."""
@@ -87,10 +85,7 @@ def _claims(best, passed: pd.DataFrame, limits, heads, simulated) -> Claims:
         _least_ratio(best, limits, heads, simulated, prompts=1.0),
         1,
         because="the ratio is above 1 where the head has the larger risk",
-        rejects=(
-            "message passing had half of the prompts",
-            _least_ratio(best, limits, heads, simulated, prompts=0.5),
-        ),
+        rejects=("message passing had half of the prompts", _least_ratio(best, limits, heads, simulated, prompts=0.5)),
         source="[D26]",
         box="posterior-by-messages",
     )
@@ -116,31 +111,26 @@ def _least_ratio(best, limits, heads, simulated, *, prompts: float) -> float:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per task."""
-    tasks = list(dict.fromkeys(zip(table["length"], table["snr"], strict=True)))
+    tasks = table.groupby(["length", "snr"], sort=False)
     figure, panels = plt.subplots(1, len(tasks), figsize=(WIDE, 4.0), sharey=True)
-    for panel, (length, snr) in zip(panels, tasks, strict=True):
-        mine = table[(table["length"] == length) & (table["snr"] == snr)]
-        panel.set(xscale="log", yscale="log")
-        panel.set_title(rf"{length:g} tokens, signal $\nu={snr:g}$")
+    for panel, ((length, snr), mine) in zip(panels, tasks, strict=True):
+        panel.set(xscale="log", yscale="log", title=rf"{length:g} tokens, signal $\nu={snr:g}$")
         for head, colour in COLOURS.items():
             line = mine[(mine["head"] == head) & mine["kind"].isin(["evolution", "replica"])].sort_values("alpha")
             panel.plot(line["alpha"], line["risk"], color=colour, linewidth=2)
             runs = mine[(mine["head"] == head) & mine["kind"].isin(["message passing", "training"])]
             marker = {"marker": "o", "fillstyle": "none"} if head == "Bayes-optimal" else {"marker": "x"}
             error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], color=colour, **marker)
-        ticks = sorted(mine.loc[mine["kind"] == "message passing", "alpha"].unique())
-        ticks_at(panel.xaxis, ticks)
+        ticks_at(panel.xaxis, sorted(mine.loc[mine["kind"] == "message passing", "alpha"].unique()))
         # `ticks_at` would extend the axis to the last tick
         panel.yaxis.set_major_locator(FixedLocator([0.2, 0.3, 0.5, 1.0]))
         panel.yaxis.set_minor_locator(NullLocator())
     panels[0].set_yticklabels(["0.2", "0.3", "0.5", "1"])
-    panels[0].set_ylabel("excess risk")
-    last = table[table["length"] == tasks[-1][0]]
+    panels[0].set(ylabel="excess risk", ylim=(0.15, None))
     words = {"softmax": "trained\nsoftmax", "linear": "trained linear\nattention", "Bayes-optimal": "message\npassing"}
     for head, colour in COLOURS.items():
-        end = last[last["head"] == head].sort_values("alpha").iloc[-1]
+        end = mine[mine["head"] == head].sort_values("alpha").iloc[-1]
         label(panels[-1], end["alpha"], end["risk"], words[head], colour, xytext=(8, 0))
-    panels[0].set_ylim(bottom=0.15)
     look = {"xycoords": "axes fraction", "fontsize": 11}
     panels[0].annotate("crosses: training\nlines: theory", (1, 0.98), ha="right", va="top", **look)
     text, colour = "circles: message passing\nline: Bayes-optimal risk", legible(COLOURS["Bayes-optimal"])

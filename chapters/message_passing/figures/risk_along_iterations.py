@@ -115,9 +115,7 @@ def draw(table: pd.DataFrame) -> Figure:
         second, above = mine.iloc[1], mine["evolution"].iloc[0] > mine["end"].iloc[0]
         label(axes, second["iteration"], second["evolution"], words[start], COLOUR, xytext=(14, 0 if above else -22))
     axes.axhline(table["end"].iloc[0], color=COLOUR, linestyle=":", linewidth=1.5)
-    last = table["iteration"].max()
-    look = {"xytext": (0, 12), "ha": "right"}
-    label(axes, last, table["end"].iloc[0], "Bayes-optimal", COLOUR, **look)
+    label(axes, table["iteration"].max(), table["end"].iloc[0], "Bayes-optimal", COLOUR, xytext=(0, 12), ha="right")
     axes.set(xlabel="iterations", ylabel="excess risk", ylim=(0.8 * table["evolution"].min(), None))
     return figure
 

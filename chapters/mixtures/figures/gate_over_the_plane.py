@@ -26,8 +26,6 @@ from companion.figures.style import WIDE
 
 # Rounding of a sum of a few terms, and of a sigmoid.
 ROUNDING = 1e-12
-# The colour of the posterior's contours.
-POSTERIOR = "C1"
 # Without the light end, on which white lines vanish.
 COLOURS = ListedColormap(mpl.colormaps["cividis"](np.linspace(0, 0.72, 256)))
 
@@ -68,17 +66,15 @@ def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
-    factors = sorted(table["factor"].unique().tolist())
-    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE, 3.2), sharex=True, sharey=True)
-    for axes, factor in zip(panels, factors, strict=True):
-        grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
+    figure, panels = plt.subplots(1, len(FACTORS), figsize=(WIDE, 3.2), sharex=True, sharey=True)
+    for axes, (factor, rows) in zip(panels, table.groupby("factor"), strict=True):
+        grid, posterior = (rows.pivot_table(index="y", columns="x", values=name) for name in ("weight", "posterior"))
         look = {"cmap": COLOURS, "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
         image = axes.pcolormesh(grid.columns, grid.index, grid.to_numpy(), **look)
-        posterior = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="posterior")
         levels = np.arange(1, 10) / 10
         widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)
         axes.contour(grid.columns, grid.index, grid.to_numpy(), levels=levels, colors="white", linewidths=widths)
-        look = {"levels": [0.1, 0.9], "colors": [POSTERIOR], "linewidths": 2.5, "linestyles": "--"}
+        look = {"levels": [0.1, 0.9], "colors": ["C1"], "linewidths": 2.5, "linestyles": "--"}
         axes.contour(posterior.columns, posterior.index, posterior.to_numpy(), **look)
         for mean, text in zip(PUBLISHED_MEANS, "+-", strict=True):
             axes.add_patch(Circle(mean, 1.0, fill=False, color="white", linestyle="--", linewidth=1))
@@ -86,8 +82,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$: {_speed(factor)}")
         axes.grid(visible=False)
     panels[0].set_ylabel("$x_2$")
-    for place, text in ((-2.9, "posterior\n0.1"), (2.9, "posterior\n0.9")):
-        side = "left" if place < 0 else "right"
+    for place, side, text in ((-2.9, "left", "posterior\n0.1"), (2.9, "right", "posterior\n0.9")):
         panels[0].text(place, -place * 0.62, text, color="w", ha=side, va="center", fontsize=10)
     figure.colorbar(image, ax=panels, label="weight of the class +", shrink=0.75)
     return figure

@@ -91,8 +91,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axvline(TOKEN_STD, color=ink(), linestyle="--", linewidth=1)
     label(axes, TOKEN_STD, 1.5e-3, "one head is exact", ink(), xytext=(6, 0))
     lowest = table["noise_std"].iloc[0]
-    arrow = {"arrowstyle": "->", "color": "C0"}
-    axes.annotate("", (lowest, FLOOR), (lowest, 2.5 * FLOOR), arrowprops=arrow)
+    axes.annotate("", (lowest, FLOOR), (lowest, 2.5 * FLOOR), arrowprops={"arrowstyle": "->", "color": "C0"})
     label(axes, lowest, 1.8 * FLOOR, "two softmax heads: exact,\nbelow the edge at every $\\xi$", "C0", xytext=(8, 0))
     axes.set(xscale="log", yscale="log", ylim=(FLOOR, None), ylabel="excess / Bayes risk")
     axes.set_xlabel(r"standard deviation of the noise, $\xi$ (tokens: 1)")

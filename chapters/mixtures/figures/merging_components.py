@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from chapters.mixtures.iterated_denoiser import SLOW, STARTS
 from chapters.mixtures.style import SHOWN_STEPS, STEPS
-from chapters.style import coloured
+from chapters.style import coloured, coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label
 
 # After `STEPS` steps away from λ = 1 the iterates have converged up to rounding.
 CONVERGED = 1e-10
@@ -85,11 +85,10 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the ends of the iteration against the distance, and the convergence at three distances."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5))
     ends, convergence = (table[table["kind"] == kind] for kind in ("position", "distance"))
-    counts = (*SHOWN_STEPS[1:], STEPS)
     left.axvspan(0, 1, color=ink(), alpha=0.08, linewidth=0)
     label(left, 0.06, 1.07, "merged", ink(), xytext=(0, 0), fontsize=12)
     label(left, 1.1, 1.07, "kept apart", ink(), xytext=(0, 0), fontsize=12)
-    for steps, colour, marker in coloured(counts):
+    for steps, colour, marker in coloured((*SHOWN_STEPS[1:], STEPS)):
         chosen = ends[ends["steps"] == steps]
         look = {"color": colour, "markersize": 4, "alpha": 0.8, "label": f"$n={steps}$"}
         left.plot(chosen["separation"], chosen["value"], marker, **look)
@@ -99,9 +98,7 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(ylabel="end $|u|$, from midpoint (0) to mean (1)", xlim=(0, None), ylim=(-0.05, 1.15))
     left.set_title("where it ends, after $n$ steps")
     left.legend(loc="lower right")
-    shown = sorted(convergence["separation"].unique().tolist())
-    for separation, colour in zip(shown, sequence(len(shown)), strict=True):
-        chosen = convergence[(convergence["separation"] == separation) & (convergence["value"] > CONVERGED)]
+    for separation, chosen, colour in coloured_rows(convergence[convergence["value"] > CONVERGED], "separation"):
         right.plot(chosen["steps"], chosen["value"], color=colour, label=rf"$\lambda={separation:g}$")
     steps = np.unique(convergence["steps"])
     right.plot(steps, np.sqrt(1.5 / steps), color=ink(), linestyle="--", linewidth=1, label=r"$\sqrt{3/(2n)}$")

@@ -108,10 +108,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(FLOOR, color=ink(), linewidth=1)
     powers = [FLOOR, *10.0 ** np.arange(-4, 3)]
     axes.set_yticks(powers, ["0", *(f"$10^{{{round(np.log10(power))}}}$" for power in powers[1:])])
-    axes.legend(
-        [Line2D([], [], color=ink(), marker=marker, linestyle="", markersize=7) for marker in "oX"],
-        ["positive or zero", "negative"],
-        loc="upper left",
-    )
+    marks = [Line2D([], [], color=ink(), marker=marker, linestyle="", markersize=7) for marker in "oX"]
+    axes.legend(marks, ["positive or zero", "negative"], loc="upper left")
     axes.grid(axis="x", visible=False)
     return figure

@@ -42,24 +42,20 @@ def numbers(examples: Sequence[Example]) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one row of panels per head."""
-    heads = sorted(table["ratio"].unique().tolist())
-    figure, panels = plt.subplots(len(heads), 3, figsize=(WIDE, 6.8))
-    for row, ratio, regime in zip(panels, heads, REGIMES, strict=True):
-        of_head = table[table["ratio"] == ratio]
+    figure, panels = plt.subplots(len(REGIMES), 3, figsize=(WIDE, 6.8))
+    for row, (ratio, of_head), regime in zip(panels, table.sort_values("x").groupby("ratio"), REGIMES, strict=True):
         outputs, weights, scores = (of_head[of_head["panel"] == name] for name in ("outputs", "weights", "scores"))
-        outputs = outputs.sort_values("x")
         reach = 1.1 * float(np.abs(outputs[["x", "found"]].to_numpy()).max())
         row[0].axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
         row[0].plot(outputs["x"], outputs["found"], "o", color=TEXT, markersize=3, alpha=0.7)
-        row[0].plot(outputs["x"], outputs["gaussian"], color=GAUSSIAN, linewidth=2)
         row[0].set(xlim=(-reach, reach), ylim=(-reach, reach))
         row[0].set_ylabel(regime, fontweight="bold")
         row[1].plot(weights["x"], weights["found"], color=TEXT, linewidth=2.5)
-        row[1].plot(weights["x"], weights["gaussian"], color=GAUSSIAN, linewidth=2)
         row[1].set(xscale="log", yscale="log", ylim=(1e-4, 1.5))
         few_decades(row[1])
         row[2].fill_between(scores["x"], scores["found"], color=TEXT, alpha=0.45, linewidth=0, step="mid")
-        row[2].plot(scores["x"], scores["gaussian"], color=GAUSSIAN, linewidth=2)
+        for panel, rows in zip(row, (outputs, weights, scores), strict=True):
+            panel.plot(rows["x"], rows["gaussian"], color=GAUSSIAN, linewidth=2)
         name = f"layer {of_head['layer'].iloc[0] + 1},\nhead {of_head['head'].iloc[0] + 1},\nspread {ratio:.2f}"
         row[2].annotate(name, (1.04, 0.5), xycoords="axes fraction", va="center")
     titles = ("output against prediction", "weights by rank", "distribution of scores")

@@ -18,7 +18,7 @@ from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.replacement_results import Replacement
 from chapters.real_heads.style import TEXT, spread_axis
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.statistics import comparison_quantile
 
 # Names of the replacements, and the points at which their curves are labelled: the number of heads and the offset.
@@ -135,11 +135,10 @@ def draw(table: pd.DataFrame) -> Figure:
     label(left, small, 0.05, f"the {small} heads\nof small spread", ink(), ha="right", va="bottom", xytext=(-5, 0))
     right.plot(changes.index, changes["own"] / changes["mean"], "o", color=TEXT, markersize=5)
     right.axhline(1, color=ink(), linewidth=1.2)
-    look = {"xytext": (4, -16), "ha": "right", "fontsize": 10}
-    label(right, changes.index.max(), 1, "no better than\nthe mean value", ink(), **look)
+    text = "no better than\nthe mean value"
+    label(right, changes.index.max(), 1, text, ink(), xytext=(4, -16), ha="right", fontsize=10)
     spread_axis(right)
     right.set(yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
     right.set_ylabel("change by the linear prediction\nof one head, relative to the mean value")
-    right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
-    right.minorticks_off()
+    ticks_at(right.yaxis, [0.03, 0.1, 0.3, 1, 3])
     return figure

@@ -105,11 +105,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.annotate("", end, start, arrowprops=look, zorder=4)
     places = {0: ("small spread", 0.14, 0.37), 2: ("frozen", 1.18, 0.37)}
     for regime, (name, *place) in places.items():
-        shares = [
-            f"{of_length.loc[regime, 'share']:.2f} on {length}"
-            for of_length, length in zip(means, lengths, strict=True)
-        ]
-        text = f"mean share, {name}:\n{shares[0]} tokens,\n{shares[1]} tokens"
+        short, long = (of_length.loc[regime, "share"] for of_length in means)
+        text = f"mean share, {name}:\n{short:.2f} on {lengths[0]} tokens,\n{long:.2f} on {lengths[1]} tokens"
         label(axes, *place, text, ink(), xytext=(0, 0), fontweight="bold")
     borders(axes)
     for border, name, side, shift in ((LINEAR, "small spread", "right", -5), (FROZEN, "softmax freezes", "left", 5)):

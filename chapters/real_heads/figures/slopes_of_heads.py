@@ -18,7 +18,7 @@ from chapters.real_heads.statistics import Control, HeadStatistics
 from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label
+from companion.figures.style import COLUMN, error_bars, ink, label, ticks_at
 from lib.statistics import comparison_quantile, student_quantile
 
 
@@ -72,10 +72,8 @@ def draw(table: pd.DataFrame) -> Figure:
     look = {"marker": "o", "color": TEXT, "markersize": 5.5, "elinewidth": 1}
     error_bars(axes, 1 - table["expected"], table["slope"], table["slope_se"], **look)
     axes.set(xscale="log", xlim=(2e-3, 1.0), ylim=(0, 1.35))
-    axes.set_xticks([0.003, 0.01, 0.03, 0.1, 0.3, 1.0], ["0.003", "0.01", "0.03", "0.1", "0.3", "1"])
-    axes.minorticks_off()
-    axes.set_xlabel("participation of Gaussian tokens, $P$")
-    axes.set_ylabel("slope against the linear prediction")
+    ticks_at(axes.xaxis, [0.003, 0.01, 0.03, 0.1, 0.3, 1])
+    axes.set(xlabel="participation of Gaussian tokens, $P$", ylabel="slope against the linear prediction")
     label(axes, 0.12, 0.88, "finite Gaussian prompt, $1-P$", ink(), va="bottom", xytext=(0, 14))
     label(axes, 0.06, 1.0, "heads on Gaussian tokens", GAUSSIAN, va="bottom", xytext=(0, 14))
     below = (table["slope"] < table["expected"]).sum()

@@ -93,8 +93,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), width_ratios=(1.7, 1.0))
     linear = table[table["ratio"] < LINEAR]
     steps = np.arange(len(LADDER))
-    for _, head in linear.iterrows():
-        left.plot(steps, [head[name] for name in LADDER], color=TEXT, linewidth=0.8, alpha=0.35)
+    left.plot(steps, linear[list(LADDER)].to_numpy().T, color=TEXT, linewidth=0.8, alpha=0.35)
     means = linear[list(LADDER)].mean()
     left.plot(steps, means, color=ink(), linewidth=2.5)
     left.plot(steps[:1], means.iloc[:1], "o", color=GAUSSIAN, markersize=8, zorder=3)

@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.names import in_sentence
@@ -86,15 +85,12 @@ def _claims(runs: Runs) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the distances in one column per head: above from starts anywhere, below from starts on the manifold."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(
-        2, len(heads), figsize=(WIDE, 4.8), sharex=True, sharey="row", height_ratios=(4, 1), squeeze=False
-    )
+    figure, panels = plt.subplots(2, 4, figsize=(WIDE, 4.8), sharex=True, sharey="row", height_ratios=(4, 1))
     anywhere = table["start"] == "anywhere"
     names = ("flat erf", "sharp erf", "erf, ever flatter", "softmax")
-    for column, (head, name, colour) in enumerate(zip(heads, names, COLOURS, strict=True)):
-        for panel, rows in zip(panels[:, column], (table[anywhere], table[~anywhere]), strict=True):
+    for (above, below), head, name, colour in zip(panels.T, heads, names, COLOURS, strict=True):
+        for panel, rows in ((above, table[anywhere]), (below, table[~anywhere])):
             draw_band(panel, rows[rows["head"] == head], colour)
-        above, below = panels[:, column]
         above.axhline(np.sqrt(2), color=ink(), linestyle=":", linewidth=1.5)
         last = table[anywhere & (table["head"] == head)].iloc[-1]
         if last["high"] > EXCHANGED:
@@ -112,10 +108,10 @@ def draw(table: pd.DataFrame) -> Figure:
     lowest.set(yticks=[10.0 ** np.round(np.log10(on_it["median"].median()))])
     ticks_at(lowest.xaxis, [0, 0.5, 1])
     for panel in (first, lowest):
-        panel.yaxis.set_minor_locator(NullLocator())
+        panel.minorticks_off()
     figure.supxlabel("training time, as a part of the whole")
     first.set_ylabel("size of the cross overlaps\n(distance to the manifold)")
     label(panels[0, -1], 1, np.sqrt(2), "roles of key and\nvalue exchanged", ink())
-    label(panels[0, -1], 1, 0.05, "starts\nanywhere", ink(), xytext=(6, 0))
+    label(panels[0, -1], 1, 0.05, "starts\nanywhere", ink())
     label(panels[1, -1], 1, on_it["median"].iloc[-1], "starts on\nthe manifold", ink())
     return figure

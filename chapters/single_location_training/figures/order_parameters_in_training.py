@@ -33,9 +33,6 @@ from chapters.single_location_training.style import COLOURS, draw_band
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-# Offsets of the names of two heads whose curves end close together, by colour, in points.
-SHIFTS = {COLOURS[2]: 14, COLOURS[3]: -8}
-
 
 def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
     """Return overlaps and risks along training from the manifold, with the claims on the closed form and the ends."""
@@ -146,7 +143,8 @@ def draw(table: pd.DataFrame) -> Figure:
     found, least = table["found"].iloc[0], table.loc[table["quantity"] == "risk", "median"].min()
     times = {quantity: [] for quantity in titles}
     for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
-        for head, colour in zip(heads, COLOURS, strict=True):
+        # the curves of the last two heads end close together
+        for head, colour, shift in zip(heads, COLOURS, (0, 0, 14, -8), strict=True):
             rows = table[table["head"] == head]
             curve, risk = (rows[rows["quantity"] == name] for name in (quantity, "risk"))
             draw_band(panel, curve, colour)
@@ -159,7 +157,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 last = risk["median"].iloc[-1]
                 text = head.replace("λ", "$\\lambda$") + f":\nfinal risk {last:.2g}"
                 text += "\n(smallest)" if last == least else ""
-                label(panel, 1, curve["median"].iloc[-1], text, colour, xytext=(6, SHIFTS.get(colour, 0)))
+                label(panel, 1, curve["median"].iloc[-1], text, colour, xytext=(6, shift))
         panel.axhline(found, color=ink(), linestyle=":", linewidth=1.5)
         panel.set(title=title, xlabel="training time, part of the whole", xlim=(0, 1), ylim=(0, 1.05))
     label(panels[0], 1, found, "found from here on", ink(), xytext=(-4, 2), ha="right", va="bottom")

@@ -120,11 +120,9 @@ def _claims(ends: pd.DataFrame) -> Claims:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per experiment: paths, ends, and the number of each kind of end."""
-    experiments = list(dict.fromkeys(table["experiment"]))
     colours = {FOUND: "C2", EXCHANGED: "C4", NEITHER: ink()}
     figure, panels = plt.subplots(2, 3, figsize=(WIDE, 6.6), sharex=True, sharey=True)
-    for panel, name in zip(panels.flat, experiments, strict=True):
-        paths = table[table["experiment"] == name]
+    for panel, (name, paths) in zip(panels.flat, table.groupby("experiment", sort=False), strict=True):
         for (_, outcome), path in paths.groupby(["repeat", "outcome"]):
             panel.plot(path["m_k"], path["m_v"], color=colours[outcome], linewidth=0.8, alpha=0.5)
         last = paths.groupby("repeat").last()
@@ -137,10 +135,8 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.text(1.1, -1.05, words, color=ink(), ha="right", va="bottom")
         panel.set_title(name.replace(", λ", "\nsharpness $\\lambda$"))
         panel.set(aspect="equal", xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-    for panel in panels[1]:
-        panel.set_xlabel(r"key found, $\langle k,k^{\star}\rangle$")
-    for panel in panels[:, 0]:
-        panel.set_ylabel(r"value found, $\langle v,v^{\star}\rangle$")
+    plt.setp(panels[1], xlabel=r"key found, $\langle k,k^{\star}\rangle$")
+    plt.setp(panels[:, 0], ylabel=r"value found, $\langle v,v^{\star}\rangle$")
     return figure
 
 

@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from chapters.temperature_and_length.participation_by_score import Parts, capped, limit, uncapped
 from chapters.temperature_and_length.style import LOG_LENGTH
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 
 # Relative accuracy of the sum over scores.
 QUADRATURE = 1e-9
@@ -79,31 +80,28 @@ def numbers(parts: Sequence[Parts]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per size, its limit, and the limit if weights could exceed 1."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.5))
-    sizes = sorted(table["ratio"].unique())
-    for ratio, colour in zip(sizes, sequence(len(sizes)), strict=True):
-        hill = table[table["ratio"] == ratio]
+    for ratio, hill, colour in coloured_rows(table, "ratio"):
         axes.plot(hill["score"], hill["exponent"], color=colour, linewidth=2.5)
         axes.plot(hill["score"], hill["limit"], color=ink(), linewidth=1.2, linestyle=":")
         top, height = hill["top"].iloc[0], hill["limit"].max()
         beyond = hill[hill["score"] >= top]
-        if (beyond["uncapped"] > beyond["limit"] + 1e-3).any() and beyond["uncapped"].max() > height + 1e-3:
+        if beyond["uncapped"].max() > height + 1e-3:
             axes.plot(beyond["score"], beyond["uncapped"], color=colour, linewidth=1.5, linestyle="--")
             end = beyond["score"].iloc[-1], beyond["uncapped"].max()
             label(axes, *end, "if weights could exceed 1", colour, xytext=(-2, 4), ha="right", va="bottom")
         axes.plot(top, height, "o", color=colour, markersize=7)
         name = r"$c=1/\sqrt{3}$" if abs(ratio * np.sqrt(3) - 1) < 1e-3 else f"$c={ratio:g}$"
-        if ratio == sizes[0]:
+        arrow = {"arrowstyle": "->", "color": colour}
+        if ratio == table["ratio"].min():
             text = "spread of the scores\n$c\\sqrt{2\\,\\ln L}$, " + name
             label(axes, top, height, text, colour, xytext=(-75, 10), ha="right", va="bottom")
-        elif ratio == sizes[-1]:
+        elif ratio == table["ratio"].max():
             label(axes, top, height, name, colour, xytext=(-14, 5), ha="right", va="bottom")
         else:
-            arrow = {"arrowstyle": "->", "color": colour}
             text = f"{name}: a weight\nreaches 1 here"
             label(axes, top, height, text, colour, xytext=(58, -68), arrowprops=arrow)
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
-    arrow = {"arrowstyle": "->", "color": colour}
     label(axes, top, height, "a token just\ndominates\nits prompt", colour, xytext=(60, 14), arrowprops=arrow)
     label(axes, 1, 0.38, "scores in a\ntypical prompt", ink(), ha="right", xytext=(-8, 0), va="top")
     label(axes, 1.25, -0.4, "only in rare prompts", "C1", xytext=(0, 0), fontsize=12)

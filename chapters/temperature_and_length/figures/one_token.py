@@ -77,12 +77,11 @@ def draw(table: pd.DataFrame) -> Figure:
         for scaling, colour in COLOURS.items():
             curve = rows[rows["scaling"] == scaling]
             panel.plot(curve["log_length"], curve["weight"], color=colour, linewidth=2, label=LABELS[scaling])
-        if law == NORMAL:
-            outgrown = rows["outgrown"].iloc[0]
-            panel.axvline(outgrown, color=ink(), linewidth=1, linestyle=":")
-            label(panel, outgrown, 0.9, "another score\nis as large", ink(), xytext=(8, 0))
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         ticks_at(panel.xaxis, [3, 10, 30, 100])
     panels[0].set_ylabel("mean weight of the relevant token")
+    outgrown = table["outgrown"].iloc[0]
+    panels[1].axvline(outgrown, color=ink(), linewidth=1, linestyle=":")
+    label(panels[1], outgrown, 0.9, "another score\nis as large", ink(), xytext=(8, 0))
     panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
     return figure

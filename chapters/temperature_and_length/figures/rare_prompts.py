@@ -14,13 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
+from chapters.style import coloured_rows
 from chapters.temperature_and_length.rare_contributions import RARE, Averages, Contributions
 from chapters.temperature_and_length.scalings import Curve, Curves, mean_exponent, typical_exponent
 from chapters.temperature_and_length.style import MEAN, ROOT, TYPICAL
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label
 
 SHARE = "share"
 
@@ -112,13 +112,11 @@ def _claims(carried: Sequence[Contributions], small: Contributions, root: Curve)
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the part of the mean that the prompts with the largest scores carry, one curve per length."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    shares = table[table["panel"] == SHARE]
-    lengths = sorted(shares["log_length"].unique())
-    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = shares[shares["log_length"] == log_length].sort_values("x")
+    shares = table[table["panel"] == SHARE].sort_values("x")
+    for log_length, curve, colour in coloured_rows(shares, "log_length"):
         axes.plot(curve["x"], curve["y"], color=colour, linewidth=2.2)
         name, middle = rf"$\ln\,L={log_length:.3g}$", curve.iloc[(curve["y"] - 0.5).abs().argmin()]
-        if log_length == lengths[0]:
+        if log_length == shares["log_length"].min():
             tokens = f"{name},\n$10^{{{round(log_length / np.log(10))}}}$ tokens"
             label(axes, middle["x"], middle["y"], tokens, colour, xytext=(8, -12))
         elif curve["y"].min() < 0.5:
@@ -129,8 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(curve["x"], curve["limit"], color=ink(), linewidth=1.4, linestyle=":")
     label(axes, 1e-6, 0.35, "scores are large,\nbut not frozen", ink(), xytext=(10, 0), va="top", fontsize=12)
     label(axes, 0.1, 0.1, "equal parts", ink(), xytext=(0, 4), ha="right")
-    axes.set(xscale="log", xlabel="fraction of prompts, largest scores first", ylim=(-0.03, 1.05))
+    axes.set(xscale="log", xlabel="fraction of prompts, largest scores first", xlim=(None, 1), ylim=(-0.03, 1.05))
     axes.set_ylabel("their part of the mean participation")
-    axes.set_xlim(right=1)
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.minorticks_off()
     return figure

@@ -21,27 +21,13 @@ from matplotlib.figure import Figure
 
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_correction, mean_exponent, typical_exponent
 from chapters.temperature_and_length.simulated_prompts import Comparison
-from chapters.temperature_and_length.style import (
-    COLOURS,
-    FIXED,
-    LABELS,
-    LOGARITHM,
-    MEAN,
-    NORMAL,
-    ROOT,
-    TYPICAL,
-    UNIFORM,
-)
+from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, MEAN, NORMAL, ROOT, TYPICAL, UNIFORM
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.statistics import student_quantile
 
-# Position of the label of each curve of normal scores: ln L, and the arguments of `label`.
-LABELLED = {
-    FIXED: (30.0, {"xytext": (6, -14)}),
-    ROOT: (110.0, {"xytext": (0, 32), "ha": "center"}),
-    LOGARITHM: (40.0, {"xytext": (14, 10)}),
-}
+# Position of the label of each curve of normal scores, in the order of `COLOURS`: ln L, and the arguments of `label`.
+PLACES = ((30.0, {"xytext": (6, -14)}), (110.0, {"xytext": (0, 32), "ha": "center"}), (40.0, {"xytext": (14, 10)}))
 
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
@@ -162,12 +148,11 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True, sharex=True)
     table = table[table["kind"] == "exact"].assign(share=lambda rows: -np.log(rows[MEAN]) / rows["log_length"])
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
-        for scaling, colour in COLOURS.items():
+        for (scaling, colour), (labelled, place) in zip(COLOURS.items(), PLACES, strict=True):
             curve = table[(table["law"] == law) & (table["scaling"] == scaling)]
             panel.plot(curve["log_length"], curve["share"], color=colour, linewidth=2.4)
             if law == NORMAL:
                 panel.axhline(curve["mean_limit"].iloc[-1], xmin=0.95, color=colour, linestyle="--", linewidth=2)
-                labelled, place = LABELLED[scaling]
                 row = curve.iloc[(curve["log_length"] - labelled).abs().argmin()]
                 label(panel, row["log_length"], row["share"], LABELS[scaling], colour, **place)
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
@@ -182,5 +167,5 @@ def _limits(law: str, scaling: str, taus, log_lengths) -> dict:
     """Return the limits of both exponents: for normal scores at c = 0, at c = τ/√(2 ln L), and at c = ∞."""
     if law == UNIFORM:
         return {"mean_limit": 1.0, "typical_limit": 1.0}
-    ratio = {FIXED: 0.0, ROOT: taus / np.sqrt(2 * log_lengths), LOGARITHM: np.inf}[scaling]
+    ratio = {ROOT: taus / np.sqrt(2 * log_lengths), LOGARITHM: np.inf}.get(scaling, 0.0)
     return {"mean_limit": mean_exponent(ratio), "typical_limit": typical_exponent(ratio)}
