@@ -93,18 +93,16 @@ def draw(table: pd.DataFrame) -> Figure:
         middle = line.iloc[len(line) // 2]
         label(axes, 10.0 ** middle["decade"], middle["snr"], formula, ink(), xytext=(-8, 12), ha="right", va="bottom")
     colours = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
-    for name, marker in MARKS.items():
-        points = table[table["activation"] == name]
-        style = {"color": colours[name], "markersize": 8, "fillstyle": "none", "label": name}
-        axes.plot(10.0 ** points["decade"], points["snr"], marker, **style)
-    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"signal strength with risk ½, $\nu_{1/2}$")
     inset = axes.inset_axes((0.6, 0.27, 0.38, 0.26))  # between the line L and the points of the other two heads
     line = table[table["activation"] == "2 ln L"]
     inset.plot(10.0 ** line["decade"], line["snr"], "--", color=ink(), linewidth=1.2)
-    for name in ("softmax", "sigmoid"):
+    for name, marker in MARKS.items():
         points = table[table["activation"] == name]
-        style = {"color": colours[name], "markersize": 7, "fillstyle": "none"}
-        inset.plot(10.0 ** points["decade"], points["snr"], MARKS[name], **style)
+        lengths, look = 10.0 ** points["decade"], {"color": colours[name], "marker": marker, "fillstyle": "none"}
+        axes.plot(lengths, points["snr"], linestyle="", markersize=8, label=name, **look)
+        if name != "linear":
+            inset.plot(lengths, points["snr"], linestyle="", markersize=7, **look)
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"signal strength with risk ½, $\nu_{1/2}$")
     inset.set(xscale="log", ylim=(0, 1.15 * line["snr"].max()))
     inset.set_title("the two lower ones, linear axis", fontsize=10, loc="right")
     axes.legend(loc="upper left")

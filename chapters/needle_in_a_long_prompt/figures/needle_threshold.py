@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label
 
 
 def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers:
@@ -83,15 +84,12 @@ def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risk on the left and the participation on the right, against the same axis."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
-    decades = sorted(table["decade"].unique().tolist())
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        curve = table[table["decade"] == decade]
+    for decade, curve, colour in coloured_rows(table, "decade"):
         left.plot(curve["ratio"], curve["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
         right.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2)
-    for panel in (left, right):
+    for panel, below, beyond in ((left, "not found", "found"), (right, "average\nof many", "a few\ntokens")):
         panel.axvline(1, color=ink(), linestyle=":", linewidth=1.5)
         panel.set_xlabel(r"signal strength, $\nu/(2\,\ln L)$")
-    for panel, below, beyond in ((left, "not found", "found"), (right, "average\nof many", "a few\ntokens")):
         words = {"va": "center", "fontsize": 12, "fontweight": "bold", "xytext": (-8, 0), "linespacing": 1.2}
         label(panel, 1, 0.28 if panel is left else 0.6, below, ink(), **words | {"ha": "right"})
         label(panel, 1, 0.6, beyond, ink(), **words | {"ha": "left", "xytext": (8, 0)})

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, label, power_of_ten, sequence
+from companion.figures.style import WIDE, label, power_of_ten
 
 
 def numbers(absence: pd.DataFrame) -> Numbers:
@@ -58,26 +59,25 @@ def numbers(absence: pd.DataFrame) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both risks for each length, with the floor and the names of the lines on the shortest prompts."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    groups = list(table.groupby("decade"))
-    colours = sequence(len(groups))
-    for (_, rows), colour in zip(groups, colours, strict=True):
+    groups = coloured_rows(table, "decade")
+    for _, rows, colour in groups:
         axes.plot(rows["ratio"], rows["with_sink"], color=colour, linewidth=2.0)
         axes.plot(rows["ratio"], rows["without"], color=colour, linewidth=2.0, linestyle="--")
-    (_, short), *_ = groups
-    axes.plot(short["ratio"], short["floor"], color=colours[0], linewidth=1.3, linestyle=":")
-    axes.fill_between(short["ratio"], short["with_sink"], short["without"], color=colours[0], alpha=0.2, linewidth=0)
+    _, short, lightest = groups[0]
+    axes.plot(short["ratio"], short["floor"], color=lightest, linewidth=1.3, linestyle=":")
+    axes.fill_between(short["ratio"], short["with_sink"], short["without"], color=lightest, alpha=0.2, linewidth=0)
     end = short.iloc[-1]
     names = {"without": "best without a sink", "floor": "floor without a sink", "with_sink": "with a sink: Bayes risk"}
     for column, name in names.items():
-        label(axes, end["ratio"], end[column], name, colours[0])
-    lengths = [f"${power_of_ten(10.0**decade)}$" if decade > 1 else f"{10**decade}" for decade, _ in groups]
+        label(axes, end["ratio"], end[column], name, lightest)
     right, left = {"xytext": (6, 5), "va": "bottom"}, {"xytext": (-12, 0), "ha": "right"}
     places = [
         (0.45, "{} tokens: gain from a sink", right),
         (0.14, "{}", right),
         (0.3, "{} tokens:\nalmost no gain", left),
     ]
-    for (_, rows), colour, length, (risk, text, look) in zip(groups, colours, lengths, places, strict=True):
+    for (decade, rows, colour), (risk, text, look) in zip(groups, places, strict=True):
+        length = f"${power_of_ten(10.0**decade)}$" if decade > 1 else f"{10**decade}"
         place = rows.iloc[(rows["without"] - risk).abs().argmin()]
         label(axes, place["ratio"], place["without"], text.format(length), colour, **look)
     axes.set(xlim=(0, end["ratio"]), ylim=(0, 1.03), xlabel=r"signal strength, $\nu/(2\,\ln L)$", ylabel="excess risk")

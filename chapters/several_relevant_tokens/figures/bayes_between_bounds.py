@@ -19,8 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.several_relevant_tokens.risks import Areas
+from chapters.style import coloured_rows
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, sequence
+from companion.figures.style import COLUMN, ink, label
 from lib.statistics import comparison_quantile
 
 
@@ -72,23 +73,21 @@ def numbers(bayes: pd.DataFrame, areas: Areas) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a band and points for each number of relevant tokens."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    groups = list(table.groupby("relevant"))
-    for (relevant, rows), colour in zip(groups, sequence(len(groups)), strict=True):
+    groups = coloured_rows(table, "relevant")
+    for relevant, rows, colour in groups:
         axes.fill_between(rows["snr"], rows["lower"], rows["upper"], color=colour, alpha=0.25, linewidth=0)
-        for edge in ("lower", "upper"):
-            axes.plot(rows["snr"], rows[edge], color=colour, linewidth=1.4)
+        axes.plot(rows["snr"], rows[["lower", "upper"]], color=colour, linewidth=1.4)
         axes.plot(rows["snr"], rows["risk"], "o", color=colour, markersize=5)
         first = rows.iloc[0]
         name = f"$r={relevant}$" + (" relevant tokens" if relevant == groups[0][0] else "")
         label(axes, first["snr"], first["risk"], name, colour, va="bottom", xytext=(-6, 6))
-    (_, upper), (_, lower) = groups[0], groups[-1]
+    (_, upper, lightest), *_, (_, lower, darkest) = groups
     row = upper.iloc[4]
-    label(axes, row["snr"], row["upper"], "best sigmoid head", sequence(len(groups))[0], va="bottom", xytext=(2, 4))
+    label(axes, row["snr"], row["upper"], "best sigmoid head", lightest, va="bottom", xytext=(2, 4))
     arrow = {"arrowstyle": "->", "color": ink(), "linewidth": 0.8, "relpos": (0, 0.5)}
-    row = upper.iloc[2]
-    place = (row["snr"], row["risk"])
+    place = upper[["snr", "risk"]].iloc[2]
     axes.annotate("Bayes risk, simulated", place, (10.5, 0.56), va="center", fontsize=11, arrowprops=arrow)
     row, text = lower.iloc[2], "separate blocks,\na lower bound"
-    label(axes, row["snr"], row["lower"], text, sequence(len(groups))[-1], ha="right", va="top", xytext=(-8, -8))
+    label(axes, row["snr"], row["lower"], text, darkest, ha="right", va="top", xytext=(-8, -8))
     axes.set(xlim=(0, None), ylim=(0, 1.03), xlabel=r"signal strength, $\nu$", ylabel="Bayes risk")
     return figure

@@ -67,9 +67,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw both heads, lighter for shorter prompts."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     lengths = sorted(table["log_length"].unique())
-    for place, log_length in enumerate(lengths):
-        rows = table[table["log_length"] == log_length]
-        shade = 0.35 + 0.65 * place / (len(lengths) - 1)
+    for (_, rows), shade in zip(table.groupby("log_length"), np.linspace(0.35, 1, len(lengths)), strict=True):
         for head, colour in (("softmax", "C0"), ("sigmoid", "C2")):
             axes.plot(rows["ratio"], rows[head], color=(colour, shade), linewidth=2.0)
     axes.axhline(LIMIT, color=ink(), linestyle="--", linewidth=1.3)

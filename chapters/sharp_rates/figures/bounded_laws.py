@@ -96,8 +96,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 label(panel, last, 1, "all three $H^2$ coincide", colour, ha="right", va="top", xytext=(0, -6))
         panel.axhline(1, color=ink(), linewidth=0.8)
         panel.set(title=title, xlabel=r"$\ln L$", ylim=(0, 1.12))
-    panels[0].set(xscale="log", ylabel="exponent of the error (local slope)")
+    panels[0].set(xscale="log", xlim=(1.7, None), ylabel="exponent of the error (local slope)")
     ticks_at(panels[0].xaxis, [5, 20, 50, 200])
-    panels[0].set_xlim(left=1.7)
     label(panels[0], 1.7, 0.285, "size of the head, $H^2$", ink(), xytext=(8, 0))
     return figure

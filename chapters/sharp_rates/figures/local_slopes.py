@@ -20,8 +20,9 @@ from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.slopes import Slopes
 from chapters.sharp_rates.style import slope_axes
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, sequence
+from companion.figures.style import COLUMN, ink, label, legend_line
 
 # ln L of the largest simulated prompts.
 SIMULATED = 16
@@ -63,12 +64,10 @@ def numbers(slopes: Mapping[float, Slopes]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per head, and its limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    norms = sorted(table["squared_norm"].unique().tolist())
     start, end = table["log_length"].min(), table["log_length"].max()
     axes.axvspan(start / 1.2, SIMULATED, color=ink(), alpha=0.08, linewidth=0)
     label(axes, start / 1.2, 0.09, "simulated lengths", ink(), xytext=(6, 0))
-    for squared, colour in zip(norms, sequence(len(norms)), strict=True):
-        curve = table[table["squared_norm"] == squared]
+    for squared, curve, colour in coloured_rows(table, "squared_norm"):
         level = curve["exponent"].max()
         axes.plot([start, end], [level, level], color=colour, linestyle="--", linewidth=1.2)
         axes.plot(curve["log_length"], curve["slope"], color=colour, marker="o", markersize=4.5, linewidth=2)

@@ -82,7 +82,6 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot([first, last], [level, level], color=ink(), linestyle="--", linewidth=1)
         label(axes, last, level, rf"$\beta={level:.3f}$", colour, xytext=(10, 0))
     slope_axes(axes, 0.75)
-    axes.set_ylim(0.3, 0.73)
-    axes.set_xlim(first / 2.9, last * 1.05)
+    axes.set(xlim=(first / 2.9, last * 1.05), ylim=(0.3, 0.73))
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
     return figure

@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.slopes import LocalExponents, ratio_exponent
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, sequence
+from companion.figures.style import COLUMN, ink, label
 
 
 def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
@@ -63,9 +64,7 @@ def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one exact curve per length, the limit, and the two ratios at which it bends."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    lengths = sorted(table["log_length"].unique().tolist())
-    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = table[table["log_length"] == log_length]
+    for log_length, curve, colour in coloured_rows(table, "log_length"):
         axes.plot(curve["ratio"], curve["slope"], color=colour, linewidth=2, label=rf"exact, $\ln L={log_length:g}$")
     limit = table.drop_duplicates("ratio").sort_values("ratio")
     axes.plot(limit["ratio"], limit["exponent"], color=ink(), linestyle="--", linewidth=1.5, label="$r(a)$, heuristic")

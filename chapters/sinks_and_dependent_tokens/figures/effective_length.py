@@ -136,11 +136,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve for each sequence, and the simulated points."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
     axes.set_yscale("log")
-    for kind, linestyle in (("process", "-"), ("text", "--")):
-        rows = table[table["kind"] == kind]
-        names = list(dict.fromkeys(rows["name"]))
-        for name, colour in zip(names, [f"C{i}" for i in range(3)] if kind == "process" else sequence(3), strict=True):
-            curve = rows[rows["name"] == name]
+    for kind, linestyle, colours in (("process", "-", ("C0", "C1", "C2")), ("text", "--", sequence(3))):
+        curves = table[table["kind"] == kind].groupby("name", sort=False)
+        for (name, curve), colour in zip(curves, colours, strict=True):
             axes.plot(curve["tau"], curve["factor"], color=colour, linestyle=linestyle, linewidth=2)
             text, tau, offset = PLACES[name]
             label(axes, tau, np.interp(tau, curve["tau"], curve["factor"]), text, colour, xytext=offset)

@@ -18,7 +18,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.sinks_and_dependent_tokens.sinks import (
     SINK_VALUE,
@@ -109,33 +108,27 @@ def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, len
 def draw(table: pd.DataFrame) -> Figure:
     """Draw mean output and error, one curve for each sink."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
-    sinks = sorted(table["sink"].unique().tolist())
-    colours = [ink(), *sequence(len(sinks) - 1)]
-    for sink, colour in zip(sinks, colours, strict=True):
-        own = table[table["sink"] == sink]
+    largest, colours = table["sink"].max(), (ink(), *sequence(len(PLACES) - 1))
+    for (sink, own), colour, (at, offset) in zip(table.groupby("sink"), colours, PLACES, strict=True):
         curve, drawn = own[own["kind"] == "exact"], own[own["kind"] == "simulated"]
         name = "no sink" if sink == -1 else f"$b={sink:g}$"
-        if sink == sinks[-1]:
+        if sink == largest:
             name = f"sink of score {name}"
         for panel, column in zip(panels, ("mean", "error"), strict=True):
             panel.plot(curve["tau"], curve[column], color=colour, linewidth=2)
-            errors = drawn[f"{column}_std_error"]
-            error_bars(panel, drawn["tau"], drawn[column], errors, color=colour, marker="o")
-        if sink in (-1, sinks[-1]):
+            error_bars(panel, drawn["tau"], drawn[column], drawn[f"{column}_std_error"], color=colour, marker="o")
+        if sink in (-1, largest):
             place = curve.iloc[(curve["mean"] - 0.55 * curve["mean"].max()).abs().argmin()]
             look = {"xytext": (-8, 2), "ha": "right"} if sink == -1 else {"xytext": (8, -4)}
             label(panels[0], place["tau"], place["mean"], name, colour, **look)
-        at, offset = PLACES[sinks.index(sink)]
-        error = np.interp(at, curve["tau"], curve["error"])
-        label(panels[1], at, error, name, colour, xytext=offset, ha="center")
+        label(panels[1], at, np.interp(at, curve["tau"], curve["error"]), name, colour, xytext=offset, ha="center")
     panels[0].axline((0, 0), slope=1, color=ink(), linestyle=":", linewidth=1.5)
     label(panels[0], 3.35, 3.35, r"limit $L\,\to\,\infty$, no sink", ink(), xytext=(8, 2))
     top = 1.1 * table.loc[table["kind"] == "exact", "mean"].max()
     panels[0].set(xlim=(0, table["tau"].max()), ylim=(0, top), ylabel="mean output along the line")
     panels[1].set(yscale="log", ylabel="mean square error")
-    panels[1].yaxis.set_minor_locator(NullLocator())
-    for panel in panels:
-        panel.set_xlabel(r"size of the query, $\tau$")
+    panels[1].minorticks_off()
+    plt.setp(panels, xlabel=r"size of the query, $\tau$")
     return figure
 
 

@@ -14,8 +14,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.max_model_risks import DECADES, FIXED, GROWING, LONG, LONGEST, MIDDLE, LongPrompts
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, sequence
+from companion.figures.style import COLUMN, ink, label, ticks_at
 
 
 def numbers(prompts: LongPrompts) -> Numbers:
@@ -83,9 +84,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of fixed strengths, and one of a growing strength that settles."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
     fixed, growing = table[table["kind"] == "fixed"], table[table["kind"] == "growing"]
-    strengths = sorted(fixed["strength"].unique().tolist())
-    for snr, colour in zip(strengths, sequence(len(strengths)), strict=True):
-        curve = fixed[fixed["strength"] == snr]
+    for snr, curve, colour in coloured_rows(fixed, "strength"):
         axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2.2)
         half = curve.iloc[(curve["risk"] - 0.8).abs().argmin()]
         name = "fixed,\n" + rf"$\nu={snr:g}$"
@@ -96,6 +95,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, last["log_length"], last["risk"], name, ink(), xytext=(6, -6), fontsize=12)
     axes.set(xscale="log", ylabel="excess risk of softmax, max model", ylim=(0, 1.05))
     axes.set_xlabel(r"logarithm of the prompt length, $\ln L$")
-    axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
-    axes.minorticks_off()
+    ticks_at(axes.xaxis, [1, 3, 10, 30, 100])
     return figure

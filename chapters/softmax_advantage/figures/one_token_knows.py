@@ -79,9 +79,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.axhline(0, color=ink(), linewidth=0.8)
         axes.grid(False, axis="x")
     scores.bar(tokens, table["score"], width=0.5, color=ink(), alpha=0.6, linewidth=0)
-    scores.annotate(
-        "the relevant token", (hidden["token"], 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
-    )
+    above = scores.get_xaxis_transform()
+    scores.text(hidden["token"], 1, "the relevant token", transform=above, ha="center", va="bottom")
     values.bar(tokens, table["value"], width=0.5, color=ink(), alpha=0.6, linewidth=0)
     lines = [(hidden["value"], "label", ink(), "--")]
     for head, colour, side in zip(SHOWN_HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):

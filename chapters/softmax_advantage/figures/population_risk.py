@@ -98,9 +98,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for name, words in names.items():
             label(row[-1], curve["snr"].max(), max(last[name], lowest), words, COLOURS[name])
     # the last value of `lowest` is that of the lower row
-    label(
-        panels[1, 0], curve["snr"].min(), lowest, r"$\times$: risk of sigmoid / risk of softmax", ink(), xytext=(0, 14)
-    )
-    for panel in panels[-1]:
-        panel.set_xlabel(r"signal strength $\nu$")
+    text = r"$\times$: risk of sigmoid / risk of softmax"
+    label(panels[1, 0], curve["snr"].min(), lowest, text, ink(), xytext=(0, 14))
+    plt.setp(panels[-1], xlabel=r"signal strength $\nu$")
     return figure

@@ -35,14 +35,12 @@ BECAUSE_HALVED = (
     "risks are their limit formulas times $1 + O(1/ν)$, so that from the weaker pair of signals to the stronger one "
     "the error at least halves: twice the change of the reading bounds it, to leading order"
 )
-# The colour of each head, and the offset of its label.
-HEADS = {"softmax": ("C0", (8, -8)), "hardmax": ("C3", (8, 8)), "sigmoid": ("C2", (8, 0)), "linear": ("C1", (8, 0))}
-# The order of the risk of each head at strong signals.
-ORDERS = {
-    "softmax": r"$e^{-\nu/4}/\sqrt{\nu}$",
-    "hardmax": "same order",
-    "sigmoid": r"$e^{-\nu/8}/\sqrt{\nu}$",
-    "linear": r"$1/\nu$",
+# The colour of each head, the height of its label, and the order of its risk at strong signals.
+HEADS = {
+    "softmax": ("C0", -8, r"$e^{-\nu/4}/\sqrt{\nu}$"),
+    "hardmax": ("C3", 8, "same order"),
+    "sigmoid": ("C2", 0, r"$e^{-\nu/8}/\sqrt{\nu}$"),
+    "linear": ("C1", 0, r"$1/\nu$"),
 }
 
 
@@ -156,12 +154,12 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDE, 4.8))
     length = sorted(table["length"].unique().tolist())[1]
     shown = table[table["length"] == length]
-    for name, (colour, offset) in HEADS.items():
+    for name, (colour, height, order) in HEADS.items():
         curve = shown[shown["activation"] == name]
         axes.plot(curve["snr"], curve["risk"], color=colour, linewidth=2.4)
         axes.plot(curve["snr"], curve["risk"] / curve["ratio"], color=colour, linewidth=1.4, linestyle="--")
         last = curve.iloc[-1]
-        label(axes, last["snr"], last["risk"], f"{name}: {ORDERS[name]}", colour, xytext=offset)
+        label(axes, last["snr"], last["risk"], f"{name}: {order}", colour, xytext=(8, height))
     axes.set(yscale="log", xlabel=r"signal strength $\nu$", ylabel="excess risk")
     axes.set(title=f"prompts of {length} tokens", ylim=(shown["risk"].min() / 20, 3))
     legend_with(axes, {"exact risk": legend_line("-", 2.4), "limit formula": legend_line("--", 1.4)}, loc="lower left")

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from chapters.threshold_in_temperature.phases import (
     COLD,
     HOT,
@@ -27,7 +28,7 @@ from chapters.threshold_in_temperature.phases import (
 )
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import WIDE, ink, label, legend_line, legend_with
 
 
 def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
@@ -90,13 +91,11 @@ def _claims(phases: TwoPhases) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact thresholds, their limit with the region above it, and the best head."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    decades = sorted(table["decade"].unique().tolist())
     corner = pd.DataFrame({"temperature": [1.0], "limit": [1.0], "best_head": [1.0]})
-    limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
+    limit = pd.concat([table.drop_duplicates("temperature"), corner]).sort_values("temperature")
     top = 1.12 * table["limit"].max()
     axes.fill_between(limit["temperature"], limit["limit"], top, color="C0", alpha=0.12, linewidth=0)
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        curve = table[table["decade"] == decade]
+    for decade, curve, colour in coloured_rows(table, "decade"):
         axes.plot(curve["temperature"], curve["ratio"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
     axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.plot(limit["temperature"], limit["best_head"], color=ink(), linestyle=":", linewidth=1.8)

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, legend_line, legend_with, sequence
+from companion.figures.style import COLUMN, ink, label, legend_line, legend_with
 
 
 def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers:
@@ -53,12 +54,10 @@ def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact risks, their limit, and the mean-field risk."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    decades = sorted(table["decade"].unique().tolist())
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        curve = table[table["decade"] == decade]
+    for decade, curve, colour in coloured_rows(table, "decade"):
         axes.plot(curve["temperature"], curve["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
     corner = pd.DataFrame({"temperature": [1.0], "limit": [1.0]})
-    limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
+    limit = pd.concat([table.drop_duplicates("temperature"), corner]).sort_values("temperature")
     axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
     cold = table[table["temperature"] <= 1].groupby("temperature")["risk"].max()

@@ -63,15 +63,13 @@ def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact widths, those of the mean-field formula, and the limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
-    looks = {"cold": (COLD_COLOUR, (0, -14)), "hot": (HOT_COLOUR, (0, 14))}
     for temperature, curve in table.groupby("temperature"):
-        name = "cold" if curve["temperature"].iloc[0] < 1 else "hot"
-        colour, offset = looks[name]
+        name, colour, height = ("cold", COLD_COLOUR, -14) if temperature < 1 else ("hot", HOT_COLOUR, 14)
         lengths, end = 10.0 ** curve["decade"], curve.iloc[-1]
         axes.plot(lengths, curve["width"], color=colour, linewidth=2, marker="o", markersize=5)
         axes.plot(lengths, curve["mean_field"], color=colour, linewidth=1.8, linestyle="--")
         text = rf"exact, {name} head, $\tau={1 / temperature:g}\,\sqrt{{2\,\ln L}}$"
-        label(axes, lengths.iloc[-1], end["width"], text, colour, ha="right", xytext=offset)
+        label(axes, lengths.iloc[-1], end["width"], text, colour, ha="right", xytext=(0, height))
         text = f"mean-field formula, {name} head"
         label(axes, lengths.iloc[-1], end["mean_field"], text, colour, ha="right", xytext=(0, 22))
     limit = table["limit"].iloc[0]

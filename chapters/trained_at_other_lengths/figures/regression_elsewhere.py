@@ -123,10 +123,9 @@ def draw(table: pd.DataFrame) -> Figure:
         if use != RETRAINED:
             right.plot(curve["used"], curve["factor"], **look)
             label(right, last["used"], last["factor"], name, colours[use], xytext=(7, -3 if use == FIXED else 3))
-    last, text = rows[rows["use"] == FIXED].iloc[-1], "shrinks its\noutput too much"
-    label(left, last["used"], last["risk"], text, COLOURS[FIXED], xytext=(-2, -17), ha="right")
-    last = rows[rows["use"] == LOGARITHM].iloc[-1]
-    label(left, last["used"], last["risk"], "overshoots", COLOURS[LOGARITHM], xytext=(-2, -38), ha="right")
+    for use, text, height in ((FIXED, "shrinks its\noutput too much", -17), (LOGARITHM, "overshoots", -38)):
+        last = rows[rows["use"] == use].iloc[-1]
+        label(left, last["used"], last["risk"], text, COLOURS[use], xytext=(-2, height), ha="right")
     drawn = rows[rows["use"] == DRAWN]
     look = {"color": COLOURS[FIXED], "marker": "o", "fillstyle": "none"}
     error_bars(left, drawn["used"], drawn["risk"], drawn["std_error"], **look)

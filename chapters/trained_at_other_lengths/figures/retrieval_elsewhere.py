@@ -92,6 +92,8 @@ def draw(table: pd.DataFrame) -> Figure:
     trained = table["trained"].iloc[0]
     rows = table[table["trained"] == trained].drop_duplicates(["head", "use", "used"]).sort_values("used")
     longest = rows["used"].max()
+    names = {SOFTMAX: "softmax:\nunchanged\n= retrained", SIGMOID: "sigmoid,\nunchanged", LINEAR: "linear,\nunchanged"}
+    heights = {SOFTMAX: -24, SIGMOID: -8, LINEAR: 2}
     for head, colour in COLOURS.items():
         of_head = rows[rows["head"] == head]
         for use, dashes in (("retrained", "--"), ("as trained", "-")):
@@ -99,11 +101,7 @@ def draw(table: pd.DataFrame) -> Figure:
             axes.plot(curve["used"], curve["risk"], dashes, color=colour, linewidth=2 if dashes == "-" else 1.4)
         drawn = of_head[of_head["use"] == "drawn"]
         error_bars(axes, drawn["used"], drawn["risk"], drawn["std_error"], color=colour, marker="o", fillstyle="none")
-    unchanged = rows[(rows["use"] == "as trained") & (rows["used"] == longest)].set_index("head")["risk"]
-    names = {SOFTMAX: "softmax:\nunchanged\n= retrained", SIGMOID: "sigmoid,\nunchanged", LINEAR: "linear,\nunchanged"}
-    offsets = {SOFTMAX: (6, -24), SIGMOID: (6, -8), LINEAR: (6, 2)}
-    for head, colour in COLOURS.items():
-        label(axes, longest, unchanged[head], names[head], colour, xytext=offsets[head])
+        label(axes, longest, curve["risk"].iloc[-1], names[head], colour, xytext=(6, heights[head]))
     scaled = rows[rows["use"] == "scores times growth^1"]
     axes.plot(scaled["used"], scaled["risk"], color=COLOURS[SOFTMAX], linewidth=1, linestyle="-.")
     text = r"dash-dotted: softmax with scores $\times\,\ln\,L'/\ln\,L$, worse"
