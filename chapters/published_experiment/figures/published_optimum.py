@@ -118,10 +118,7 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, runs["length"], runs["mean_square"], runs["std_error"], **look, **SHORT)
         axes.plot(ends["length"], ends["mean_square"], linestyle="", **look, markersize=11)
     plain_ticks(axes)
-    marks = {
-        "published training, repeated\nfrom a selected start": {"markersize": 11},
-        "shorter runs": SHORT,
-    }
+    marks = {"published training, repeated\nfrom a selected start": {"markersize": 11}, "shorter runs": SHORT}
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
     return figure

@@ -64,10 +64,7 @@ def _claims(frame: pd.DataFrame, theory: Theory, length: int) -> Claims:
         f"Simulation and exact risk of one head agree at values of $u$ up to {MILD_TILT:g}",
         (one["error"] - one_exact) / one["std_error"],
         box="exact-risk-of-block-heads",
-        rejects=(
-            "one head has the risk of two opposite heads",
-            (one["error"] - two_exact) / one["std_error"],
-        ),
+        rejects=("one head has the risk of two opposite heads", (one["error"] - two_exact) / one["std_error"]),
     )
     claim.agree(
         "two-heads-simulated",
@@ -75,10 +72,7 @@ def _claims(frame: pd.DataFrame, theory: Theory, length: int) -> Claims:
         (two["error"] - two_exact) / two["std_error"],
         source="measured here",
         box=None,
-        rejects=(
-            "two opposite heads have the risk of one head",
-            (two["error"] - one_exact) / two["std_error"],
-        ),
+        rejects=("two opposite heads have the risk of one head", (two["error"] - one_exact) / two["std_error"]),
     )
     claim.equal(
         "two-heads",
@@ -102,10 +96,7 @@ def _claims(frame: pd.DataFrame, theory: Theory, length: int) -> Claims:
         0,
         within=0.05,
         because="5 % for the finite prompt",
-        rejects=(
-            "the fluctuations of the two heads are independent",
-            np.abs(uncorrelated / limit - 1).max(),
-        ),
+        rejects=("the fluctuations of the two heads are independent", np.abs(uncorrelated / limit - 1).max()),
     )
     return claim
 

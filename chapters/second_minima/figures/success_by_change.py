@@ -111,10 +111,7 @@ def _claims(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], tracked: pd.Da
         f"tracked runs of {PUBLISHED_STEPS:,} smaller steps do (measured: the number of starts that agree).",
         (shared["found"] == shared["expected"]).sum(),
         len(shared),
-        rejects=(
-            "the starts that find it do not depend on the head",
-            (crossed["found"] == crossed["expected"]).sum(),
-        ),
+        rejects=("the starts that find it do not depend on the head", (crossed["found"] == crossed["expected"]).sum()),
     )
     found = ends.groupby(["change", "activation"])["found"].sum()
     for change in ALWAYS_FOUND:

@@ -20,15 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.which_kernel.linear_kernel import PER_DECADE, CutErrors
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import (
-    WIDE,
-    error_bars,
-    few_decades,
-    ink,
-    label,
-    markers,
-    sequence,
-)
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label, markers, sequence
 from lib.statistics import comparison_quantile, tells_apart
 
 # The curves are drawn up to this error, in units of the smallest.
