@@ -85,8 +85,7 @@ def _rows(law: str, cloud: Cloud, grid: Grid) -> list[pd.DataFrame]:
 
 
 def _points(places: Points, output: Points) -> pd.DataFrame:
-    both = np.concatenate([places, output], axis=1)
-    return pd.DataFrame(rounded(both), columns=["x", "y", "u", "v"])
+    return pd.DataFrame(rounded(np.concatenate([places, output], axis=1)), columns=["x", "y", "u", "v"])
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -12,7 +12,6 @@ at a dotted line far to the left, the three others around a dashed line much fur
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.laboratory.needle_risks import LARGEST_SNR, RISKS
@@ -51,39 +50,30 @@ def numbers(trial: Trial) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the risks against the signal strength and against the length."""
-    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.2), sharey=True)
     decades, snrs = np.linspace(np.log10(2.0), LARGEST_NEEDLE_DECADE, 200), np.linspace(0.0, 80.0, 200)
     tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
     scale = np.sqrt(SHOWN["snr"])
-    panels[0].axvline(length**2, color=ink(), linestyle="--", linewidth=1.5)
-    panels[1].axvline(scale**2 / 2 / np.log(10.0), color=ink(), linestyle="--", linewidth=1.5)
-    panels[1].axvline(np.log10(SHOWN["snr"]), color=ink(), linestyle=":", linewidth=1.5)
-    for axes in panels:
+    left.axvline(length**2, color=ink(), linestyle="--", linewidth=1.5)
+    right.axvline(scale**2 / 2 / np.log(10.0), color=ink(), linestyle="--", linewidth=1.5)
+    right.axvline(np.log10(SHOWN["snr"]), color=ink(), linestyle=":", linewidth=1.5)
+    for axes in (left, right):
         axes.axhline(0.5, color=ink(), linewidth=1)
     for index, name in enumerate(NAMES):
         style = {"color": f"C{index}", "linewidth": 2.2}
-        panels[0].plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
+        left.plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
         risks = np.exp(between(table, name, scale=scale, top=tops))
-        panels[1].plot(decades, risks, **style)
+        right.plot(decades, risks, **style)
         if name in ("softmax", "linear"):
-            panels[1].plot(np.interp(0.5, risks, decades), 0.5, "o", color=f"C{index}", markersize=7, zorder=3)
-    panels[0].set(xlim=(0, 80), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
-    panels[1].set(xlim=(np.log10(2), 12), xlabel="prompt length, $L$")
-    panels[1].set_xticks([1, 3, 5, 7, 9, 11], [f"$10^{{{decade}}}$" for decade in (1, 3, 5, 7, 9, 11)])
-    _name_lines(*panels)
-    panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
-    panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
-    return figure
-
-
-def _name_lines(left: Axes, right: Axes) -> None:
-    """Write the names of curves and lines next to them."""
-    for x, y, index, text, side in (
-        (16.5, 0.72, 0, "softmax\n(Bayes)", "right"),
-        (34, 0.38, 3, "hardmax", "left"),
-        (43, 0.13, 2, "element-wise", "left"),
-    ):
-        label(left, x, y, text, f"C{index}", ha=side)
+            right.plot(np.interp(0.5, risks, decades), 0.5, "o", color=f"C{index}", markersize=7, zorder=3)
+    left.set(xlim=(0, 80), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
+    right.set(xlim=(np.log10(2), 12), xlabel="prompt length, $L$")
+    right.set_xticks([1, 3, 5, 7, 9, 11], [f"$10^{{{decade}}}$" for decade in (1, 3, 5, 7, 9, 11)])
+    left.set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
+    right.set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
+    label(left, 16.5, 0.72, "softmax\n(Bayes)", "C0", ha="right")
+    label(left, 34, 0.38, "hardmax", "C3")
+    label(left, 43, 0.13, "element-wise", "C2")
     text = rf"linear: 1/2 only at $\nu\approx L=10^{{{SHOWN['decade']:g}}}$"
     label(left, 80, 1.0, text, "C1", ha="right", va="top", xytext=(0, -6))
     label(left, 28, 0.62, r"$\nu=2\,\ln(L-1)$", ink(), xytext=(12, 0))
@@ -92,6 +82,7 @@ def _name_lines(left: Axes, right: Axes) -> None:
     label(right, 9.2, 0.36, "softmax", "C0", xytext=(6, 0))
     label(right, np.log10(SHOWN["snr"]), 0.1, r"$L=\nu$", ink())
     label(right, SHOWN["snr"] / 2 / np.log(10.0), 0.75, r"$\nu=2\,\ln(L-1)$", ink(), ha="right", xytext=(-6, 0))
+    return figure
 
 
 def _top(decades):

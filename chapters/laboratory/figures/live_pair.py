@@ -18,7 +18,7 @@ from chapters.laboratory.key_plane import LARGEST_KEY, coordinates
 from chapters.laboratory.table_interpolation import between
 from chapters.laboratory.trials import Trial
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion.figures.style import WIDE, ink, label, ticks_at
 
 INTERPOLATION = 5e-4
 BECAUSE = (
@@ -116,8 +116,7 @@ def draw(table: pd.DataFrame) -> Figure:
     cut.plot(*place, "o", color="C4", markersize=9)
     label(cut, *place, "this pair", "C4", xytext=(0, 14), ha="center")
     cut.set(xlim=(0, LARGEST_KEY), ylim=(0.9, 3), yscale="log")
-    cut.set_yticks([1, 1.5, 2, 3], ["1", "1.5", "2", "3"])
-    cut.minorticks_off()
+    ticks_at(cut.yaxis, [1, 1.5, 2, 3])
     cut.set(xlabel=r"half the difference, $(\omega_1-\omega_2)/2$", ylabel="excess risk, debiased descent = 1")
     cut.set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     return figure

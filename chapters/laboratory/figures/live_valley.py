@@ -80,17 +80,8 @@ def draw(table: pd.DataFrame) -> Figure:
     upper, middle = shares > 1, np.argmin(np.abs(tilts - 0.5))
     for level in LEVELS[2:]:
         edge = np.interp(level, ratio[upper, middle], shares[upper])
-        label(
-            plane,
-            tilts[middle],
-            edge,
-            f"$\\times\\,{level}$",
-            "C0",
-            ha="center",
-            va="bottom",
-            xytext=(0, -1),
-            fontsize=10,
-        )
+        above = {"xytext": (0, -1), "ha": "center", "va": "bottom", "fontsize": 10}
+        label(plane, tilts[middle], edge, f"$\\times\\,{level}$", "C0", **above)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
     scores = {"xlim": VALLEY_TILTS, "xlabel": "factor of the scores, $u$"}
     plane.set(ylim=(0, LARGEST_VALLEY_GAIN), ylabel="gain $bu$ (1 = unbiased)", **scores)
@@ -98,16 +89,10 @@ def draw(table: pd.DataFrame) -> Figure:
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
     lowest = _excess(d, share, shrink, spread) / linear
     floor.plot(tilts, lowest, color="C0", linewidth=2.5)
-    best = lowest.argmin()
-    text = f"best softmax head:\n{lowest[best]:.1f} times the risk"
-    label(floor, tilts[best], lowest[best], text, "C0", ha="center", va="bottom", xytext=(20, 102))
-    floor.annotate(
-        "",
-        (tilts[best], lowest[best]),
-        (0, 100),
-        textcoords="offset points",
-        arrowprops={"arrowstyle": "->", "color": "C0"},
-    )
+    best = tilts[lowest.argmin()], lowest.min()
+    text, arrow = f"best softmax head:\n{best[1]:.1f} times the risk", {"arrowstyle": "->", "color": "C0"}
+    label(floor, *best, text, "C0", ha="center", va="bottom", xytext=(20, 102))
+    floor.annotate("", best, (0, 100), textcoords="offset points", arrowprops=arrow)
     floor.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     at_point = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]

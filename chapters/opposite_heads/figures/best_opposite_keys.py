@@ -63,17 +63,15 @@ def numbers(best: BestKeys) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled best keys against the length, with both limits."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(xscale="log", xlabel="prompt length $L$")
+    limit, noiseless = table[["limit", "noiseless"]].iloc[0]
+    axes.set(xscale="log", xlabel="prompt length $L$", ylim=(0.8 * limit, 1.05 * table["scaled_key"].max()))
     axes.set_ylabel(r"best key times root of the length, $\omega_{*}\sqrt{L}$")
     axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2)
-    limit, noiseless = table[["limit", "noiseless"]].iloc[0]
     line, end = {"color": ink(), "linewidth": 1.5}, table["length"].max()
     axes.axhline(limit, linestyle="--", **line)
     axes.axhline(noiseless, linestyle=":", **line)
     label(axes, end, limit, r"limit $L\,\to\,\infty$", ink(), xytext=(0, -12), ha="right")
     label(axes, end, noiseless, "the limit without label noise", ink(), xytext=(0, 12), ha="right")
-    second = table.iloc[1]
-    label(axes, second["length"], second["scaled_key"], "exact best key", "C0", xytext=(12, 4))
+    label(axes, *table[["length", "scaled_key"]].iloc[1], "exact best key", "C0", xytext=(12, 4))
     axes.minorticks_off()
-    axes.set_ylim(0.8 * limit, 1.05 * table["scaled_key"].max())
     return figure

@@ -61,8 +61,7 @@ def numbers(prices: Sequence[Prices]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points and the form for long prompts, in one colour per length."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    axes.set(yscale="log", xlabel=r"key $\omega$ of the single head")
-    axes.set_ylabel("extra risk of one head\nover its opposite pair")
+    axes.set(yscale="log", ylabel="extra risk of one head\nover its opposite pair")
     for length, colour, marker in coloured(sorted(table["length"].unique())):
         rows = table[table["length"] == length]
         axes.plot(rows["key"], rows["exact"], color=colour, linewidth=2)
@@ -76,6 +75,6 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     ticks_at(axes.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
     values = table[["exact", "long_prompts", "even_part"]]
-    axes.set_ylim(0.8 * values.min().min(), 2.1 * values.max().max())
+    axes.set(xlabel=r"key $\omega$ of the single head", ylim=(0.8 * values.min().min(), 2.1 * values.max().max()))
     legend_with(axes, lines, loc="upper left")
     return figure

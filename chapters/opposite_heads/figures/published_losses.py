@@ -129,9 +129,9 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": "C3", "linestyle": "", "marker": marker, "markersize": 5, "markerfacecolor": "none"}
         (points[f"published figure, {heads:.0f} heads"],) = axes.plot(rows["length"], rows["loss"], **look)
     axes.set(xlabel="prompt length $L$", ylabel="mean square error", ylim=(0, None), xlim=(5, 118))
-    lines = {"exact": legend_line("-"), "exact, noise added again": legend_line("--", 1.5)}
-    lines["printed loss"] = legend_point()
-    legend_with(axes, {**lines, **points}, loc="upper right", ncols=2)
+    noisy = legend_line("--", 1.5)
+    lines = {"exact": legend_line("-"), "exact, noise added again": noisy, "printed loss": legend_point(), **points}
+    legend_with(axes, lines, loc="upper right", ncols=2)
     return figure
 
 

@@ -60,8 +60,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, and the limit."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     lengths = sorted(table["length"].unique())
-    depth = -min(table["scaled_change"].min(), table["limit"].min())
-    top = 1.25 * depth
+    top = -1.25 * min(table["scaled_change"].min(), table["limit"].min())
     for length, colour, marker in coloured(lengths):
         rows = table[table["length"] == length]
         axes.plot(rows["scaled_key"], rows["scaled_change"], color=colour, linewidth=2)

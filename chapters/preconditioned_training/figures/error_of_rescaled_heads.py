@@ -28,16 +28,12 @@ LONGEST_CURVE = 20.0
 
 def numbers(errors: RescaledErrors) -> Numbers:
     """Return the ratios by length and factor, with the claims on the best factor and on its error."""
+    shared = {"factor": errors.factors, "limit": errors.limits}
     groups = [
-        {
-            "log_length": log_length,
-            "factor": errors.factors,
-            "ratio": errors.ratios[:, place],
-            "limit": errors.limits,
-            "best": errors.best[place],
-            "least": errors.least[place],
-        }
-        for place, log_length in enumerate(errors.log_lengths)
+        {"log_length": log_length, "ratio": ratio, "best": best, "least": least, **shared}
+        for log_length, ratio, best, least in zip(
+            errors.log_lengths, errors.ratios.T, errors.best, errors.least, strict=True
+        )
     ]
     columns = {
         "log_length": Column("$ln L$"),
@@ -81,7 +77,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
         low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]
         shift = (8, 0) if low["factor"] == rows["factor"].max() else (5, -6)
-        label(axes, low["factor"], low["ratio"], _name(log_length, lengths), colour, xytext=shift)
+        name = rf"$\ln L={log_length:g}$" if log_length == lengths[0] else f"{log_length:g}"
+        label(axes, low["factor"], low["ratio"], name, colour, xytext=shift)
     limit = table.drop_duplicates("factor")
     axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     label(axes, 0.34, 30, "limit of\nlong prompts", ink(), xytext=(-4, 0), ha="right")
@@ -97,7 +94,3 @@ def draw(table: pd.DataFrame) -> Figure:
     ticks_at(axes.xaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
     ticks_at(axes.yaxis, [2, 3, 5, 10, 20, 50])
     return figure
-
-
-def _name(log_length: float, lengths: list[float]) -> str:
-    return rf"$\ln L={log_length:g}$" if log_length == lengths[0] else f"{log_length:g}"

@@ -93,8 +93,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["log_length"], rows["balanced"], "o-", label=f"condition number {condition:g}", **look)
         axes.plot(rows["log_length"], rows["rescaled"], "o--", **look)
     golden = table["exponent"].iloc[0]
-    limits = ((golden, f"limit {golden:.3f},\nheuristic"), (1.0, "limit 1,\na theorem"))
-    for level, text in limits:
+    for level, text in ((golden, f"limit {golden:.3f},\nheuristic"), (1.0, "limit 1,\na theorem")):
         axes.plot([first, last], [level, level], color=ink(), linestyle=":", linewidth=1.2)
         label(axes, last, level, text, ink(), xytext=(8, 0))
     axes.annotate("smaller scores, larger values", (20, 0.97), va="top", fontweight="bold")

@@ -24,7 +24,6 @@ from companion.figures.style import WIDE, ink, label, legend_line, legend_point,
 
 # The error of a step times the number of steps that a flow needs, less than a thousand.
 INTEGRATION_ERROR = 1000 * STEP_TOLERANCE
-GRID = 100
 STYLES = {PLAIN: "-", PRECONDITIONED: "--", BLOCKS: ":"}
 
 
@@ -32,7 +31,7 @@ def numbers(learning: Sequence[Learning]) -> Numbers:
     """Return the errors by flow, condition number and time; claims on the closed forms and on both slow-downs."""
     groups = []
     for each in learning:
-        grid = np.geomspace(0.5, 1.5 * each.times[-1], GRID)
+        grid = np.geomspace(0.5, 1.5 * each.times[-1], 100)
         common = {"flow": each.flow, "condition": each.condition}
         groups.append(common | {"time": grid, "error": each.closed_form(grid)})
         times = each.times[1:]
@@ -92,7 +91,6 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw closed forms, one line style per flow and one colour per condition number, with the integrated points."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", xlabel="time, in units of one over the fastest rate")
-    axes.set_ylabel("largest error of the learnt matrix")
     conditions = sorted(table["condition"].unique())
     colours = dict(zip(conditions, sequence(len(conditions)), strict=True))
     for (flow, condition), rows in table.groupby(["flow", "condition"], sort=False):
@@ -102,8 +100,7 @@ def draw(table: pd.DataFrame) -> Figure:
         if flow != BLOCKS:
             axes.plot(points["time"], points["integrated"], "o", color=colour, markersize=4.5)
         if flow == PRECONDITIONED or (flow == PLAIN and condition > 1):
-            half = np.interp(-0.5, -curve["error"], curve["time"])
-            label(axes, half, 0.5, f"{condition:g}", colour, xytext=(7, 4))
+            label(axes, _time(table, flow, condition, 0.5), 0.5, f"{condition:g}", colour, xytext=(7, 4))
     largest, arrow = conditions[-1], {"arrowstyle": "->", "color": ink(), "shrinkA": 0, "shrinkB": 0}
     for flow, height, text in (
         (PRECONDITIONED, 0.8, rf"$\times\,\sqrt{{\kappa}}={largest**0.5:g}$"),
@@ -115,7 +112,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 0.55, 0.3, "blocks,\nany $\\kappa$", ink(), xytext=(0, 0))
     lines = {flow: legend_line(line) for flow, line in STYLES.items()} | {"integrated": legend_point()}
     legend_with(axes, lines, loc="center", bbox_to_anchor=(0.695, 0.5), title="labels:\ncondition number $\\kappa$")
-    axes.set(ylim=(-0.03, 1.05), xlim=(0.5, 2 * table["time"].max()))
+    axes.set(ylabel="largest error of the learnt matrix", ylim=(-0.03, 1.05), xlim=(0.5, 2 * table["time"].max()))
     return figure
 
 

@@ -85,13 +85,11 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one labelled line per flow, with the Hessian's ratios as points."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", yscale="log", xlabel=r"condition number $\kappa$ of $\Sigma$")
-    axes.set_ylabel("fastest over slowest rate")
     for flow, rows in table.groupby("flow", sort=False):
         (colour, name), style = LOOKS[flow], "-" if flow in HEAD_POWERS else "--"
         axes.plot(rows["condition"], rows["expected"].fillna(rows["ratio"]), color=colour, linestyle=style, linewidth=2)
         axes.plot(rows["condition"], rows["ratio"], "o", color=colour, markersize=4)
-        end = rows.iloc[-1]
-        label(axes, end["condition"], end["ratio"], name, colour, xytext=(10, 0))
+        label(axes, *rows[["condition", "ratio"]].iloc[-1], name, colour, xytext=(10, 0))
     few_decades(axes)
-    axes.set_ylim(0.6, 2 * table["ratio"].max())
+    axes.set(ylabel="fastest over slowest rate", ylim=(0.6, 2 * table["ratio"].max()))
     return figure

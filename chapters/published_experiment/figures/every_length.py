@@ -152,13 +152,12 @@ def draw(table: pd.DataFrame) -> Figure:
         _risks(above, part, named=law == "as published")
         above.set_title(title.removeprefix("the "))
         _swapped_fractions(below, part)
-    panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("fraction that\nends swapped")
     low, high = table["length"].min() / 1.25, table["length"].max() * 1.25
     border = 1.1 * table[table["start"] > 0]["length"].max()
-    panels[0, 0].set_xlim(low, high)
+    panels[0, 0].set(xlim=(low, high), ylabel=MEAN_SQUARE)
     for panel in panels.flat:
-        panel.axvspan(border, max(border, high), color=ink(), alpha=0.07, linewidth=0)
+        panel.axvspan(border, high, color=ink(), alpha=0.07, linewidth=0)
     words = {"ha": "center", "va": "center", "fontsize": 10, "linespacing": 1.3}
     if high > 1.25 * border:
         middle = np.sqrt(border * high)

@@ -15,15 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.published_experiment.optima import MEAN_SQUARE_COLUMNS, Optima
-from chapters.published_experiment.protocol import (
-    CLOSE,
-    LAWS,
-    NOISE,
-    POOLS,
-    PUBLISHED_STEP_SIZE,
-    PUBLISHED_STEPS,
-    noise_power,
-)
+from chapters.published_experiment.protocol import CLOSE, LAWS, NOISE, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from chapters.wording import listing
@@ -57,7 +49,7 @@ def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Nu
 
 def _claims(optima: Optima, long: LongRuns) -> Claims:
     claim = Claims("published-experiment", source="measured here")
-    for activation in POOLS:
+    for activation in ("softmax", "linear"):
         lengths = [length for its, length, _ in sorted(long) if its == activation]
         ends = np.array([run.risks[-1] for (its, _, _), run in sorted(long.items()) if its == activation])
         away = {law: np.abs(ends / [optima[law, activation, length] for length in lengths] - 1).max() for law in LAWS}
@@ -90,17 +82,15 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
-    compared = [length for length, runs in table.groupby("length") if runs["kind"].nunique() > 1]
+    opacity = {length: 1 if runs["kind"].nunique() > 1 else PALE for length, runs in table.groupby("length")}
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
         runs = table[table["predictor"] == activation]
         for kind, look in looks.items():
             for (length, _), run in runs[runs["kind"] == kind].groupby(["length", "start"]):
-                alpha = 1 if length in compared else PALE
-                panel.plot(run["time"], run["mean_square"], color=colours[length], alpha=alpha, **look)
+                panel.plot(run["time"], run["mean_square"], color=colours[length], alpha=opacity[length], **look)
         for (length, _), run in runs.groupby(["length", "law"]):
             level = run["optimum"].iloc[0]
-            alpha = 1 if length in compared else PALE
-            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3, alpha=alpha)
+            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3, alpha=opacity[length])
             above = {"xytext": (0, 8), "ha": "left", "fontsize": 10}
             label(panel, table["time"].min(), level, f"$L={length}$", colours[length], **above)
         panel.set(xscale="log", yscale="log", xlabel="training time (steps × step size)", title=activation)

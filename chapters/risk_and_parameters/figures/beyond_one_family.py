@@ -113,11 +113,9 @@ def draw(table: pd.DataFrame) -> Figure:
     ):
         best = searched[searched["kind"] == kind]
         left.plot(best["length"], best["value"], color=colour, linestyle=linestyle, linewidth=1.5)
-        last = best.iloc[-1]
-        label(left, last["length"], last["value"], name, colour, xytext=(0, shift), ha="right", fontsize=10)
+        label(left, *best[["length", "value"]].iloc[-1], name, colour, xytext=(0, shift), ha="right", fontsize=10)
     left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$")
-    left.set_ylim(0, 1.2 * searched["value"].max())
-    left.set_title("searches over all heads, $d=1$")
+    left.set(ylim=(0, 1.2 * searched["value"].max()), title="searches over all heads, $d=1$")
     for kind, colour, name, place in (
         ("over_linear", "C1", "relative to the best linear head", (0, 10)),
         ("over_ridge", "C2", "relative to ridge regression", (14, 4)),

@@ -41,9 +41,8 @@ def numbers(flows: list[Drift]) -> Numbers:
         "infinite_product": Column("Product $b u$ along the infinite flow"),
         "best_tilt": Column("$u$ of the head of least risk at this length"),
     }
-    return Numbers(
-        Table.of([{name: getattr(flow, name) for name in columns} for flow in flows], columns), _claims(flows)
-    )
+    groups = [{name: getattr(flow, name) for name in columns} for flow in flows]
+    return Numbers(Table.of(groups, columns), _claims(flows))
 
 
 def _claims(flows: list[Drift]) -> Claims:
@@ -127,16 +126,15 @@ def draw(table: pd.DataFrame) -> Figure:
                 half = (curve["tilt"].max() + curve["tilt"].iloc[-1]) / 2
                 falling = curve[(curve["tilt"] > half) & (curve["time"] > 1)].iloc[-1]
                 label(panel, falling["time"], falling["tilt"], tokens(length), colour)
-        infinite = {"color": ink(), "linestyle": "--", "linewidth": 1.4}
-        panel.plot(longest["time"], longest[f"infinite_{column}"], **infinite)
+        panel.plot(longest["time"], longest[f"infinite_{column}"], color=ink(), linestyle="--", linewidth=1.4)
     first = longest["time"].iloc[0]
     label(panels[1], end, 1, "valley $bu=1$", ink(), xytext=(0, 9), ha="right")
     label(panels[1], first, 1, "fast: into the valley", ink(), xytext=(4, 9))
     label(panels[2], end, longest["infinite_tilt"].max(), r"$L=\infty$", ink())
     label(panels[2], end, frame["best_tilt"].max(), "best $u$", ink())
     label(panels[2], 1e3 * first, longest["tilt"].max(), "slow: drift along the valley", ink(), xytext=(0, 12))
-    levels = (0.3 * frame["risk"].min(), 2 * frame["risk"].max())
-    panels[0].set(yscale="log", ylabel="mean square error $2R$", ylim=levels)
+    panels[0].set(yscale="log", ylabel="mean square error $2R$")
+    panels[0].set_ylim(0.3 * frame["risk"].min(), 2 * frame["risk"].max())
     panels[1].set(ylabel="product $bu$", ylim=(0, 1.25))
     panels[2].set(ylabel="key $u$", xlabel="training time", xscale="log", xlim=(frame["time"].min(), end))
     panels[2].set_ylim(top=1.12 * longest["infinite_tilt"].max())

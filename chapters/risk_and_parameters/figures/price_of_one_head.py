@@ -19,8 +19,7 @@ from chapters.risk_and_parameters.style import tokens
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, markers
-from lib.icl import best_in_the_valley
-from lib.icl import price_of_one_head as price
+from lib.icl import best_in_the_valley, price_of_one_head
 
 # Bound on the relative corrections to the closed limits at the lengths and dimensions where they are compared.
 NEXT_TERM = 1e-3
@@ -32,7 +31,7 @@ def numbers(heads: list[BestHead]) -> Numbers:
     lowest = pd.DataFrame(heads).sort_values("ratio").drop_duplicates(["dimension", "length"])
     lowest = lowest.assign(squared=lowest["dimension"] * lowest["tilt"] ** 2).sort_values(["dimension", "length"])
     limit = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int)), "length": np.inf})
-    limit["ratio"] = limit["dimension"].map(price)
+    limit["ratio"] = limit["dimension"].map(price_of_one_head)
     limit["squared"] = [d * best_in_the_valley(d)[0] for d in limit["dimension"].tolist()]
     columns = {
         "dimension": Column("Dimension $d$ of the covariates"),
@@ -47,7 +46,7 @@ def _claims(heads: pd.DataFrame) -> Claims:
     claim = Claims("risk-and-parameters", source="derived here", box="price-of-one-head")
     dimensions = heads["dimension"].nunique()
     longest = heads[heads["length"] == LONG]
-    limit = longest["dimension"].map(price)
+    limit = longest["dimension"].map(price_of_one_head)
     corrections = "corrections to the limit are of order $1/L$ with a factor that grows with the dimension"
     claim.at_most(
         "price",
@@ -80,12 +79,12 @@ def _claims(heads: pd.DataFrame) -> Claims:
     claim.equal(
         "price-e",
         f"As the dimension grows, the price of one head on long prompts tends to $e$ (value at $d = {power(large)}$).",
-        price(large),
+        price_of_one_head(large),
         np.e,
         within=NEXT_TERM,
         because="the next term in $1/d$ is of order 10⁻⁵ at this dimension",
         box="price-in-large-dimensions",
-        rejects=("the price does not change beyond $d = 20$", price(20)),
+        rejects=("the price does not change beyond $d = 20$", price_of_one_head(20)),
     )
     of_one_token = (heads["dimension"] + 2) / (heads["dimension"] + 1)
     claim.at_least(
@@ -112,8 +111,7 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": ink(), "alpha": alpha, "markersize": 8, "markeredgewidth": 0, "label": tokens(length)}
         axes.plot(best["dimension"], best["ratio"], marker, **look)
     axes.plot(curve["dimension"], curve["ratio"], color="C0", linewidth=2.6)
-    first = curve.iloc[0]
-    label(axes, first["dimension"], first["ratio"], "softmax, long prompts", "C0", xytext=(12, 6), fontsize=12)
+    label(axes, *curve[["dimension", "ratio"]].iloc[0], "softmax, long prompts", "C0", xytext=(12, 6), fontsize=12)
     axes.axhline(np.e, color=ink(), linestyle="--", linewidth=1)
     label(axes, curve["dimension"].max(), np.e, "$e$", ink(), xytext=(-4, -12), ha="right", fontsize=13)
     axes.axhline(1, color="C1", linewidth=2)

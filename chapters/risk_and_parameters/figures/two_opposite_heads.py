@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Outputs, Theory, at_best_gain
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, ticks_at
 from lib.icl import valley_limit
 from lib.statistics import standard_error
 
@@ -104,8 +104,7 @@ def _claims(frame: pd.DataFrame, theory: Theory, length: int) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, the limit of two heads, and the simulated points on logarithmic axes."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    axes.set(xscale="log", yscale="log", ylabel="mean square error times $L$")
-    axes.set_xlabel(r"key $u$ of one head, $A=uI$, or of two, $A=\pm uI$")
+    axes.set(xscale="log", yscale="log", xlabel=r"key $u$ of one head, $A=uI$, or of two, $A=\pm uI$")
     rows = dict(iter(table.groupby(["kind", "heads"])))
     ticks = rows["simulated", 1]["tilt"].tolist()
     for heads, mark, text in (
@@ -119,15 +118,11 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, ticks[1], height, text, mark["color"], xytext=(8, 11))
     limit, linear = rows["limit", 2], rows["linear", 1].iloc[0]
     axes.plot(limit["tilt"], limit["error"], color="C1", linestyle=":", linewidth=2)
-    last = limit.iloc[-1]
-    label(axes, last["tilt"], last["error"], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)
+    label(axes, *limit[["tilt", "error"]].iloc[-1], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)
     axes.axhline(linear["error"], color=ink(), linestyle="--", linewidth=1.3)
     label(axes, linear["tilt"], linear["error"], "best linear head", ink(), xytext=(0, -11))
-    axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    levels = [20, 50, 100, 200, 500, 1000]
-    axes.set_yticks(levels, labels=[str(level) for level in levels])
-    axes.minorticks_off()
-    axes.set_ylim(20, 1.4 * rows["simulated", 1]["error"].max())
-    handles = [legend_line("-"), legend_point()]
-    axes.legend(handles, ["exact", "simulated"], loc="upper right", fontsize=10)
+    ticks_at(axes.xaxis, ticks)
+    ticks_at(axes.yaxis, [20, 50, 100, 200, 500, 1000])
+    axes.set(ylabel="mean square error times $L$", ylim=(20, 1.4 * rows["simulated", 1]["error"].max()))
+    axes.legend([legend_line("-"), legend_point()], ["exact", "simulated"], loc="upper right", fontsize=10)
     return figure

@@ -48,6 +48,5 @@ def _blocks(axes: Axes, x: float, width: float, parts: tuple[str, str], colour: 
     for y, height, part in ((0.65 + ROW, SIDE, parts[0]), (0.65, ROW, parts[1])):
         face = (colour, 0.3) if part else "none"
         axes.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=ink(), linewidth=1.3))
-        text = f"${part}$" if part else "0"
-        look = {"fontsize": 15} if part else {"fontsize": 12, "alpha": 0.5}
+        text, look = (f"${part}$", {"fontsize": 15}) if part else ("0", {"fontsize": 12, "alpha": 0.5})
         axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", **look)

@@ -28,7 +28,7 @@ from chapters.second_minima.published_runs import CORRECTED
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from chapters.style import readable_on, signed_colours
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE
 
 PLACES = (OPTIMUM, SECOND)
 READ = "v"
@@ -69,10 +69,9 @@ def numbers(landscapes: Landscapes) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the matrix and the column of softmax at both minima, with the row and the column of a swapped head."""
-    head = table[table["activation"] == "softmax"]
     figure, row = plt.subplots(1, 4, figsize=(WIDE, 4.4), width_ratios=(5, 1, 5, 1))
     words = (("labels not scored", "labels\nreturned"), ("labels scored", "covariates\nreturned"))
-    for place, (name, shown) in enumerate(head.groupby("place", sort=False)):
+    for place, (name, shown) in enumerate(table[table["activation"] == "softmax"].groupby("place", sort=False)):
         names = list(dict.fromkeys(shown["row"]))
         entries = shown.pivot(index="row", columns="column", values="entry").loc[names]
         left, right = row[2 * place : 2 * place + 2]
@@ -125,4 +124,3 @@ def _cells(axes: Axes, entries: pd.DataFrame) -> None:
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(ink())

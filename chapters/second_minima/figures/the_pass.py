@@ -43,39 +43,12 @@ def numbers(
     searches: pd.DataFrame,
 ) -> Numbers:
     """Return the paths with levels of stationary heads; claim that the passes are saddles, low, and turned."""
-    groups = []
+    groups, claim = [], Claims("published-experiment", source="measured here")
     for activation, way in ways.items():
         names = {0: SECOND, way.top: PASS, len(way.along) - 1: OPTIMUM}
-        path = {
-            "place": [names.get(i, "between") for i in range(len(way.along))],
-            "along": way.along,
-            "square": way.squares,
-            "straight": way.straight,
-        }
+        place = [names.get(i, "between") for i in range(len(way.along))]
+        path = {"place": place, "along": way.along, "square": way.squares, "straight": way.straight}
         groups.append({"activation": activation, "wrong_way": landscapes[activation, CORRECTED].swapped.square, **path})
-    columns = {
-        "activation": Column("Softmax or linear attention", "name"),
-        "place": Column("Stationary head at this point of the path, or `between`", "name"),
-        "along": Column("Distance along the path from the second minimum, in the entries of $U$ and $v$"),
-        "square": Column(f"Exact mean square of the head, on prompts of {SECOND_LENGTH} tokens"),
-        "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
-        "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
-    }
-    claim = Claims("published-experiment", source="measured here")
-    _claim_each_pass(claim, ways, at_passes, curvatures, searches)
-    _claim_both_passes(claim, ways, landscapes)
-    return Numbers(Table.of(groups, columns), claim)
-
-
-def _claim_each_pass(
-    claim: Claims,
-    ways: Ways,
-    at_passes: Mapping[str, Float[np.ndarray, " _"]],
-    curvatures: Mapping[tuple[str, str, str], float],
-    searches: pd.DataFrame,
-) -> None:
-    """Claim the height of each pass, and that one direction leads down from it."""
-    for activation, way in ways.items():
         claim.at_most(
             f"pass-{activation}",
             f"For {activation} attention on {SECOND_LENGTH} tokens, under the corrected covariances, the lowest pass "
@@ -101,6 +74,16 @@ def _claim_each_pass(
             because="counts are exact",
             rejects=("none, as at the second minimum", curvatures[activation, CORRECTED, SECOND] < 0),
         )
+    columns = {
+        "activation": Column("Softmax or linear attention", "name"),
+        "place": Column("Stationary head at this point of the path, or `between`", "name"),
+        "along": Column("Distance along the path from the second minimum, in the entries of $U$ and $v$"),
+        "square": Column(f"Exact mean square of the head, on prompts of {SECOND_LENGTH} tokens"),
+        "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
+        "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
+    }
+    _claim_both_passes(claim, ways, landscapes)
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def _claim_both_passes(claim: Claims, ways: Ways, landscapes: Landscapes) -> None:
@@ -152,8 +135,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, activation in zip(panels, ("linear", "softmax"), strict=True):
         _way(panel, table[table["activation"] == activation], COLOURS[activation])
         panel.set(title=activation, xlabel="distance along the path")
-    panels[0].set_ylabel(MEAN_SQUARE)
-    panels[0].set_ylim(0.8 * table["square"].min(), 1.04 * table["straight"].max())
+    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.8 * table["square"].min(), 1.04 * table["straight"].max()))
     return figure
 
 

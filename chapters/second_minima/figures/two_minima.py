@@ -24,14 +24,7 @@ from chapters.published_experiment.style import COLOURS
 from chapters.second_minima.descents import STEP_SIZE, STEPS, Descents
 from chapters.second_minima.landscape import FLAT, alignment
 from chapters.second_minima.parameters import SECOND_LENGTH
-from chapters.second_minima.stationary_heads import (
-    SECOND,
-    SWAPPED,
-    Landscapes,
-    StationaryHeads,
-    classify_ends,
-    count_ends,
-)
+from chapters.second_minima.stationary_heads import SECOND, SWAPPED, Landscapes, classify_ends, count_ends
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line
 
@@ -59,12 +52,12 @@ def numbers(
     """Return the paths and the levels of stationary heads; claim what these are and how many starts end there."""
     groups = []
     for (activation, law), paths in descents.items():
-        levels = _levels(landscapes[activation, law])
+        levels = _levels(landscapes, activation, law)
         for start, end in enumerate(classify_ends(paths, landscapes[activation, law])):
             path = {"start": start, "end": end, "time": paths.times[start], "risk": paths.risks[start]}
             groups.append({"activation": activation, "law": law, "kind": "descent", **path, **levels})
     for (activation, _, start), run in long.items():
-        levels = _levels(landscapes[activation, CORRECTED])
+        levels = _levels(landscapes, activation, CORRECTED)
         path = {"start": start, "time": run.steps[9::10] * PUBLISHED_STEP_SIZE, "risk": run.risks[9::10]}
         groups.append({"activation": activation, "law": CORRECTED, "kind": "tracked", **path, **levels})
     columns = {
@@ -223,10 +216,7 @@ def draw(table: pd.DataFrame) -> Figure:
             part = table[(table["activation"] == activation) & (table["law"] == law)]
             for (kind, _), path in part.groupby(["kind", "start"]):
                 panel.plot(path["time"], path["risk"], color=COLOURS[activation], **LOOKS[kind])
-            for column, (_, line) in LEVEL_LINES.items():
-                if part[column].notna().all():
-                    panel.axhline(part[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
-            _name_levels(panel, part)
+            _draw_levels(panel, part)
             panel.set_title(f"{activation}, {law.removeprefix('as ')} covariances")
         row[0].set_ylabel(f"mean square error, $L={SECOND_LENGTH}$")
     panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
@@ -237,19 +227,20 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _levels(places: StationaryHeads) -> dict[str, float]:
+def _levels(landscapes: Landscapes, activation: str, law: str) -> dict[str, float]:
     """Return the mean squares of the stationary heads; a column is empty if there is no such head."""
-    return {name.replace(" ", "_"): place.square for name, place in places.named.items()}
+    return {name.replace(" ", "_"): place.square for name, place in landscapes[activation, law].named.items()}
 
 
-def _name_levels(axes: Axes, part: pd.DataFrame) -> None:
-    """Write the name of each stationary head at its level, on the right, with the number of starts that end there."""
+def _draw_levels(axes: Axes, part: pd.DataFrame) -> None:
+    """Draw the level of each stationary head, and at its right the name and the number of starts that end there."""
     ends = part[part["kind"] == "descent"].groupby("start")["end"].last()
     rest = (~ends.isin([column.replace("_", " ") for column in LEVEL_LINES])).sum()
-    for column, (name, _) in LEVEL_LINES.items():
+    for column, (name, line) in LEVEL_LINES.items():
         if part[column].isna().any():
             continue
         count, level = (ends == column.replace("_", " ")).sum(), part[column].iloc[0]
+        axes.axhline(level, color=ink(), linestyle=line, linewidth=1.5)
         text = f"{name}:\n{count} of {len(ends)}" if count else name
         if column == "optimum" and rest:
             text += f",\n{rest} not there yet"

@@ -120,11 +120,9 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": colour, "marker": "o", "markersize": 6, "linestyle": "", "capsize": 3}
         places, interval = np.arange(len(fitted)) + offset, NORMAL * fitted["exponent_std_error"]
         axes.errorbar(fitted["exponent"], places, xerr=interval, **look)
-        first, name = (
-            fitted["exponent"].iloc[0] - interval.iloc[0],
-            "half-way" if checkpoint == "half-way" else f"{checkpoint} of training",
-        )
-        label(axes, first, offset, name, colour, xytext=(-8, 0), ha="right", fontsize=10)
+        name = "half-way" if checkpoint == "half-way" else f"{checkpoint} of training"
+        left = (fitted["exponent"] - interval).iloc[0]
+        label(axes, left, offset, name, colour, xytext=(-8, 0), ha="right", fontsize=10)
     for exponent, words in ((0, "no concentration"), (1, "error falls like $1/L$")):
         axes.axvline(exponent, color=ink(), linewidth=1.5, linestyle=":")
         label(axes, exponent, -0.5, words, ink(), xytext=(0, 4), ha="center", va="bottom")

@@ -28,16 +28,10 @@ LONG_ENOUGH = 5
 
 def numbers(flows: BalancedFlows) -> Numbers:
     """Return tilt, distance and risk by time; claim what happens where the tilt is large, and at the end."""
-    after_start = slice(1, None)
+    # without the start, at the time 0
+    shared = {"time": flows.times[1:], "tilt": flows.tilts[1:], "infinite_risk": flows.infinite_risks[1:]}
     groups = [
-        {
-            "log10_length": decade,
-            "time": flows.times[after_start],
-            "tilt": flows.tilts[after_start],
-            "distance": distances[after_start],
-            "risk": risks[after_start],
-            "infinite_risk": flows.infinite_risks[after_start],
-        }
+        {"log10_length": decade, "distance": distances[1:], "risk": risks[1:], **shared}
         for decade, distances, risks in zip(flows.decades, flows.distances, flows.risks, strict=True)
     ]
     # tolerances for the error of the integrator are absolute, because distances start near 0 and risks end near 0
@@ -86,8 +80,7 @@ def _claims(flows: BalancedFlows) -> Claims:
         because="two powers of $ln L$, as in the bound of Proposition 3.4, change the exponent by this much",
         rejects=("it is the exponent at $(A*, b*)$, where the infinite flow ends", flows.limit_exponent),
     )
-    large = np.flatnonzero(flows.tilts > CRITICAL)
-    first, last = large[0], large[-1]
+    first, last = np.flatnonzero(flows.tilts > CRITICAL)[[0, -1]]
     shortest, longest = flows.decades[0], flows.decades[-1]
     claim.at_least(
         "opening",
@@ -143,7 +136,6 @@ def draw(table: pd.DataFrame) -> Figure:
     band = infinite["time"][infinite["tilt"] > CRITICAL]
     for panel in panels.values():
         panel.axvspan(band.min(), band.max(), color=ink(), alpha=0.08, linewidth=0)
-        panel.set(xscale="log")
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
         path, name = table[table["log10_length"] == decade], f"$L=10^{{{decade}}}$"
         ends = path[path["time"].isin(band.iloc[[0, -1]])]
@@ -159,10 +151,10 @@ def draw(table: pd.DataFrame) -> Figure:
     tilt.plot(infinite["time"], infinite["tilt"], color=ink(), linewidth=2)
     tilt.axhline(CRITICAL, color="C1", linewidth=1.3, linestyle="--")
     label(tilt, infinite["time"].max(), CRITICAL, "½", "C1", xytext=(2, 7), ha="right")
-    tilt.set(title=r"squared tilt $H^2$ of the infinite flow", ylim=(0, None))
+    tilt.set(title=r"squared tilt $H^2$ of the infinite flow", xscale="log", ylim=(0, None))
     bottom = max(1e-7, table["distance"].min())
-    distance.set(yscale="log", ylim=(bottom, None), xlabel="time")
-    distance.set_title(r"distance of parameters, $\|\theta_L-\theta_\infty\|$")
+    title = r"distance of parameters, $\|\theta_L-\theta_\infty\|$"
+    distance.set(yscale="log", ylim=(bottom, None), xlabel="time", title=title)
     risk.plot(infinite["time"], infinite["infinite_risk"], color=ink(), linestyle="--", linewidth=1.6)
     lowest = table["risk"].min() / 10
     risk.set(yscale="log", title="risk", ylim=(lowest, None), xlabel="time")

@@ -85,12 +85,9 @@ def draw(table: pd.DataFrame) -> Figure:
     envelope = table.sort_values("scaled_time")
     axes.plot(envelope["scaled_time"], envelope["envelope_growth"], color="C1", linewidth=2.6)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
-    axes.set(xscale="log", yscale="log", ylim=(table["growth"].min() / 1.5, 200))
-    axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()))
-    axes.set(
-        xlabel=r"time in units of the curvature, $\beta t$",
-        ylabel=r"distance / (gradient gap $g(L)$ $\times$ time $t$)",
-    )
+    axes.set(xscale="log", yscale="log", xlabel=r"time in units of the curvature, $\beta t$")
+    axes.set_ylabel(r"distance / (gradient gap $g(L)$ $\times$ time $t$)")
+    axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()), ylim=(table["growth"].min() / 1.5, 200))
     top, most = np.exp(unit), max(reached)
     look = {"arrowstyle": "<|-|>", "color": ink(), "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (unit, most), (unit, top), arrowprops=look)

@@ -89,9 +89,8 @@ def draw(table: pd.DataFrame) -> Figure:
     limit = curves[np.isinf(curves["length"])]
     left.plot(limit["time"], limit["risk"], color=ink(), linestyle="--", linewidth=1.8)
     label(left, limit["time"].iloc[-1], limit["risk"].iloc[-1], r"$L=\infty$", ink())
-    left.set(yscale="log", xlabel="training time $t$", ylabel="risk")
+    left.set(yscale="log", xlabel="training time $t$", ylabel="risk", title="risk during training")
     ticks_at(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5))
-    left.set_title("risk during training")
     left.text(0.97, 0.98, "thick: moving average", ha="right", va="top", fontsize=10, transform=left.transAxes)
     series(right, ends, "risk")
     low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["risk"].max()

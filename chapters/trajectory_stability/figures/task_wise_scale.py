@@ -83,21 +83,17 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["log_length"], curve["value"], color=f"C{index}", linewidth=2.4)
         shown = line[(line["value"] < 1e6) & (line["log_length"] > 30)]
         axes.plot(shown["log_length"], shown["value"], color=f"C{index}", linewidth=1.2, linestyle=":")
-        end, is_student = inside.iloc[-1], "Student" in str(law)
         grows = inside["value"].iloc[-1] > inside["value"].iloc[-2]
         kind, _, freedom = str(law).partition(", ")
         name = f"{kind} tasks{freedom and ', $' + freedom.replace(' ', '') + '$'}:\n{fates[grows]}"
         place = {"bounded": {"ha": "right", "xytext": (-8, 14)}, "normal": {"xytext": (8, 14)}}.get(kind, {})
-        label(axes, end["log_length"], end["value"], name, f"C{index}", **place)
-        if is_student:
-            power = shown.iloc[0]
-            words = {"xytext": (0, 7), "ha": "left", "va": "bottom", "fontsize": 10}
-            if not grows:
-                label(axes, power["log_length"], power["value"], "dotted: power of $\\ln L$", f"C{index}", **words)
+        label(axes, *inside[["log_length", "value"]].iloc[-1], name, f"C{index}", **place)
+        if len(shown) and not grows:
+            power, words = shown.iloc[0], {"xytext": (0, 7), "ha": "left", "va": "bottom", "fontsize": 10}
+            label(axes, power["log_length"], power["value"], "dotted: power of $\\ln L$", f"C{index}", **words)
     real = np.log(1e6)
     axes.axvline(real, color=ink(), linewidth=1, alpha=0.5)
     label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, table["log_length"].max()))
-    axes.set_xlabel(r"logarithm of the prompt length, $\ln L$")
-    axes.set_ylabel("bound, averaged over tasks")
+    axes.set(xlabel=r"logarithm of the prompt length, $\ln L$", ylabel="bound, averaged over tasks")
     return figure

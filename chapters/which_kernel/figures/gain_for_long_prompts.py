@@ -94,8 +94,7 @@ def _claims(frame: pd.DataFrame, limit: float, dimension: int, noisy: NoisyCompa
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the scaled gains against the length, with their limit and linear attention."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    axes.set(xscale="log", xlabel="prompt length $L$")
-    axes.set_ylabel("gain over debiased gradient descent, times $L^2$")
+    axes.set(xscale="log", xlabel="prompt length $L$", ylabel="gain over debiased gradient descent, times $L^2$")
     for kernel, rows in table.groupby("kernel", sort=False):
         size = 10 if kernel == "square" else 6  # two of the lines nearly coincide
         look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "linewidth": 2, "markersize": size}
@@ -112,8 +111,7 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, last, rows["linear"].iloc[-1], "best linear\nattention", "C1", xytext=(10, 0))
     limit = table["limit"].iloc[0]
     axes.axhline(limit, color=ink(), linestyle="--", linewidth=1.5)
-    text = "limit of every kernel of negative curvature"
-    label(axes, last, limit, text, ink(), xytext=(0, 10), ha="right")
+    label(axes, last, limit, "limit of every kernel of negative curvature", ink(), xytext=(0, 10), ha="right")
     axes.set_ylim(-0.5, 1.15 * limit)
     axes.minorticks_off()
     return figure

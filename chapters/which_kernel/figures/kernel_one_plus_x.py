@@ -99,7 +99,6 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact curves, simulated points and debiased gradient descent, in one colour per length."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", yscale="log", xlabel="number $n$ of prompts; the worst one is left out")
-    axes.set_ylabel("mean square error of the rest")
     lengths = sorted(table["length"].unique())
     top = TALLEST * table["debiased"].min()
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
@@ -107,27 +106,17 @@ def draw(table: pd.DataFrame) -> Figure:
         curve, points = rows[rows["kind"] == "exact"], rows[rows["kind"] == "simulated"]
         axes.plot(curve["prompts"], curve["error"], color=colour, linewidth=2)
         axes.axhline(rows["debiased"].iloc[0], color=colour, linestyle=":", linewidth=1.3)
-        look = {"color": colour, "marker": marker}
-        error_bars(axes, points["prompts"], points["error"], points["std_error"], **look)
+        error_bars(axes, points["prompts"], points["error"], points["std_error"], color=colour, marker=marker)
         where = {"xytext": (-6, 0), "ha": "right"} if length == lengths[0] else {"xytext": (10, 0)}
         end = curve[curve["error"] < 0.2 * top].iloc[-1]
         label(axes, end["prompts"], end["error"], f"$L={length}$", colour, **where)
     few_decades(axes)
-    axes.set_ylim(0.5 * table["debiased"].min(), top)
     last, simulated = table.loc[table["error"] < top, "prompts"].max(), table[table["kind"] == "simulated"]["prompts"]
-    axes.set_xlim(5, 10 * last)
+    axes.set(ylabel="mean square error of the rest", xlim=(5, 10 * last), ylim=(0.5 * table["debiased"].min(), top))
     axes.axvspan(5, 1.5 * simulated.max(), color=ink(), alpha=0.08, linewidth=0)
     label(axes, 5.5, 0.3 * top, "simulated", ink(), xytext=(0, 0))
     label(axes, 2e5, 0.004 * top, "grows like $n$:\nthe mean is infinite", ink(), xytext=(0, 0))
-    label(
-        axes,
-        10 * last,
-        table["debiased"].max(),
-        "debiased gradient descent",
-        ink(),
-        ha="right",
-        va="bottom",
-        xytext=(-4, 3),
-    )
+    above = {"ha": "right", "va": "bottom", "xytext": (-4, 3)}
+    label(axes, 10 * last, table["debiased"].max(), "debiased gradient descent", ink(), **above)
     axes.set_title("pair of heads with the kernel $1+x$", fontsize=11)
     return figure

@@ -25,17 +25,8 @@ QUADRATURE_ERROR = 2e-9
 
 def numbers(curves: KeyCurves) -> Numbers:
     """Return the errors by kernel and key, and the claims on slow kernels and on 1 + exp."""
-    groups = [
-        {
-            "kernel": kernel,
-            "length": curves.length,
-            "key": curves.keys,
-            "error": errors,
-            "linear": curves.linear,
-            "debiased": curves.debiased,
-        }
-        for kernel, errors in curves.errors.items()
-    ]
+    shared = {"length": curves.length, "key": curves.keys, "linear": curves.linear, "debiased": curves.debiased}
+    groups = [{"kernel": kernel, "error": errors, **shared} for kernel, errors in curves.errors.items()]
     columns = {
         "kernel": Column("Kernel $f$: exp, 1 + exp, square is $(1 + x/2)²$, softplus, sigmoid"),
         "length": Column("Tokens in the prompt, $L$", "tokens"),

@@ -13,17 +13,14 @@ import math
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.which_kernel.kernels import SLOW
 from chapters.which_kernel.pair_risks import BestPairs
 from chapters.which_kernel.retrieval import Retrieval
 from chapters.which_kernel.style import COLOURS, MARKERS, NAMES
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label
+from companion.figures.style import COLUMN, ink, label, ticks_at
 
-# The kernels that grow exponentially.
-EXPONENTIAL = ("exp", "1 + exp")
 # "Far" above the best predictor: more than twice its error.
 FAR = 2.0
 # Largest distance of the end of a search over the key from the lowest error, in units of the best predictor's error.
@@ -92,7 +89,6 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one point per kernel."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(yscale="log", xlabel="regression: error minus that of linear attention")
-    axes.set_ylabel("retrieval: error over the least possible")
     places = {"exp": {"xytext": (-12, 10), "ha": "right"}, "1 + exp": {"xytext": (8, 12), "ha": "left"}}
     places["sigmoid"] = {"xytext": (-10, 0), "ha": "right"}
     for _, row in table.iterrows():
@@ -101,7 +97,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(row["regression"], row["ratio"], linestyle="", **look)
         where = places.get(kernel, {"xytext": (10, 0)})
         label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
-    slow, fast = (table[table["kernel"].isin(EXPONENTIAL) == which] for which in (False, True))
+    fast, slow = (table[table["kernel"].isin(SLOW) == which] for which in (False, True))
     centre = {"ha": "center", "xytext": (0, 0)}
     label(axes, fast["regression"].mean(), 1.6, "grow exponentially:\nretrieve best", ink(), **centre)
     label(axes, slow["regression"].min(), 2.6, "grow more slowly:\nregress best", ink(), ha="left", xytext=(-20, 0))
@@ -113,8 +109,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.3)
     span = table["regression"].max() - table["regression"].min()
     axes.set_xlim(table["regression"].min() - 0.15 * span, table["regression"].max() + 0.25 * span)
-    axes.set_ylim(0.75, 1.6 * table["ratio"].max())
-    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 1000) if tick < 1.6 * table["ratio"].max()]
-    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set(ylabel="retrieval: error over the least possible", ylim=(0.75, 1.6 * table["ratio"].max()))
+    ticks_at(axes.yaxis, [tick for tick in (1, 2, 5, 10, 20, 50, 100, 1000) if tick < 1.6 * table["ratio"].max()])
     return figure

@@ -81,9 +81,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for heads, colour in zip(counts, sequence(len(counts)), strict=True):
         rows = table[table["heads"] == heads].sort_values("largest_value")
         axes.plot(rows["largest_value"], rows["excess"], color=colour, linewidth=2)
-        end = rows.iloc[-1]
         name = f"{heads} heads" if heads > 1 else "1 head"
-        label(axes, end["largest_value"], end["excess"], name, colour, xytext=(8, 0))
+        label(axes, *rows[["largest_value", "excess"]].iloc[-1], name, colour, xytext=(8, 0))
     few_decades(axes)
     ticks_at(axes.xaxis, [2, 5, 10, 20])
     return figure

@@ -83,7 +83,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(table["time"], table["flow"], color=ink(), linewidth=2)
     axes.plot(table["time"], table["unbalanced"], color=ink(), linewidth=1.5, linestyle="--")
     error_bars(axes, table["time"], table["loss"], table["loss_std_error"], color=SOFTMAX, marker="o", markersize=4)
-    axes.set_xlim(0, table["time"].max() * 1.02)
+    axes.set(xlim=(0, table["time"].max() * 1.02), ylim=(0.75 * table["unbalanced"].min(), None))
     label(axes, axes.get_xlim()[1], table["allocated"].iloc[0], "one head\nper task,\nexact", ALLOCATED)
     fall = table["time"][table["flow"].diff().idxmin()]
     start, rest = table["flow"].iloc[0], table["flow"].iloc[-1]
@@ -100,5 +100,4 @@ def draw(table: pd.DataFrame) -> Figure:
     arrow = {"arrowstyle": "->", "color": SOFTMAX}
     text = "training leaves for\na better arrangement"
     label(axes, later["time"], later["loss"], text, SOFTMAX, xytext=(0, 110), ha="center", arrowprops=arrow)
-    axes.set_ylim(bottom=0.75 * table["unbalanced"].min())
     return figure

@@ -75,40 +75,24 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (main, side) = plt.subplots(1, 2, figsize=(WIDE, 4.6), width_ratios=(3, 2))
     tasks, end = table["tasks"], table.iloc[-1]
     for axes in (main, side):
-        axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$")
+        axes.set(xscale="log", yscale="log", xlabel="number of tasks $I$", ylim=(0.9, 1.7 * end["long_prompts"]))
         ticks_at(axes.xaxis, tasks)
         ticks_at(axes.yaxis, [1, 2, 3, 5, 10, 20])
-        axes.set_ylim(0.9, 1.7 * end["long_prompts"])
         axes.axhline(1, color=ink(), linewidth=1)
     label(main, end["tasks"], 1, "equal errors", ink(), xytext=(0, 8), ha="right")
     main.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
     main.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
     error_bars(main, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")
     times = [f"{end[column]:.1f} times with {end['tasks']:g} tasks" for column in ("long_prompts", "exact")]
-    label(
-        main,
-        end["tasks"],
-        end["long_prompts"],
-        f"limit of long prompts:\n{times[0]}",
-        SOFTMAX,
-        xytext=(-30, 16),
-        ha="right",
-    )
+    text = f"limit of long prompts:\n{times[0]}"
+    label(main, end["tasks"], end["long_prompts"], text, SOFTMAX, xytext=(-30, 16), ha="right")
     text = f"published size,\nexact and simulated:\n{times[1]}"
     label(main, end["tasks"], end["exact"], text, SOFTMAX, xytext=(0, -74), ha="right")
-    main.set_ylabel("error of one shared head\nover that of one per task")
-    main.set_title("one shared head, one per task")
+    main.set(ylabel="error of one shared head\nover that of one per task", title="one shared head, one per task")
     side.fill_between(tasks, table["least_cost"], table["largest_cost"], color=ALLOCATED, alpha=0.25, linewidth=0)
     side.plot([tasks.min(), end["tasks"]], [math.e, math.e], color=ink(), linestyle=":", linewidth=1.3)
     label(side, end["tasks"], math.e, "$e$", ink(), xytext=(0, -10), ha="right")
-    label(
-        side,
-        tasks.min(),
-        table["largest_cost"].iloc[0],
-        "between these bounds,\nlong prompts",
-        ALLOCATED,
-        xytext=(0, 22),
-    )
-    side.set_ylabel("error of one head per task\nover the least of as many")
-    side.set_title("one per task, the best heads")
+    text = "between these bounds,\nlong prompts"
+    label(side, tasks.min(), table["largest_cost"].iloc[0], text, ALLOCATED, xytext=(0, 22))
+    side.set(ylabel="error of one head per task\nover the least of as many", title="one per task, the best heads")
     return figure
