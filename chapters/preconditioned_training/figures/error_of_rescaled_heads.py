@@ -15,8 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import RescaledErrors
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.icl import price_of_one_head
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
@@ -70,14 +71,12 @@ def numbers(errors: RescaledErrors) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, the limit and the balanced optimum."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    lengths = [length for length in sorted(table["log_length"].unique()) if length < LONGEST_CURVE]
-    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        rows = table[table["log_length"] == log_length]
+    for log_length, rows, colour in coloured_rows(table[table["log_length"] < LONGEST_CURVE], "log_length"):
         axes.plot(rows["factor"], rows["ratio"], color=colour, linewidth=2)
         axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
         low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]
         shift = (8, 0) if low["factor"] == rows["factor"].max() else (5, -6)
-        name = rf"$\ln L={log_length:g}$" if log_length == lengths[0] else f"{log_length:g}"
+        name = rf"$\ln L={log_length:g}$" if log_length == table["log_length"].min() else f"{log_length:g}"
         label(axes, low["factor"], low["ratio"], name, colour, xytext=shift)
     limit = table.drop_duplicates("factor")
     axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)

@@ -21,8 +21,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.finite_prompt import rate_exponent
 
 
@@ -85,10 +86,8 @@ def numbers(optima: Sequence[Optimum]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw both slopes against ln L, one colour per condition number, with their limits."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    conditions = sorted(table["condition"].unique())
     first, last = table["log_length"].min(), table["log_length"].max()
-    for condition, colour in zip(conditions, sequence(len(conditions)), strict=True):
-        rows = table[table["condition"] == condition]
+    for condition, rows, colour in coloured_rows(table, "condition"):
         look = {"color": colour, "markersize": 4.5, "linewidth": 2}
         axes.plot(rows["log_length"], rows["balanced"], "o-", label=f"condition number {condition:g}", **look)
         axes.plot(rows["log_length"], rows["rescaled"], "o--", **look)

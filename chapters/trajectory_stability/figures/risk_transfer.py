@@ -17,12 +17,13 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.style import length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, ticks_at
 from lib.statistics import comparison_quantile, standard_error
 
 # Recorded steps of one moving average of a noisy risk.
@@ -78,9 +79,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.8), width_ratios=(1, 1.3))
     curves, ends = (table[table["kind"] == kind] for kind in ("risk", "excess"))
-    lengths = sorted(ends["length"].unique().tolist())
-    for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        path = curves[curves["length"] == length]
+    for length, path, colour in coloured_rows(curves[np.isfinite(curves["length"])], "length"):
         average = path["risk"].rolling(WINDOW, center=True, min_periods=WINDOW).mean()
         left.plot(path["time"], path["risk"], color=colour, linewidth=0.8, alpha=0.5)
         left.plot(path["time"], average, color=colour, linewidth=2.2)

@@ -18,9 +18,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured_rows
 from chapters.worth_of_heads.long_prompts import Approach, RandomHeads
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, few_decades, label, sequence, ticks_at
+from companion.figures.style import COLUMN, few_decades, label, ticks_at
 
 # Relative rounding of the closed form at values up to 1e4: their squares times the machine precision, with a reserve.
 ROUNDING = 1e-6
@@ -77,9 +78,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     axes.set(xscale="log", yscale="log", xlabel=r"largest value $|\mu_h|$ of the heads")
     axes.set_ylabel("excess over linear attention")
-    counts = sorted(table["heads"].unique())
-    for heads, colour in zip(counts, sequence(len(counts)), strict=True):
-        rows = table[table["heads"] == heads].sort_values("largest_value")
+    for heads, rows, colour in coloured_rows(table.sort_values("largest_value"), "heads"):
         axes.plot(rows["largest_value"], rows["excess"], color=colour, linewidth=2)
         name = f"{heads} heads" if heads > 1 else "1 head"
         label(axes, *rows[["largest_value", "excess"]].iloc[-1], name, colour, xytext=(8, 0))
