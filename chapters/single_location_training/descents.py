@@ -77,7 +77,7 @@ DESCRIBED = {FLAT: (6.0, 80.0), STEEP: (6.0, 80.0), SOFT: (2.4, 80.0)}
 # Largest time per dimension for which the key of the flat erf is described as more than 10° from k*. It keeps turning,
 # faster where its scores, of order λ√d, are small: its median angle is 10° after a time of 7 in 100 dimensions and of
 # 42 in 400, and 55° after 9 in 1,600.
-STILL_FAR = 0.05
+FAR_TIME = 0.05
 
 
 def described(runs: Runs, *names: str, per_dimension: float = np.inf) -> tuple[bool, str]:

@@ -8,11 +8,11 @@ import pytest
 
 from chapters.single_location_training import published_settings
 from chapters.single_location_training.descents import (
+    FAR_TIME,
     FLAT,
     LEARNED,
     SOFT,
     STEEP,
-    STILL_FAR,
     Descents,
     described,
     draw_starts,
@@ -227,9 +227,9 @@ def test_drawn_tokens_have_the_law_of_the_task(float64):
         (5.9, 100, np.inf, True),
         (80.0, 100, np.inf, False),
         (81.0, 100, np.inf, True),
-        (20.0, 400, STILL_FAR, False),
-        (21.0, 400, STILL_FAR, True),
-        (6.0, 100, STILL_FAR, True),
+        (20.0, 400, FAR_TIME, False),
+        (21.0, 400, FAR_TIME, True),
+        (6.0, 100, FAR_TIME, True),
     ],
 )
 def test_the_ends_of_short_and_long_descents_are_not_described(time, dimension, turning, withheld):

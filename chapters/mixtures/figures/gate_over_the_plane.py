@@ -67,7 +67,8 @@ def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
     figure, panels = plt.subplots(1, len(FACTORS), figsize=(WIDE, 3.2), sharex=True, sharey=True)
-    for axes, (factor, rows) in zip(panels, table.groupby("factor"), strict=True):
+    speeds = ("changes\ntoo slowly", "equals\nthe posterior", "changes\ntoo fast")
+    for axes, (factor, rows), speed in zip(panels, table.groupby("factor"), speeds, strict=True):
         grid, posterior = (rows.pivot_table(index="y", columns="x", values=name) for name in ("weight", "posterior"))
         look = {"cmap": COLOURS, "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
         image = axes.pcolormesh(grid.columns, grid.index, grid.to_numpy(), **look)
@@ -79,17 +80,10 @@ def draw(table: pd.DataFrame) -> Figure:
         for mean, text in zip(PUBLISHED_MEANS, "+-", strict=True):
             axes.add_patch(Circle(mean, 1.0, fill=False, color="white", linestyle="--", linewidth=1))
             axes.text(*mean, f"${text}$", color="white", ha="center", va="center", fontsize=14)
-        axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$: {_speed(factor)}")
+        axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$: {speed}")
         axes.grid(visible=False)
     panels[0].set_ylabel("$x_2$")
     for place, side, text in ((-2.9, "left", "posterior\n0.1"), (2.9, "right", "posterior\n0.9")):
         panels[0].text(place, -place * 0.62, text, color="w", ha=side, va="center", fontsize=10)
     figure.colorbar(image, ax=panels, label="weight of the class +", shrink=0.75)
     return figure
-
-
-def _speed(factor: float) -> str:
-    """Return how the weight with this scale of the scores compares with the posterior."""
-    if factor == 1:
-        return "equals\nthe posterior"
-    return "changes\ntoo slowly" if factor < 1 else "changes\ntoo fast"

@@ -18,7 +18,7 @@ from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thres
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
+LOOKS = {"softmax": ("C0", "o"), "sigmoid": ("C2", "s"), "linear": ("C1", "^")}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
 
 
@@ -35,10 +35,6 @@ def numbers(thresholds: Thresholds, lines: Thresholds, linear: LinearRisks) -> N
         "snr": Column("Signal strength $ν$ at which the best head of this kind has risk ½, or the value of the line"),
         "ratio": Column("The signal strength over $2 ln L$"),
     }
-    return Numbers(Table.of(groups, columns), _claims(thresholds, linear))
-
-
-def _claims(thresholds: Thresholds, linear: LinearRisks) -> Claims:
     claim = Claims("needle", source="derived here")
     ends = np.searchsorted(thresholds.decades, [SHORT_DECADE, LONG_DECADE])
     two_log_lengths = 2.0 * np.log(10.0) * np.asarray([SHORT_DECADE, LONG_DECADE])
@@ -81,7 +77,7 @@ def _claims(thresholds: Thresholds, linear: LinearRisks) -> Claims:
         box="linear-threshold",
         rejects=("a signal strength of $2 ln L$, which is enough for softmax", linear.at_softmax_threshold),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -92,13 +88,12 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(10.0 ** line["decade"], line["snr"], dashes, color=ink(), linewidth=1.5)
         middle = line.iloc[len(line) // 2]
         label(axes, 10.0 ** middle["decade"], middle["snr"], formula, ink(), xytext=(-8, 12), ha="right", va="bottom")
-    colours = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
     inset = axes.inset_axes((0.6, 0.27, 0.38, 0.26))  # between the line L and the points of the other two heads
     line = table[table["activation"] == "2 ln L"]
     inset.plot(10.0 ** line["decade"], line["snr"], "--", color=ink(), linewidth=1.2)
-    for name, marker in MARKS.items():
+    for name, (colour, marker) in LOOKS.items():
         points = table[table["activation"] == name]
-        lengths, look = 10.0 ** points["decade"], {"color": colours[name], "marker": marker, "fillstyle": "none"}
+        lengths, look = 10.0 ** points["decade"], {"color": colour, "marker": marker, "fillstyle": "none"}
         axes.plot(lengths, points["snr"], linestyle="", markersize=8, label=name, **look)
         if name != "linear":
             inset.plot(lengths, points["snr"], linestyle="", markersize=7, **look)

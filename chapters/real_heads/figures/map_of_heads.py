@@ -46,8 +46,7 @@ def draw(table: pd.DataFrame) -> Figure:
     most = np.unravel_index(shares.argmax(), shares.shape)
     least = (cells[:, heads].argmin(), heads)
     for row, column in (most, least):
-        outline = {"facecolor": "none", "edgecolor": ink(), "linewidth": 2, "zorder": 3}
-        axes.add_patch(Rectangle((edges[column], row), 1, 1, **outline))
+        axes.add_patch(Rectangle((edges[column], row), 1, 1, fill=False, edgecolor=ink(), linewidth=2, zorder=3))
     axes.text(edges[most[1]] + 1, most[0] - 0.12, "most linear head", ha="right", va="bottom")
     label(axes, edges[heads] + 1, least[0] + 0.5, "least linear\nlayer", ink())
     axes.set(xlim=(0, edges[heads] + 1), ylim=(layers, 0))

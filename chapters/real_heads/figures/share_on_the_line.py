@@ -43,10 +43,6 @@ def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) ->
             "$R²$ of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING
         ),
     }
-    return Numbers(Table.of(groups, columns), _claims(shares, lengths=list(heads)))
-
-
-def _claims(shares: Shares, *, lengths: list[int]) -> Claims:
     claim = Claims("real-heads", source="measured here")
     ranks, unit, growth = shares.ranks, shares.unit, shares.growth
     claim.at_most(
@@ -62,7 +58,7 @@ def _claims(shares: Shares, *, lengths: list[int]) -> Claims:
     noise = comparison_quantile(1) * unit.std_error
     claim.at_least(
         "unit",
-        f"With the heads at $L = {', '.join(map(str, lengths))}$ in one sample, the explained share $R²$ falls more "
+        f"With the heads at $L = {', '.join(map(str, heads))}$ in one sample, the explained share $R²$ falls more "
         "regularly with $τ̂/√(2 ln L)$ than with $τ̂$ (measured: the rank correlation with $τ̂$ minus that with "
         f"$τ̂/√(2 ln L)$; its standard error is {shares.unit_over_heads:.2g} over heads, and that over prompts is "
         "used here).",
@@ -86,7 +82,7 @@ def _claims(shares: Shares, *, lengths: list[int]) -> Claims:
         rejects=("the same change over the frozen heads", growth.alternative),
         std_error=growth.std_error,
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

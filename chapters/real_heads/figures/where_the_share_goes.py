@@ -48,10 +48,6 @@ def numbers(steps: ShareSteps) -> Numbers:
         "skewness": Column("Mean skewness of the scores", moves_with="text"),
         "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
     }
-    return Numbers(Table.of([by_head(**steps.arrays)], columns), _claims(steps))
-
-
-def _claims(steps: ShareSteps) -> Claims:
     claim = Claims("real-heads", source="measured here")
     part, gain, position = steps.independent, steps.gain, steps.position
     claim.at_least(
@@ -85,7 +81,7 @@ def _claims(steps: ShareSteps) -> Claims:
         rejects=("an equal weight on all positions", position.alternative),
         std_error=position.std_error,
     )
-    return claim
+    return Numbers(Table.of([by_head(**steps.arrays)], columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

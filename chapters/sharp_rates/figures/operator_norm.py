@@ -68,14 +68,13 @@ def numbers(spectra: Mapping[str, Spectrum]) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one labelled curve per spectrum, in the colour of its largest singular value, and the limits."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.5))
-    spectra = list(dict.fromkeys(table["spectrum"]))
+    spectra = list(table.groupby("spectrum", sort=False))
     colours = {level: f"C{index}" for index, level in enumerate(sorted(table["operator"].unique(), reverse=True))}
-    offsets = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # vertical offsets of the labels
-    for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
-        curve = table[table["spectrum"] == spectrum].sort_values("log_length")
+    heights = (0, -4, 4, 0, -6)  # vertical offsets of the labels
+    for (spectrum, curve), marker, height in zip(spectra, markers(len(spectra)), heights, strict=True):
         colour = colours[curve["operator"].iloc[0]]
         axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
-        start, place = curve.iloc[0], {"xytext": (-8, offsets.get(spectrum, 0)), "ha": "right"}
+        start, place = curve.iloc[0], {"xytext": (-8, height), "ha": "right"}
         label(axes, start["log_length"], start["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
     for level, colour in colours.items():

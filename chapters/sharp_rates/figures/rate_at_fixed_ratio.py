@@ -25,12 +25,7 @@ from companion.figures.style import COLUMN, ink, label
 def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
     """Return local exponents and their limit, and the claim that they agree at ln L = READ_AT."""
     groups = [
-        {
-            "log_length": log_length,
-            "ratio": curve.ratio,
-            "slope": curve.slope,
-            "exponent": ratio_exponent(curve.ratio),
-        }
+        {"log_length": log_length, "ratio": curve.ratio, "slope": curve.slope, "exponent": ratio_exponent(curve.ratio)}
         for log_length, curve in exponents.items()
     ]
     columns = {
@@ -42,6 +37,7 @@ def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
     table = Table.of(groups, columns)
     # for a > 1 the error grows like ln L, so that its exponent there is -1/ln L and not exactly 0
     read = table.frame[(table.frame["log_length"] == READ_AT) & (table.frame["ratio"] > 0)]
+    unfrozen = 1 - 2 * read["ratio"] ** 2
     claim = Claims("sharp-rates", source="heuristic", box="fixed-ratio-exponent")
     claim.at_most(
         "fixed-ratio",
@@ -53,10 +49,7 @@ def numbers(exponents: Mapping[float, LocalExponents]) -> Numbers:
         within=2 / READ_AT,
         because="$2/ln L$: factors that are powers of $ln L$ change the local exponent by multiples of $1/ln L$, up to "
         "two",
-        rejects=(
-            "no freezing: the exponent is $1 - 2a²$ at every $a$",
-            (read["slope"] - (1 - 2 * read["ratio"] ** 2)).abs().max(),
-        ),
+        rejects=("no freezing: the exponent is $1 - 2a²$ at every $a$", (read["slope"] - unfrozen).abs().max()),
     )
     return Numbers(table, claim)
 

@@ -47,10 +47,6 @@ def numbers(runs: Runs) -> Numbers:
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
     }
-    return Numbers(Table.of(groups, columns), _claims(runs))
-
-
-def _claims(runs: Runs) -> Claims:
     claim = Claims("single-location-training")
     inside, outside = (manifold_distance(runs[FLAT, start].overlaps) for start in ("on the manifold", "anywhere"))
     claim.equal(
@@ -79,7 +75,7 @@ def _claims(runs: Runs) -> Claims:
         rejects=("erf attention exchanges roles as rarely as softmax", runs[SOFT, "anywhere"].exchanged.mean()),
         requires=described(runs, FLAT, SOFT),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -16,17 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.single_location_training.descents import (
-    BAND,
-    FLAT,
-    LEARNED,
-    SOFT,
-    STEEP,
-    STILL_FAR,
-    Runs,
-    band,
-    described,
-)
+from chapters.single_location_training.descents import BAND, FAR_TIME, FLAT, LEARNED, SOFT, STEEP, Runs, band, described
 from chapters.single_location_training.names import in_sentence
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
 from chapters.single_location_training.style import COLOURS, draw_band
@@ -116,7 +106,7 @@ def _claims(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Claims
             because="10°, as stated",
             source="measured here",
             rejects=("the key ends as near to $k*$ as the value to $v*$", value),
-            requires=described(runs, name, per_dimension=STILL_FAR if name == FLAT else np.inf),
+            requires=described(runs, name, per_dimension=FAR_TIME if name == FLAT else np.inf),
         )
     claim.at_most(
         "angle-price",
@@ -130,7 +120,7 @@ def _claims(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Claims
         box="overlaps-decide-the-risk",
         rejects=("the value has this angle instead of the key", angle_risks.value / angle_risks.none),
         # with a key near k* the same angle of the value would cost little, too
-        requires=described(runs, FLAT, per_dimension=STILL_FAR),
+        requires=described(runs, FLAT, per_dimension=FAR_TIME),
     )
     return claim
 

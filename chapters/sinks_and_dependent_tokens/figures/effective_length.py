@@ -72,12 +72,6 @@ def numbers(
         "tau": Column("Size of the query, $τ$"),
         "factor": Estimate("ρ(τ), the fluctuation over the limit for independent tokens", std_error="std_error"),
     }
-    return Numbers(Table.of(groups, columns), _claims(simulated, short, text))
-
-
-def _claims(
-    simulated: Sequence[SimulatedFluctuation], short: Sequence[ShortPrompts], text: dict[str, pd.DataFrame]
-) -> Claims:
     claim = Claims("sinks", source="derived here")
     drawn = np.array([(one.along, one.across) for one in simulated])
     limits = np.array([solve_fluctuation(one.process.correlations, [one.tau])[0] for one in simulated])
@@ -129,7 +123,7 @@ def _claims(
         source="measured here",
         rejects=("keys are as dependent as the words that they stand for", lag_sum(text["words"])[0]),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -50,10 +50,6 @@ def numbers(ratio: float, simulated: Sequence[FrozenPrompts]) -> Numbers:
         "log_length": Column("$ln L$"),
         "participation": Estimate("$P$, or $P_R$", std_error="std_error"),
     }
-    return Numbers(Table.of(groups, columns), _claims(ratio, simulated))
-
-
-def _claims(ratio: float, simulated: Sequence[FrozenPrompts]) -> Claims:
     claim = Claims("sinks", source="measured here")
     strongest = [one for one in simulated if one.r == max(each.r for each in simulated)]
     r, log_lengths = strongest[0].r, np.log([one.length for one in strongest])
@@ -74,7 +70,7 @@ def _claims(ratio: float, simulated: Sequence[FrozenPrompts]) -> Claims:
             np.min((exact - fewer) / error),
         ),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -66,12 +66,7 @@ def numbers(
         "mean_std_error": Column("Standard error of mean", moves_with="mean"),
         "error": Estimate("Mean square error of the output"),
     }
-    return Numbers(Table.of(groups, columns), _claims(ray, exact, simulated, length))
-
-
-def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, length: int) -> Claims:
     claim = Claims("sinks", source="derived here", box="sink-output")
-    line, offset = np.asarray(ray.line), np.asarray(ray.params.value @ ray.gaussian.mean)
     weight, average = exact.sink_weight[1:, :, None], average_sink_weight(exact, length)[..., None]
     without, p = exact.participation[0][:, None], exact.participation[1:, :, None]
 
@@ -102,7 +97,7 @@ def _claims(ray: QueryRay, exact: ExactOutputs, simulated: SimulatedOutputs, len
             pairs(*moments_at_constant_weight(ray, exact, average[..., 0])),
         ),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -22,15 +22,8 @@ from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, participation
 
 def numbers(plane: SinkPlane, beside: tuple[SinkPlane, SinkPlane], margin: float) -> Numbers:
     """Return the plane, and the claims on both sides of the boundary."""
-    frame = pd.DataFrame(
-        {
-            "ratio": plane.ratio,
-            "height": plane.height,
-            "participation": plane.participation,
-            "sink_weight": plane.sink_weight,
-            "boundary": boundary(plane.ratio),
-        }
-    )
+    names = ("ratio", "height", "participation", "sink_weight")
+    frame = pd.DataFrame({name: getattr(plane, name) for name in names}).assign(boundary=boundary(plane.ratio))
     columns = {
         "ratio": Column("$a = τ/√(2 ln L)$"),
         "height": Column("$κ = b/ln L$, the score of the sink in units of $ln L$"),
@@ -38,10 +31,7 @@ def numbers(plane: SinkPlane, beside: tuple[SinkPlane, SinkPlane], margin: float
         "sink_weight": Column("Exact mean weight of the sink, $𝔼p_0$", absolute=1e-11),
         "boundary": Column("κ above which the sink has all the weight in the limit"),
     }
-    return Numbers(Table(frame, columns), _claims(*beside, margin))
-
-
-def _claims(below: SinkPlane, above: SinkPlane, margin: float) -> Claims:
+    below, above = beside
     claim = Claims("sinks", source="derived here", box="phase-off")
     log_length = below.log_length
     taus = np.minimum(below.ratio * np.sqrt(2 * log_length), LARGEST_TAU)
@@ -81,7 +71,7 @@ def _claims(below: SinkPlane, above: SinkPlane, margin: float) -> Claims:
             np.max(np.abs(1.0 * (height > 2 * ratio) - limit)),
         ),
     )
-    return claim
+    return Numbers(Table(frame, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

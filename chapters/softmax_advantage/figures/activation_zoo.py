@@ -43,10 +43,6 @@ def numbers(activations: Mapping[str, ActivationRisks]) -> Numbers:
         "bayes": Column("Bayes risk"),
         "cosine_squared": Column("(1 - risk)/(1 - Bayes risk), the squared cosine of weights and posterior"),
     }
-    return Numbers(Table(pd.DataFrame(rows), columns), _claims(activations))
-
-
-def _claims(activations: Mapping[str, ActivationRisks]) -> Claims:
     claim = Claims("softmax-advantage", source="derived here")
     excess = {name: min(model.risks[name] - model.bayes for model in activations.values()) for name in ACTIVATIONS}
     claim.at_least(
@@ -60,19 +56,17 @@ def _claims(activations: Mapping[str, ActivationRisks]) -> Claims:
         rejects=("an activation with the risk of softmax", excess["softmax"]),
     )
     near, lowest = BIASES[2], BIASES[-1]
+    above = {bias: max(model.shifted[bias] - model.bayes for model in activations.values()) for bias in (near, lowest)}
     claim.at_most(
         "softplus-bias",
         f"With a bias of {lowest:g} and the slope of the posterior, softplus attains the Bayes risk (risk "
         "minus Bayes risk, the larger of both models).",
-        max(model.shifted[lowest] - model.bayes for model in activations.values()),
+        above[lowest],
         0,
         within=DISTINCT,
         because=BECAUSE_DISTINCT,
         box="softplus-far-left",
-        rejects=(
-            f"a bias of {near:g} is low enough",
-            max(model.shifted[near] - model.bayes for model in activations.values()),
-        ),
+        rejects=(f"a bias of {near:g} is low enough", above[near]),
     )
     spiked = activations["spiked"].risks
     claim.at_least(
@@ -86,7 +80,7 @@ def _claims(activations: Mapping[str, ActivationRisks]) -> Claims:
         box="best-elementwise",
         rejects=("softmax, which is not element-wise", spiked["softmax"] - spiked["sigmoid"]),
     )
-    return claim
+    return Numbers(Table(pd.DataFrame(rows), columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

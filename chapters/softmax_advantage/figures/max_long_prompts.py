@@ -37,10 +37,6 @@ def numbers(prompts: LongPrompts) -> Numbers:
         "log_length": Column("$ln L$"),
         "risk": Column("Excess risk of the best head", absolute=1e-12),
     }
-    return Numbers(Table.of(groups, columns), _claims(prompts))
-
-
-def _claims(prompts: LongPrompts) -> Claims:
     claim = Claims("softmax-advantage-max", source="derived here", box="cor-4-3-as-quoted")
     snr, decade = FIXED[1], max(DECADES)
     certain = prompts.certain[decade]
@@ -77,7 +73,7 @@ def _claims(prompts: LongPrompts) -> Claims:
         f"change from $ln L = {LONG:g}$ on",
         rejects=("a signal strength that does not grow", prompts.fixed[min(FIXED)][-1]),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:

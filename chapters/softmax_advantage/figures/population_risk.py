@@ -42,21 +42,20 @@ def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals, hal
         "linear": Column("Excess risk of the best head with linear weights"),
     }
     claim = Claims("softmax-advantage")
+    seconds = (integrals.second, integrals.second_longer)
+    apart, apart_longer = (np.abs(integrals.first - second).max() for second in seconds)
     claim.at_most(
         "two-integrals",
         r"The mean posterior probability of the tokens that are not relevant, $1 - \mathbb{E} p_ε$, equals "
         r"$1 - \mathbb{E} Σp²$, both computed by separate integrals (largest difference, from two tokens to a "
         "hundred million).",
-        np.abs(integrals.first - integrals.second).max(),
+        apart,
         0,
         within=1e-9,
         because="the documented error of the two quadratures, with a reserve",
         source="[D26, Prop. 4.2]",
         box="d26-bayes",
-        rejects=(
-            "one of the two integrals has one token more",
-            np.abs(integrals.first - integrals.second_longer).max(),
-        ),
+        rejects=("one of the two integrals has one token more", apart_longer),
     )
     # relative differences, since the risks fall by orders of magnitude
     from_half, from_full = (np.abs(half.elementwise / bayes - 1).max() for bayes in (half.bayes_of_half, half.bayes))

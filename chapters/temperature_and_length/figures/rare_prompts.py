@@ -22,8 +22,6 @@ from chapters.temperature_and_length.style import MEAN, ROOT, TYPICAL
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
 
-SHARE = "share"
-
 
 def numbers(
     averages: Sequence[Averages], carried: Sequence[Contributions], small: Contributions, normal: Curves
@@ -43,7 +41,7 @@ def numbers(
     ]
     shares = [
         {
-            "panel": SHARE,
+            "panel": "share",
             "curve": MEAN,
             "log_length": curve.log_length,
             "x": curve.chance,
@@ -112,7 +110,7 @@ def _claims(carried: Sequence[Contributions], small: Contributions, root: Curve)
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the part of the mean that the prompts with the largest scores carry, one curve per length."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    shares = table[table["panel"] == SHARE].sort_values("x")
+    shares = table[table["panel"] == "share"].sort_values("x")
     for log_length, curve, colour in coloured_rows(shares, "log_length"):
         axes.plot(curve["x"], curve["y"], color=colour, linewidth=2.2)
         name, middle = rf"$\ln\,L={log_length:.3g}$", curve.iloc[(curve["y"] - 0.5).abs().argmin()]

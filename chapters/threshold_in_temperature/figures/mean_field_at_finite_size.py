@@ -46,16 +46,14 @@ def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
     claim = Claims("threshold-in-temperature")
     means = np.array([simulation.weight, simulation.risk])
     errors = np.array([simulation.weight_std_error, simulation.risk_std_error])
+    limits = np.array([at.limit_weight, at.limit_risk])
     claim.agree(
         "simulated",
         f"Exact and simulated weights and risks agree at {at.overlaps.size} overlaps",
         (means - [at.weight, at.risk]) / errors,
         source="derived here",
         box="weights-in-temperature",
-        rejects=(
-            "the mean-field limit, at the same dimension and length",
-            (means - [at.limit_weight, at.limit_risk]) / errors,
-        ),
+        rejects=("the mean-field limit, at the same dimension and length", (means - limits) / errors),
     )
     claim.at_least(
         "gap",

@@ -50,10 +50,6 @@ def numbers(thresholds: Sequence[Thresholds], phases: TwoPhases) -> Numbers:
         "limit": Column("The same in the limit of long prompts"),
         "best_head": Column("Signal strength over $2 ln L$ for which the temperature is that of the best head"),
     }
-    return Numbers(Table.of(groups, columns), _claims(phases))
-
-
-def _claims(phases: TwoPhases) -> Claims:
     claim = Claims("threshold-in-temperature", source="[Do25]", box="limit-in-temperature")
     short, long = (power(10**decade) for decade in phases.decades)
     log_lengths = np.array([log_length(decade) for decade in phases.decades])
@@ -85,7 +81,7 @@ def _claims(phases: TwoPhases) -> Claims:
         because="twice the first-order effect of the fluctuations of the sum over the other tokens",
         rejects=("the relevant token needs the largest other score at every temperature", 1.0),
     )
-    return claim
+    return Numbers(Table.of(groups, columns), claim)
 
 
 def draw(table: pd.DataFrame) -> Figure:
