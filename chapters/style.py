@@ -1,6 +1,6 @@
 """Drawing code that the figures of several chapters share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import matplotlib as mpl
@@ -10,8 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from companion.figures.style import INK, PAPER, contrast, markers, sequence
 
 
-def coloured(values: Sequence[Any]) -> list[tuple[Any, Any, str]]:
+def coloured(values: Iterable[Any]) -> list[tuple[Any, Any, str]]:
     """Return each of the ordered values with its colour and its marker."""
+    values = list(values)
     return list(zip(values, sequence(len(values)), markers(len(values)), strict=True))
 
 

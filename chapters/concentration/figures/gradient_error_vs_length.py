@@ -43,10 +43,9 @@ def numbers(
         for name, bound in bounds.items():
             curve = errors.curve(name)
             base = {"gradient": SYMBOL[name], "sigma": sigma, "length": curve.lengths}
-            known = exact.right[sigma] if name == VALUE else np.nan
             simulated = {"error": curve.mean, "std_error": curve.std_error}
-            shape = bound.shape(sigma, curve.lengths)
-            groups.append({**base, **simulated, "exact": known, "bound": shape})
+            known = exact.right[sigma] if name == VALUE else np.nan
+            groups.append({**base, **simulated, "exact": known, "bound": bound.shape(sigma, curve.lengths)})
     columns = {
         "gradient": Column("The gradient with respect to $V$ or to $U$", "name"),
         "sigma": Column("Token scale $σ$"),
@@ -137,27 +136,23 @@ def _claims(
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per gradient: simulated and exact errors, and the bound."""
-    sigmas = sorted(table["sigma"].unique())
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.8), sharex=True, sharey=True)
     for panel, gradient in zip(panels, SYMBOL.values(), strict=True):
         part = table[table["gradient"] == gradient]
-        for sigma, colour, marker in coloured(sigmas):
-            rows = part[part["sigma"] == sigma]
+        for (sigma, rows), colour, marker in coloured(part.groupby("sigma")):
             panel.plot(rows["length"], rows["exact"], color=colour, linewidth=2)
             panel.plot(rows["length"], rows["bound"], color=colour, linewidth=1.4, linestyle="--")
             error_bars(panel, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker)
-            end = rows.iloc[-1]
-            name = rf"$\sigma={sigma:g}$"
+            end, name = rows.iloc[-1], rf"$\sigma={sigma:g}$"
             label(panel, end["length"], end["error"], name, colour)
             if panel is panels[1]:
                 label(panel, end["length"], end["bound"], f"bound, {name}", colour)
-        lower = part[part["sigma"] < sigmas[-1]].groupby("sigma")["bound"].median()
+        lower = part[part["sigma"] < sigma].groupby("sigma")["bound"].median()
         show_gap(panel, rows, "{} times too high", colour, lower)
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
         few_decades(panel)
-    panels[0].set_title("gradient in $V$, tokens of scale $\\sigma$")
+    panels[0].set(title="gradient in $V$, tokens of scale $\\sigma$", ylabel="mean squared error of the gradient")
     panels[1].set_title("gradient in $U$: larger, falls more slowly")
-    panels[0].set_ylabel("mean squared error of the gradient")
     lines = {"bound, form only:\nits constants are fitted": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(panels[0], {**lines, "simulated": legend_point()}, loc="upper left")
     return figure

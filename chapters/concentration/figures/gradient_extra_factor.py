@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
@@ -39,8 +38,7 @@ def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, Pai
             ratio = {"ratio": np.exp(logs), "std_error": np.exp(logs) * np.sqrt(np.diagonal(cov))}
             groups.append({**base, **ratio})
     taus = np.linspace(min(by_query), max(by_query), 60)
-    limit = {"number": taus, "ratio": long_prompt_ratio(taus, gain)}
-    groups.append({"panel": "query", "length": np.inf, **limit})
+    groups.append({"panel": "query", "number": taus, "length": np.inf, "ratio": long_prompt_ratio(taus, gain)})
     columns = {
         "panel": Column(
             "`scale`: queries $N(0, I)$, tokens of scale $σ$; `query`: one query, tokens of scale 1", "name"
@@ -102,10 +100,9 @@ def draw(table: pd.DataFrame) -> Figure:
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
     # other colours than those of the lengths on the right
     reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, len(sigmas)))
-    for sigma, colour, marker in zip(sigmas, reds, markers(len(sigmas)), strict=True):
-        rows = scale[scale["number"] == sigma]
-        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
-        error_bars(left, rows["length"], rows["ratio"], rows["std_error"], **look)
+    line = {"linestyle": "-", "linewidth": 1}
+    for (sigma, rows), colour, marker in zip(scale.groupby("number"), reds, markers(len(sigmas)), strict=True):
+        error_bars(left, rows["length"], rows["ratio"], rows["std_error"], color=colour, marker=marker, **line)
         end, name = rows.iloc[-1], rf"$\sigma={sigma:g}$"
         rank = (scale.loc[scale["length"] == lengths[-1], "ratio"] < end["ratio"]).sum()
         label(left, end["length"], end["ratio"], name, colour, xytext=(8, 4 * (rank - 2)))
@@ -116,19 +113,17 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xlabel="prompt length $L$", ylabel=r"error of $\nabla_U$ / error of $\nabla_V$")
     left.set_title("average over queries,\ntokens of scale $\\sigma$")
     label(left, 2 * lengths[-1], 1, "equal errors", ink(), xytext=(0, 9), ha="right")
-    for length, colour, marker in coloured(lengths):
-        rows = query[query["length"] == length]
-        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
-        error_bars(right, rows["number"], rows["ratio"], rows["std_error"], **look)
+    limit, finite = query[np.isinf(query["length"])], query[np.isfinite(query["length"])]
+    for (length, rows), colour, marker in coloured(finite.groupby("length")):
+        error_bars(right, rows["number"], rows["ratio"], rows["std_error"], color=colour, marker=marker, **line)
         label(right, rows["number"].iloc[-1], rows["ratio"].iloc[-1], f"$L={length:g}$", colour, xytext=(10, 0))
-    limit, ratio = query[np.isinf(query["length"])], query[np.isfinite(query["length"])]["ratio"]
     right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6)
-    right.set(yscale="log", ylim=(ratio.min() / 1.5, 2 * ratio.max()), xlabel=r"size of the query, $\tau$")
-    inside = limit[limit["ratio"] < 1.5 * ratio.max()].iloc[-1]
+    right.set(yscale="log", ylim=(finite["ratio"].min() / 1.5, 2 * finite["ratio"].max()))
+    right.set(xlabel=r"size of the query, $\tau$", title="one query,\ntokens of scale 1")
+    inside = limit[limit["ratio"] < 1.5 * finite["ratio"].max()].iloc[-1]
     label(right, inside["number"], inside["ratio"], r"$L=\infty$", ink(), xytext=(-8, 0), ha="right")
-    right.set_title("one query,\ntokens of scale 1")
     label(right, query["number"].max(), 1, "equal errors", ink(), xytext=(0, -9), ha="right")
     for panel in (left, right):
         panel.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
-        panel.xaxis.set_minor_locator(NullLocator())
+    left.minorticks_off()
     return figure

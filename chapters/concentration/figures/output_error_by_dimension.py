@@ -31,8 +31,8 @@ def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: flo
     groups = []
     for d, curve in curves.items():
         size = norm**2 * d
-        exact = {"length": dense, "error": exact_error(norm, d, dense) / size}
-        groups.append({"dimension": d, "kind": "exact", **exact})
+        error = exact_error(norm, d, dense) / size
+        groups.append({"dimension": d, "kind": "exact", "length": dense, "error": error})
         groups.append({"dimension": d, "kind": "prompts", **as_columns(curve, size)})
     columns = {
         "dimension": Column("Dimension $d$ of tokens and queries"),
@@ -40,14 +40,13 @@ def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: flo
         "length": Column("Tokens in the prompt, $L$", "tokens"),
         "error": Estimate("Mean squared error, divided by the mean square $H²dσ²$ of the limit", std_error="std_error"),
     }
-    deviations = [curve.deviations(exact_error(norm, d, curve.lengths)) for d, curve in curves.items()]
     pairs = sum(curve.lengths.size for curve in curves.values())
     claim = Claims("output-concentration", source="derived here", box="isotropic-error")
     claim.agree(
         "dimension",
         f"At {pairs} pairs of a dimension and a prompt length, the error of simulated scores, averaged "
         "exactly over the rest of the tokens and the length of the query, agrees with the quadrature",
-        deviations,
+        [curve.deviations(exact_error(norm, d, curve.lengths)) for d, curve in curves.items()],
         rejects=(
             "the error in dimension $d$ is $d$ times the error in dimension one",
             [curve.deviations(d * exact_error(norm, 1, curve.lengths)) for d, curve in curves.items()],
@@ -59,19 +58,15 @@ def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: flo
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves and simulated points, in one colour per dimension."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    dimensions = sorted(table["dimension"].unique())
-    for dimension, colour, marker in coloured(dimensions):
-        rows = table[table["dimension"] == dimension]
+    for (dimension, rows), colour, marker in coloured(table.groupby("dimension")):
         exact, prompts = (rows[rows["kind"] == kind] for kind in ("exact", "prompts"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        name = f"$d={dimension}$" if dimension < dimensions[-1] else f"dimension\n$d={dimension}$"
+        name = f"$d={dimension}$" if dimension < table["dimension"].max() else f"dimension\n$d={dimension}$"
         label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], name, colour)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
-    exact = table[table["kind"] == "exact"]
-    length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
+    length_axes(axes, table[table["kind"] == "exact"])
     label(axes, exact["length"].max(), 1, "no better than output 0", ink(), ha="right", xytext=(-4, 8))
     axes.set_ylabel("mean squared error, relative")
-    lines = {"exact": legend_line("-"), "simulated": legend_point()}
-    legend_with(axes, lines, loc="lower left")
+    legend_with(axes, {"exact": legend_line("-"), "simulated": legend_point()}, loc="lower left")
     return figure

@@ -21,17 +21,7 @@ from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import (
-    COLUMN,
-    error_bars,
-    few_decades,
-    ink,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    markers,
-)
+from companion.figures.style import COLUMN, error_bars, few_decades, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve
 
 ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
@@ -41,9 +31,8 @@ def numbers(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Numbers:
     """Return simulated and exact errors by distribution, and claims on exponents, limits and constants."""
     groups, lengths = [], drawn_lengths()
     for name, curve in curves.items():
-        exact = {"length": lengths, "error": theory.at(name, lengths)}
         groups.append({"law": name, "kind": "prompts", **as_columns(curve)})
-        groups.append({"law": name, "kind": "exact", **exact})
+        groups.append({"law": name, "kind": "exact", "length": lengths, "error": theory.at(name, lengths)})
     for name, limit in theory.limits.weighted.items():
         groups.append({"law": name, "kind": "limit", "length": lengths, "error": limit / lengths})
     columns = {
@@ -111,9 +100,8 @@ def _claims(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claims:
     )
     claim.equal(
         "limit",
-        "For tokens that are clustered, uniform or signs, $L$ times the error tends to the mean of "
-        "tr(fluctuation) over queries (measured: the ratio of the two at $L = "
-        f"10^{{{np.log10(start):.0f}}}$ that is furthest from 1).",
+        "For tokens that are clustered, uniform or signs, $L$ times the error tends to the mean of tr(fluctuation) "
+        f"over queries (measured: the ratio of the two at $L = 10^{{{np.log10(start):.0f}}}$ that is furthest from 1).",
         weighted,
         1,
         within=start**-0.5,
@@ -139,16 +127,13 @@ def _claims(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw L times the error in one colour per distribution, with its limit."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
-    names = list(dict.fromkeys(table["law"]))
-    for index, (name, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
-        rows = table[table["law"] == name]
+    for index, ((name, rows), marker) in enumerate(zip(table.groupby("law", sort=False), "os^D", strict=True)):
         prompts, exact, limit = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "limit"))
         times, colour = prompts["length"], f"C{index}"
         axes.plot(exact["length"], exact["length"] * exact["error"], color=colour, linewidth=1.8)
         axes.plot(limit["length"], limit["length"] * limit["error"], color=colour, linestyle="--", linewidth=1.2)
         error_bars(axes, times, times * prompts["error"], times * prompts["std_error"], color=colour, marker=marker)
-        end = exact.iloc[-1]
-        above = {"uniform": 3, "mixture": -3}.get(name, 0)  # the two end next to each other
+        end, above = exact.iloc[-1], {"uniform": 3, "mixture": -3}.get(name, 0)  # the two end next to each other
         label(axes, end["length"], end["length"] * end["error"], name, colour, xytext=(6, above))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
     few_decades(axes)

@@ -115,26 +115,23 @@ def _claims(
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves, simulated points, and the tightest bound of the form."""
-    sigmas = sorted(table["sigma"].unique())
     figure, axes = plt.subplots(figsize=(WIDE, 5.2))
-    for sigma, colour, marker in coloured(sigmas):
-        rows = table[table["sigma"] == sigma]
+    for (sigma, rows), colour, marker in coloured(table.groupby("sigma")):
         exact, prompts, bound = (rows[rows["kind"] == kind] for kind in ("exact", "prompts", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.4, linestyle="--")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        separate = bound["error"].iloc[-1] > 10 * exact["error"].iloc[-1]
-        bound_name = rf"bound, $\sigma={sigma:g}$" if separate else ""
-        scale = "token scale\n" if sigma == sigmas[-1] else ""
-        for curve, name in ((exact, rf"{scale}$\sigma={sigma:g}$"), (bound, bound_name)):
-            label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour)
-        if sigma == sigmas[-1]:
-            logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
-            gap = pd.DataFrame({"length": bound["length"], "error": np.exp(logs), "bound": bound["error"]})
-            lower = table[(table["kind"] == "bound") & (table["sigma"] < sigma)].groupby("sigma")["error"].median()
-            show_gap(axes, gap, "the bound is {} times too high", colour, lower)
-    exact = table[table["kind"] == "exact"]
-    length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
+        end, top = exact.iloc[-1], bound.iloc[-1]
+        scale = "token scale\n" if sigma == table["sigma"].max() else ""
+        label(axes, end["length"], end["error"], rf"{scale}$\sigma={sigma:g}$", colour)
+        if top["error"] > 10 * end["error"]:
+            label(axes, top["length"], top["error"], rf"bound, $\sigma={sigma:g}$", colour)
+    # the curves of the largest scale
+    logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
+    gap = pd.DataFrame({"length": bound["length"], "error": np.exp(logs), "bound": bound["error"]})
+    lower = table[(table["kind"] == "bound") & (table["sigma"] < sigma)].groupby("sigma")["error"].median()
+    show_gap(axes, gap, "the bound is {} times too high", colour, lower)
+    length_axes(axes, table[table["kind"] == "exact"])
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point()}, loc="lower left")

@@ -44,8 +44,8 @@ def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain
     dense = np.geomspace(SHORTEST, LONGEST, 37)
     groups = _partition_groups(partitions)
     for sigma, proof in proofs.items():
-        exact = {"x": dense, "value": fraction_above(gain * sigma, DIMENSION, truncation, dense)}
-        groups.append({"panel": "share", "series": "exact", "fixed": sigma, **exact})
+        above = fraction_above(gain * sigma, DIMENSION, truncation, dense)
+        groups.append({"panel": "share", "series": "exact", "fixed": sigma, "x": dense, "value": above})
         groups.append(_simulated("share", "prompts", sigma, proof.lengths, proof.samples.above))
     smallest = min(proofs)
     samples = proofs[smallest].samples
@@ -106,8 +106,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (first, second) = plt.subplots(1, 2, figsize=(WIDE, 4.8), width_ratios=(1.1, 1))
     partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
     sigmas = sorted(fraction["fixed"].unique())
-    for sigma, colour, marker in coloured(sigmas):
-        rows = fraction[fraction["fixed"] == sigma]
+    for (sigma, rows), colour, marker in coloured(fraction.groupby("fixed")):
         exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
         first.plot(exact["x"], exact["value"], color=colour, linewidth=2)
         error_bars(first, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
@@ -152,8 +151,7 @@ def _partition_groups(partitions: Partitions) -> list[dict]:
     base, groups = {"panel": "partition", "fixed": partitions.length}, []
     for name, level in QUANTILES.items():
         value, std_error = partitions.quantile(level)
-        points = {"x": partitions.taus, "value": value, "std_error": std_error}
-        groups.append({**base, "series": name, **points})
+        groups.append({**base, "series": name, "x": partitions.taus, "value": value, "std_error": std_error})
     taus, logs = partitions.largest_term_alone
     return [*groups, {**base, "series": "alone", "x": taus, "value": logs}]
 

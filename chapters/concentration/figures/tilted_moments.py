@@ -59,15 +59,11 @@ def numbers(tilts: TiltedMoments) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per order: moments by distribution and their ceiling."""
-    orders = sorted(table["order"].unique())
-    figure, panels = plt.subplots(1, len(orders), figsize=(WIDE, 4.6))
-    for panel, order in zip(panels, orders, strict=True):
-        part = table[table["order"] == order]
+    figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.6))
+    for panel, (order, part) in zip(panels, table.groupby("order"), strict=True):
         top = part[part["law"] == CEILING]
         highest = 3 * top["moment"].max()
-        names = [name for name in dict.fromkeys(part["law"]) if name != CEILING]
-        for index, name in enumerate(names):
-            rows = part[part["law"] == name]
+        for index, (name, rows) in enumerate(part[part["law"] != CEILING].groupby("law", sort=False)):
             panel.plot(rows["tilt"], rows["moment"], color=f"C{index}", linewidth=2)
             inside = rows[rows["moment"] < highest].iloc[-1]
             ends = inside["tilt"] == top["tilt"].max()

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.prompt_samplers import Samplers
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import COLUMN, label, legend_line, legend_point, legend_with
 
 
 def numbers(samplers: Samplers) -> Numbers:
@@ -65,9 +65,9 @@ def numbers(samplers: Samplers) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one distribution function per coordinate: a line for the collapsed sampler, points for plain prompts."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    coordinates = sorted(table["coordinate"].unique().tolist())
-    for index, (coordinate, marker) in enumerate(zip(coordinates, markers(len(coordinates)), strict=True)):
-        rows, colour = table[table["coordinate"] == coordinate], f"C{index}"
+    places = ({"xytext": (10, -2)}, {"xytext": (-10, 2), "ha": "right"})
+    looks = zip(table.groupby("coordinate"), ("C0", "C1"), ("o", "s"), places, strict=True)
+    for (coordinate, rows), colour, marker, place in looks:
         quantile, margin = rows["collapsed"], 2 * rows["collapsed_se"]
         axes.plot(quantile, rows["chance"], color=colour, linewidth=1.5)
         axes.fill_betweenx(rows["chance"], quantile - margin, quantile + margin, color=colour, alpha=0.25, linewidth=0)
@@ -75,7 +75,6 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": colour, "marker": marker, "markersize": 5, "linestyle": "", "capsize": 2, "elinewidth": 1.5}
         axes.errorbar(some["plain"], some["chance"], xerr=2 * some["plain_se"], **look)
         middle = rows.iloc[(rows["chance"] - 0.72).abs().argmin()]
-        place = {"xytext": (10, -2)} if index % 2 == 0 else {"xytext": (-10, 2), "ha": "right"}
         label(axes, middle["plain"], middle["chance"], f"coordinate {coordinate}", colour, **place)
     axes.set(xlabel="output of a prompt", ylabel="fraction of prompts below", ylim=(0, 1))
     lines = {"$L$ numbers and\none vector (collapsed)": legend_line("-", 1.5), "$L$ vectors (plain)": legend_point()}

@@ -62,14 +62,13 @@ def draw(table: pd.DataFrame) -> Figure:
     errors = table.loc[table["kind"] == "exact", "error"]
     axes.set(xscale="log", yscale="log", ylim=(errors.min() / 2, 3 * errors.max()))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")
-    taus = sorted(table["tau"].unique().tolist())
-    for tau, colour, marker in coloured(taus):
-        rows = table[table["tau"] == tau].assign(length=lambda rows: np.exp(rows["log_length"]))
+    by_size = table.assign(length=np.exp(table["log_length"])).groupby("tau")
+    for (tau, rows), colour, marker in coloured(by_size):
         exact, large, prompts = (rows[rows["kind"] == kind] for kind in ("exact", "large L", "prompts"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(large["length"], large["error"], color=colour, linewidth=1.2, linestyle=":")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
-        name = rf"$\tau={tau:g}$" if tau < taus[-1] else f"query size\n$\\tau={tau:g}$"
+        name = rf"$\tau={tau:g}$" if tau < table["tau"].max() else f"query size\n$\\tau={tau:g}$"
         label(axes, exact["length"].max(), exact["error"].iloc[-1], name, colour)
     lines = {"exact": legend_line("-"), "large $L$: slope $-1$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")

@@ -18,6 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.participation_by_ratio import Curve, Frozen, frozen_participation
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 
@@ -41,9 +42,8 @@ def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
     claim = Claims("exact-finite-prompt", source="derived here", box="frozen-participation")
     claim.equal(
         "freezing",
-        f"Beyond freezing a few tokens carry the weight, however long the prompt: at $ln L = {log_length:g}$ "
-        f"and $τ = {ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: "
-        "participation).",
+        f"Beyond freezing a few tokens carry the weight, however long the prompt: at $ln L = {log_length:g}$ and $τ = "
+        f"{ratio:.2f}·√(2 ln L)$, participation is near its limit $1 - √(2 ln L)/τ$ (measured: participation).",
         longest.participation,
         frozen_participation(np.asarray(ratio)),
         within=np.log(4 * np.pi * log_length) / (2 * log_length),
@@ -59,33 +59,24 @@ def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length, thin where no prompt is so long, and the limit."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.8))
-    lengths = sorted(table["log_length"].unique().tolist())
-    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = table[table["log_length"] == log_length]
+    for log_length, curve, colour in coloured_rows(table, "log_length"):
         axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=3 if log_length <= REAL else 1.4)
         name, end = rf"$\ln L={log_length:g}$: {_tokens(log_length)} tokens", curve.iloc[-1]
         if log_length <= REAL:
             label(axes, end["ratio"], end["participation"], name, colour, va="bottom", xytext=(6, -4))
         else:
             place = curve.iloc[(curve["participation"] - 0.65 * end["participation"]).abs().argmin()]
-            arrow = {"arrowstyle": "-", "color": colour, "linewidth": 0.8}
-            look = {"xytext": (36, -10), "arrowprops": arrow}
-            label(axes, place["ratio"], place["participation"], name, colour, **look)
+            line = {"arrowstyle": "-", "color": colour, "linewidth": 0.8}
+            label(axes, place["ratio"], place["participation"], name, colour, xytext=(36, -10), arrowprops=line)
             axes.plot(end["ratio"], end["participation"], "|", color=colour, markersize=9, markeredgewidth=2)
     limit = table.sort_values("ratio")
     axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
-    label(
-        axes,
-        limit["ratio"].iloc[-1],
-        limit["limit"].iloc[-1],
-        "limit, $L\\to\\infty$:\nsharp at $a=1$",
-        ink(),
-        va="top",
-    )
-    first = table[table["log_length"] == lengths[0]]
+    end, name = limit.iloc[-1], "limit, $L\\to\\infty$:\nsharp at $a=1$"
+    label(axes, end["ratio"], end["limit"], name, ink(), va="top")
+    first = table[table["log_length"] == table["log_length"].min()]
     place = first.iloc[(first["participation"] - 0.13).abs().argmin()]
     name = "possible lengths:\ngradual"
-    label(axes, place["ratio"], place["participation"], name, sequence(len(lengths))[0], ha="right", xytext=(-12, 10))
+    label(axes, place["ratio"], place["participation"], name, sequence(1)[0], ha="right", xytext=(-12, 10))
     axes.axvline(1, color=ink(), linestyle=":", linewidth=1.5)
     for side, text in (("right", "the weight is\non many tokens"), ("left", "the weight is\non few tokens")):
         label(axes, 1, 0.93, text, ink(), ha=side, xytext=(-8 if side == "right" else 8, 0), fontweight="bold")

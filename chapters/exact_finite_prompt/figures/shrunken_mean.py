@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.mean_deviations import MeanDeviations
 from chapters.exact_finite_prompt.mean_outputs import MeanOutputs
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink, label, sequence
+from companion.figures.style import COLUMN, ink, label
 from lib.finite_prompt import LARGEST_TAU
 
 
@@ -49,9 +50,8 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
     deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
     claim.equal(
         "ceiling",
-        f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output is its ceiling, "
-        f"the mean {shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for "
-        "near ties.",
+        f"At $L = 10^{{{min(curves)}}}$ and $τ = {LARGEST_TAU:g}$ the mean output is its ceiling, the mean "
+        f"{shortest.ceiling:.4f} of the largest of $L$ standard normals, minus $(π²/12)f(0)/τ²$ for near ties.",
         shortest.farthest,
         shortest.ceiling - deficit,
         within=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
@@ -66,10 +66,8 @@ def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Nu
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its ceiling as a tick, and the line of the infinite prompt."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    decades = sorted(table["decade"].unique().tolist())
     end = table["tau"].max()
-    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
-        curve = table[table["decade"] == decade]
+    for decade, curve, colour in coloured_rows(table, "decade"):
         axes.plot(curve["tau"], curve["mean"], color=colour, linewidth=2)
         ceiling = curve["ceiling"].max()
         axes.plot([0.97 * end, end], [ceiling, ceiling], color=colour, linewidth=3, solid_capstyle="butt")

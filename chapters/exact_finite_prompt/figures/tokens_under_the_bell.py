@@ -35,10 +35,8 @@ def draw(_) -> Figure:
         axes.set_title(title, fontsize=12)
     first, height = panels[0], LENGTH * WIDTH / np.sqrt(2 * np.pi)
     name, line = "weighted scores of\nan infinite prompt", {"arrowstyle": "-", "color": ink(), "linewidth": 0.8}
-    bell = {"xytext": (36, 4), "arrowprops": line}
-    label(first, PANELS[0][0] + 1, height * np.exp(-0.5), name, "C1", **bell)
-    dots = {"xytext": (46, 24), "arrowprops": line}
-    label(first, _pile()[0].max(), 0.8, "filled dots:\nlarge weight", "C0", **dots)
+    label(first, PANELS[0][0] + 1, height * np.exp(-0.5), name, "C1", xytext=(36, 4), arrowprops=line)
+    label(first, _pile()[0].max(), 0.8, "filled dots:\nlarge weight", "C0", xytext=(46, 24), arrowprops=line)
     return figure
 
 

@@ -160,18 +160,14 @@ def draw(table: pd.DataFrame) -> Figure:
             rows = table[(table["head"] == head) & (table["quantity"] == quantity)]
             curve, runs = rows[rows["kind"] == "theory"], rows[rows["kind"] == "runs"]
             draw_theory(panel, curve, "value", COLOURS[head])
-            style = {"color": COLOURS[head], **MARK, "capsize": 3}
-            draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
+            draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], color=COLOURS[head], **MARK, capsize=3)
             if quantity == "train_loss":
                 first, place = curve.sort_values("alpha").iloc[0], (10, 0) if head == "softmax" else (0, 12)
                 label(panel, first["alpha"], first["value"], head, COLOURS[head], xytext=place)
-        if quantity == "train_loss":
-            lines = {"replica theory": legend_line("-"), "training": Line2D([], [], **MARK, color=ink(), linestyle="")}
-            legend_with(panel, lines, loc="lower left")
         panel.set(xscale="log", title=LABELS[quantity], ylim=(0, None))
         plain_ticks(panel, table["alpha"])
+    lines = {"replica theory": legend_line("-"), "training": Line2D([], [], **MARK, color=ink(), linestyle="")}
+    legend_with(panels["train_loss"], lines, loc="lower left")
     for quantity in ("q_k", "q_v", "train_loss"):
         panels[quantity].set_xlabel(r"$\alpha=n/D$")
-    for quantity in ("m_k", "m_v"):
-        panels[quantity].tick_params(labelbottom=False)
     return figure

@@ -133,9 +133,8 @@ def draw(table: pd.DataFrame) -> Figure:
         clear = rows["above"] > 2 * rows["above_error"]
         for part, words in ((rows[clear], _range(rows[clear])), (rows[~clear], "SGD (squares):\nno clear difference")):
             if len(part):
-                panel.plot(
-                    (part["alpha"].min() / ASIDE, part["alpha"].max() * ASIDE**2), (1.08 * top,) * 2, color=ink()
-                )
+                ends = (part["alpha"].min() / ASIDE, part["alpha"].max() * ASIDE**2)
+                panel.plot(ends, (1.08 * top, 1.08 * top), color=ink())
                 middle = np.sqrt(part["alpha"].min() * part["alpha"].max())
                 label(panel, middle, 1.08 * top, words, COLOURS[head], xytext=(0, 6), ha="center", va="bottom")
         end = table["alpha"].max() * ASIDE

@@ -21,15 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.finite_samples.extrapolation import deviations
-from chapters.finite_samples.published_settings import (
-    MAX,
-    RANDOM_STARTS,
-    RUN_ALPHAS,
-    SPIKED,
-    SPIKED_WEAK,
-    Panel,
-    Starts,
-)
+from chapters.finite_samples.published_settings import MAX, RANDOM_STARTS, RUN_ALPHAS, SPIKED, Panel, Starts
 from chapters.finite_samples.style import COLOURS, crossing, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
@@ -87,7 +79,7 @@ def numbers(panels: Mapping[str, Panel]) -> Numbers:
 
 def _claims(panels: Mapping[str, Panel]) -> Claims:
     claim = Claims("finite-samples-published", source="measured here")
-    spiked = (SPIKED_WEAK, SPIKED)
+    spiked = [name for name in panels if name != MAX]
     for kind, tasks, names in (("spiked", "the two spiked tasks", spiked), ("max", "the max task", (MAX,))):
         compared = [
             deviations(panels[name].theory, panels[name].trained, RUN_ALPHAS, head) for name in names for head in HEADS
@@ -111,9 +103,8 @@ def _claims(panels: Mapping[str, Panel]) -> Claims:
     compared = 2 * int(few.sum())
     claim.at_least(
         "few",
-        "In the two spiked tasks of the published figure linear attention has a lower risk than softmax "
-        f"up to $n = {FEW:g} D$ prompts, each head at its best ridges (smallest difference, in combined "
-        "standard errors).",
+        "In the two spiked tasks of the published figure linear attention has a lower risk than softmax up to $n = "
+        f"{FEW:g} D$ prompts, each head at its best ridges (smallest difference, in combined standard errors).",
         min(leads[name][few].min() for name in spiked),
         comparison_quantile(compared),
         because=f"99.9 % quantile of the largest of {compared} standard normal deviations",
@@ -160,9 +151,8 @@ def _claims(panels: Mapping[str, Panel]) -> Claims:
     linear, softmax, many = _most(panels, "linear", 0.0), _most(panels, "softmax", 0.0), _most(panels, "softmax", MANY)
     claim.at_most(
         "one-minimum",
-        "At its best ridges, training of linear attention ends at the same objective from random directions "
-        "and from the hidden ones, in the three tasks of the published figure (largest fraction of seeds where "
-        "not).",
+        "At its best ridges, training of linear attention ends at the same objective from random directions and from "
+        "the hidden ones, in the three tasks of the published figure (largest fraction of seeds where not).",
         linear.apart,
         0,
         within=0.1,
@@ -213,8 +203,7 @@ def draw(table: pd.DataFrame) -> Figure:
                     label(panel, ends[1], 0.04, "some in other\nminima", colour, fontsize=10)
             for floor in of_head[of_head["kind"] == "n = ∞"]["risk"]:
                 panel.axhline(floor, color=colour, linestyle=":", linewidth=1.5)
-            look = {"ha": "right", "va": "top", "fontsize": 11, "transform": panel.transAxes}
-            panel.text(0.99, place, head, color=legible(colour), **look)
+            panel.text(0.99, place, head, color=legible(colour), ha="right", va="top", transform=panel.transAxes)
         ahead = crossing(theory)
         if ahead:
             panel.axvline(ahead, ymax=0.25, color=ink(), linestyle=":", linewidth=1.5)
@@ -226,8 +215,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for floor in first.itertuples():
         above = floor.risk == first["risk"].max()
         where = {"xytext": (0, 3 if above else -4), "va": "bottom" if above else "top", "fontsize": 10}
-        start = theory["alpha"].min()
-        label(panels[0], start, floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
+        label(panels[0], theory["alpha"].min(), floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
     marks = [Line2D([], [], color=ink(), linestyle="", fillstyle="none", **look) for look in MARKS.values()]
     panels[0].legend(marks, list(NAMES), loc="center left", bbox_to_anchor=(0, 0.32), handletextpad=0.1, fontsize=10)
     panels[0].set_ylabel("excess risk")

@@ -155,9 +155,9 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, ahead, 0.06, f"{head} ahead", COLOURS[head], **look)
     for floor in table[table["kind"] == "n = ∞"].itertuples():
         axes.axhline(floor.risk, color=COLOURS[floor.head], linestyle=":", linewidth=1.5)
-        left = {"xytext": (4, 7), "ha": "left", "fontsize": 10}
         name = "softmax and Bayes-optimal" if floor.head == "softmax" else floor.head
-        label(axes, theory["alpha"].min(), floor.risk, rf"{name}, $n=\infty$", COLOURS[floor.head], **left)
+        look = {"xytext": (4, 7), "fontsize": 10}
+        label(axes, theory["alpha"].min(), floor.risk, rf"{name}, $n=\infty$", COLOURS[floor.head], **look)
     for head, colour in COLOURS.items():
         last = theory[theory["head"] == head].sort_values("alpha").iloc[-1]
         label(axes, last["alpha"], last["risk"], head, colour, xytext=(8, 4))

@@ -69,10 +69,8 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(COLUMN, 4.6))
     places = table["ridge"] * np.exp(0.4 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
     axes.vlines(places, table["risk_informed"], table["risk_uninformed"], color="C0", linewidth=0.8)
-    names = {"informed": "informed start", "uninformed": "random start"}
-    for start, fill in (("informed", "full"), ("uninformed", "none")):
-        look = {"color": "C0", "markersize": 6, "fillstyle": fill}
-        axes.plot(places, table[f"risk_{start}"], "o", **look, label=names[start])
+    for start, fill, name in (("informed", "full", "informed start"), ("uninformed", "none", "random start")):
+        axes.plot(places, table[f"risk_{start}"], "o", color="C0", markersize=6, fillstyle=fill, label=name)
     for ridge, rows in table.groupby("ridge"):
         worse = int((rows["excess"].abs() > DIFFERENT).sum())
         label(axes, ridge, 0.25, f"{worse} of {len(rows)}\nends differ", ink(), xytext=(0, 0), ha="center")

@@ -21,9 +21,10 @@ from matplotlib.patches import Patch
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
+from chapters.style import coloured_rows
 from chapters.wording import listing
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import COLUMN, error_bars, ink, label, power_of_ten, sequence
+from companion.figures.style import COLUMN, error_bars, ink, label, power_of_ten
 from lib.statistics import standard_error
 
 
@@ -59,9 +60,8 @@ def _claims(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateEr
     claim = Claims("gaussian-limit", source="derived here")
     claim.at_most(
         "lemma",
-        f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full "
-        "rank, singular and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative "
-        "error).",
+        f"On {len(lemma.lemma)} random Gaussians in dimensions {listing(map(str, lemma.dims))}, of full rank, singular "
+        "and Dirac, the output of attention is $V(m + ΓUz)$ (measured: the largest relative error).",
         np.max(lemma.lemma),
         0,
         within=1e-10,
@@ -104,13 +104,10 @@ def _claims(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateEr
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its spread, and the line of the lemma."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
-    lengths = sorted(table["length"].unique().tolist())
-    for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = table[table["length"] == length]
+    for length, curve, colour in coloured_rows(table, "length"):
         low, high = curve["response"] - curve["spread"], curve["response"] + curve["spread"]
         axes.fill_between(curve["tau"], low, high, color=colour, alpha=0.16, linewidth=0)
-        line = {"color": colour, "linestyle": "-", "linewidth": 2}
-        error_bars(axes, curve["tau"], curve["response"], curve["std_error"], **line)
+        error_bars(axes, curve["tau"], curve["response"], curve["std_error"], color=colour, linestyle="-", linewidth=2)
         largest = curve["departure"].max()
         height = np.interp(largest, curve["tau"], curve["response"])
         axes.plot(largest, height, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
@@ -123,7 +120,6 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, table["tau"].max(), 0.92 * top, "levels off at\nthe largest token", ink(), xytext=(0, 0), ha="right")
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="output along the line of Lemma 2.1")
     ring = Line2D([], [], color=ink(), marker="o", fillstyle="none", markersize=9, markeredgewidth=2, linestyle="")
-    lines = {r"$\tau=\sqrt{2\,\ln L}$, about the largest score": ring}
-    lines["spread of prompts, ± 1 sd"] = Patch(color=ink(), alpha=0.16)
-    axes.legend(list(lines.values()), list(lines), loc="lower right")
+    names = [r"$\tau=\sqrt{2\,\ln L}$, about the largest score", "spread of prompts, ± 1 sd"]
+    axes.legend([ring, Patch(color=ink(), alpha=0.16)], names, loc="lower right")
     return figure

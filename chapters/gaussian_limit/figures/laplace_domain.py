@@ -24,11 +24,7 @@ from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
-TITLES = (
-    "{}, below the pole $1/b$:\nconverges",
-    "{}, just below:\nconverges slowly",
-    "{}, beyond:\ngrows forever",
-)
+TITLES = ("{}, below the pole $1/b$:\nconverges", "{}, just below:\nconverges slowly", "{}, beyond:\ngrows forever")
 
 
 def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
@@ -105,23 +101,21 @@ def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per tilt: mean and quantiles of the output against the length."""
     figure, panels = plt.subplots(1, len(TITLES), figsize=(WIDE, 4.7), sharex=True)
-    tilts = sorted(table["tilt"].unique())
-    for panel, tilt, title, colour in zip(panels, tilts, TITLES, ("C0", "C1", "C2"), strict=True):
-        curve = table[table["tilt"] == tilt]
+    tilts, curves = zip(*table.groupby("tilt"), strict=True)
+    for panel, tilt, curve, title, colour in zip(panels, tilts, curves, TITLES, ("C0", "C1", "C2"), strict=True):
         panel.vlines(curve["length"], curve["q05"], curve["q95"], color=colour, linewidth=1.5)
         panel.vlines(curve["length"], curve["q25"], curve["q75"], color=colour, linewidth=6, alpha=0.5)
         error_bars(panel, curve["length"], curve["mean"], curve["std_error"], color=colour, marker="o", markersize=5)
-        theory = curve["limit"].fillna(curve["growth"])
-        panel.plot(curve["length"], theory, color=ink(), linestyle="--", linewidth=1.5)
+        panel.plot(curve["length"], curve["limit"].fillna(curve["growth"]), color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xscale="log", xlabel="prompt length $L$", title=title.format(f"$\\xi={tilt:g}/b$"))
         panel.minorticks_off()
         panel.margins(x=0.1)
-    last = [table[table["tilt"] == tilt].iloc[-1] for tilt in tilts]
+    last = [curve.iloc[-1] for curve in curves]
     look = {"xytext": (2, 8), "ha": "right", "va": "bottom"}
     label(panels[0], last[0]["length"], last[0]["limit"], "limit", ink(), **look)
     label(panels[1], last[1]["length"], last[1]["limit"], "limit", ink(), xytext=(6, 0))
     label(panels[2], last[2]["length"] / 30, last[2]["growth"], "$b\\,\\ln L$ + const", ink(), **look)
-    bars, line = table[table["tilt"] == tilts[0]].iloc[1], {"arrowstyle": "-", "color": "C0", "linewidth": 0.8}
+    bars, line = curves[0].iloc[1], {"arrowstyle": "-", "color": "C0", "linewidth": 0.8}
     for quantile, words, height in (("q95", "nine tenths\nof prompts", 50), ("q75", "half", 40)):
         label(panels[0], bars["length"], bars[quantile], words, "C0", xytext=(24, height), arrowprops=line)
     panels[0].set_ylabel("output for Laplace tokens, in units of $b$")

@@ -58,9 +58,8 @@ def numbers(outputs: Outputs, matching: Matching) -> Numbers:
     )
     claim.equal(
         "transport",
-        "A matching at the least mean square distance pairs every tilt $Uz$ with its own tilted mean "
-        f"$∇Λ(Uz)$, for a mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay "
-        "together).",
+        "A matching at the least mean square distance pairs every tilt $Uz$ with its own tilted mean $∇Λ(Uz)$, for a "
+        f"mixture of two Gaussians (measured: the fraction of {MATCHED} pairs that stay together).",
         matching.tilts,
         1,
         within=0,
@@ -80,11 +79,9 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(output, np.exp(-(output**2) / 2) / np.sqrt(2 * np.pi), color=ink(), linestyle="--", linewidth=1.5)
     infinite, finite, mixture = (bins for _, bins in table.groupby("kind", sort=False))
     for bins, colour, alpha in ((mixture, "C2", 0.18), (finite, "C1", 0.0)):
-        edges = {"step": "mid", "color": colour}
-        axes.fill_between(bins["output"], bins["density"], alpha=alpha, linewidth=0, **edges)
+        axes.fill_between(bins["output"], bins["density"], step="mid", color=colour, alpha=alpha, linewidth=0)
         axes.step(bins["output"], bins["density"], where="mid", color=colour, linewidth=1.8)
-        spread = {"color": colour, "marker": "", "elinewidth": 1.2}
-        error_bars(axes, bins["output"], bins["density"], bins["std_error"], **spread)
+        error_bars(axes, bins["output"], bins["density"], bins["std_error"], color=colour, elinewidth=1.2)
     error_bars(axes, infinite["output"], infinite["density"], infinite["std_error"], color="C0", marker="o")
     for bins, place, name, colour in (
         (infinite, 1.4, "Gaussian tokens, infinite prompts", "C0"),

@@ -22,16 +22,7 @@ from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import (
-    COLUMN,
-    error_bars,
-    ink,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-    power_of_ten,
-)
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with, power_of_ten
 from lib.batching import tabulate
 from lib.finite_prompt import participation
 from lib.statistics import standard_error, worst_deviation
@@ -126,18 +117,14 @@ def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Floa
 def draw(table: pd.DataFrame) -> Figure:
     """Draw exact curves and simulated points."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.5))
-    lengths = sorted(table["length"].unique().tolist())
-    for length, colour, marker in coloured(lengths):
-        curve = table[table["length"] == length]
+    for (length, curve), colour, marker in coloured(table.groupby("length")):
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
         error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)
         end, name = curve.iloc[-1], f"$L={power_of_ten(length) if length > 10 else length}$"
         label(axes, end["tau"], end["exact"], name, colour, xytext=(9, 0))
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     label(axes, table["tau"].max(), 1, "infinite prompt (Lemma 2.1)", ink(), xytext=(0, 5), ha="right", va="bottom")
-    axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
-    axes.set(
-        xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="mean output over that of the infinite prompt"
-    )
+    axes.set(xlim=(0, 1.02 * table["tau"].max()), xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$")
+    axes.set(ylim=(0, 1.12), ylabel="mean output over that of the infinite prompt")
     legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import TiltCurve
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import MARKERS, WIDE, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Largest tilt at which Laplace tokens are tested, in units of the pole 1/b: below one half, the fluctuation is finite.
@@ -87,16 +87,13 @@ def _claims(curves: Mapping[str, TiltCurve]) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw the exact outputs, with points of finite prompts; mark the poles of Laplace tokens."""
     figure, axes = plt.subplots(figsize=(WIDE, 5.0))
-    measures = list(dict.fromkeys(table["measure"]))
-    for measure, marker in zip(measures, markers(len(measures)), strict=True):
-        curve = table[table["measure"] == measure]
-        (line,) = axes.plot(curve["tilt"], curve["exact"], linewidth=2.4)
-        shown = curve.iloc[::4]
-        look = {"color": line.get_color(), "marker": marker}
-        error_bars(axes, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
+    for index, (measure, curve) in enumerate(table.groupby("measure", sort=False)):
+        shown, colour, marker = curve.iloc[::4], f"C{index}", MARKERS[index]
+        axes.plot(curve["tilt"], curve["exact"], color=colour, linewidth=2.4)
+        error_bars(axes, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], color=colour, marker=marker)
         inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
         shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < table["tilt"].max() / 2 else {}
-        label(axes, inside["tilt"], inside["exact"], measure, line.get_color(), fontsize=12, **shift)
+        label(axes, inside["tilt"], inside["exact"], measure, colour, fontsize=12, **shift)
     pole, edge = table["pole"].min(), table["tilt"].max()
     for position in (-pole, pole):
         axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)

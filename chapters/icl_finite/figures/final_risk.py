@@ -14,7 +14,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.icl_finite.descents import StochasticDescents
 from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
@@ -23,7 +22,7 @@ from chapters.icl_finite.style import MARKERS
 from chapters.icl_finite.valley_search import FinalRisk
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, legend_line, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, legend_line, legend_with, sequence
 from lib.statistics import standard_error
 
 # Distance in ln L between the longest descents and the end of the curves of the right panel.
@@ -74,9 +73,8 @@ def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescen
     table = pd.DataFrame(risks)
     claim.at_most(
         "price",
-        "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of "
-        "the exponent at the longest prompts from 1, in dimensions "
-        f"{listing(str(d) for d in table['dimension'].unique())}).",
+        "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of the exponent "
+        f"at the longest prompts from 1, in dimensions {listing(str(d) for d in table['dimension'].unique())}).",
         _farthest_from_one(table, "trained"),
         0,
         within=0.01,
@@ -109,10 +107,9 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xlabel=r"risk to reach, $\varepsilon$", ylabel=r"necessary length, $L(\varepsilon)$")
     left.set_title("length by risk, in $d$ dimensions")
     lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
-    left.legend(list(lines.values()), list(lines), loc="lower left")
-    for axis in (left.xaxis, left.yaxis):
-        axis.set_major_locator(LogLocator(numticks=5))
-        axis.set_minor_locator(NullLocator())
+    legend_with(left, lines, loc="lower left")
+    left.locator_params(numticks=5)
+    left.minorticks_off()
     right.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + BEYOND

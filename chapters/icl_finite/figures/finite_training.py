@@ -20,7 +20,7 @@ from chapters.icl_finite.descents import LONGER, StochasticDescents, noise_bias
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.style import MARKERS
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, error_bars, ink, label, sequence
+from companion.figures.style import WIDE, error_bars, ink, label, legend_with, sequence
 from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
 
 # A run, its samples, the exact descent that they should follow, and another.
@@ -127,8 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panel, shown["time"], shown["value"], name, colours[prompt], xytext=(6, up))
     kinds = [kind for kind in MARKERS if kind in set(table["kind"])]
     look = {"color": ink(), "linestyle": "none", "markersize": 5}
-    handles = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
-    names = [DRAWN[kind] for kind in kinds]
+    lines = {DRAWN[kind]: Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds}
     title = {"title": "descent, prompts drawn", "title_fontsize": 10, "alignment": "left"}
-    panels[1].legend(handles, names, loc="upper left", fontsize=10, handletextpad=0.2, **title)
+    legend_with(panels[1], lines, loc="upper left", fontsize=10, handletextpad=0.2, **title)
     return figure

@@ -102,14 +102,13 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.plot(grown["log_length"], grown["gap"], "X:", color=ink(), markersize=7, linewidth=1.2)
         last, name = grown.iloc[-1], "radius grows,\n$\\rho=\\sqrt{2\\,\\ln L}$"
         label(panel, last["log_length"], last["gap"], name, ink(), xytext=(-6, 8), ha="right", va="bottom", fontsize=10)
-        words = "straight, like a power of $L$" if block else "bent, slower than a power of $L$"
+        form = "straight, like a power of $L$" if block else "bent, slower than a power of $L$"
         if block:
             panel.text(0.04, 0.08, "dashed: powers of $L$,\nexponent $-\\beta(\\rho)$", transform=panel.transAxes)
         else:
             name = "dashed:\npowers of $L$ through\nthe first two points"
             panel.text(0.03, 0.98, name, va="top", transform=panel.transAxes)
-        panel.set(yscale="log", xlabel=r"$\ln L$, logarithm of the prompt length")
-        panel.set_title(f"{family.replace('d =', '$d$ =')}:\n{words}")
-        panel.set_ylim(fixed["gap"].min() / 5, 1000 * shown["gap"].max())
+        panel.set(yscale="log", ylim=(fixed["gap"].min() / 5, 1000 * shown["gap"].max()))
+        panel.set(xlabel=r"$\ln L$, logarithm of the prompt length", title=f"{family.replace('d =', '$d$ =')}:\n{form}")
     panels[0].set_ylabel("largest distance $|R_L-R_\\infty|$ of the risks\nover heads of norm at most $\\rho$")
     return figure

@@ -15,8 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label
 
 # Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
 NEXT_TERM = 1e-3
@@ -79,17 +80,14 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDE, 4.5))
     stopped, ended = table[table["kind"] == "stopped"], table[table["kind"] == "ended"]
     times = sorted(stopped["time"].unique())
-    # the labels of the first two curves are close together
-    offsets = [(6, 4), (6, -5), *[(6, 0)] * len(times)]
-    for time, colour, offset in zip(times, sequence(len(times)), offsets, strict=False):
-        rows = stopped[stopped["time"] == time]
+    for time, rows, colour in coloured_rows(stopped, "time"):
         for _, curve in rows.groupby("start"):
             axes.plot(np.exp(curve["log_length"]), curve["risk"], ".-", color=colour, linewidth=1.3, markersize=7)
         last = rows["log_length"].max()
         middle = rows.loc[rows["log_length"] == last, "risk"].median()
-        number = rows["start"].nunique()
-        words = f"stopped at $t={time:g}$" + (f",\n{number} starts" if time == times[-1] else "")
-        label(axes, np.exp(last), middle, words, colour, xytext=offset)
+        words = f"stopped at $t={time:g}$" + (f",\n{rows['start'].nunique()} starts" if time == times[-1] else "")
+        up = {times[0]: 4, times[1]: -5}.get(time, 0)  # the labels of the first two curves are close together
+        label(axes, np.exp(last), middle, words, colour, xytext=(6, up))
     axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
     for kind, look, name in (
         ("law", {"color": ink(), "linestyle": "--"}, "to the end:\n" r"$C_\Sigma/(2L)$"),

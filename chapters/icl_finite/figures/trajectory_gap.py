@@ -20,8 +20,9 @@ from scipy.stats import chi2
 
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
+from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, sequence
+from companion.figures.style import WIDE, ink, label
 
 # Times between which the growth of the gap is measured; at the first the infinite flow has arrived.
 ARRIVED, MEASURED = 100.0, 300.0
@@ -111,33 +112,28 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with a line of slope 1, and one curve per time with a line of slope -1."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDE, 4.6), sharey=True, width_ratios=(1.2, 1))
     at, along = table[table["shown"] == "at"], table[table["shown"] == "along"]
-    lengths = sorted(along["log_length"].unique())
-    for ell, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = along[along["log_length"] == ell]
+    for ell, curve, colour in coloured_rows(along, "log_length"):
         left.plot(curve["time"], curve["gap"], color=colour, linewidth=2)
         start, place = curve.iloc[0], {"xytext": (-4, 0), "ha": "right", "fontsize": 10}
-        name = _rounded(float(np.exp(ell)))
-        label(left, start["time"], start["gap"], f"$L=${name}" if ell == lengths[0] else name, colour, **place)
-    longest = along[along["log_length"] == lengths[-1]]
-    end = np.asarray([ARRIVED, longest["time"].max()])
-    line = 0.2 * longest["gap"].iloc[-1] * end / end[-1]
+        name = ("$L=$" if ell == along["log_length"].min() else "") + _rounded(np.exp(ell))
+        label(left, start["time"], start["gap"], name, colour, **place)
+    # below the last curve, which is that of the longest prompts
+    end = np.asarray([ARRIVED, curve["time"].max()])
+    line = 0.2 * curve["gap"].iloc[-1] * end / end[-1]
     left.plot(end, line, "--", color=ink(), linewidth=1.3)
     label(left, end[0], line[0], "in proportion\nto time", ink(), xytext=(0, -4), va="top", ha="center")
     left.axvspan(ARRIVED, end[-1], color=ink(), alpha=0.07, linewidth=0)
     left.text(ARRIVED, 0.03, "the infinite flow\nhas arrived → ", transform=left.get_xaxis_transform(), ha="right")
     left.set(xscale="log", yscale="log", xlabel="time $t$", xlim=(along["time"].min() / 30, end[-1]))
     left.set_ylabel(r"distance of the flows, $\|(A,b)_L-(A,b)_\infty\|$")
-    times = sorted(at["time"].unique())
     # other colours than those of the lengths on the left
-    reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, len(times)))
-    for time, colour in zip(times, reds, strict=True):
-        curve = at[at["time"] == time]
+    reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, at["time"].nunique()))
+    for (time, curve), colour in zip(at.groupby("time"), reds, strict=True):
         length = np.exp(curve["log_length"])
         right.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2)
         label(right, length.iloc[-1], curve["gap"].iloc[-1], f"$t={time:g}$", colour, xytext=(7, 0))
-    first = at[at["time"] == times[0]].iloc[-1]
     length = np.exp(at["log_length"].max() - np.asarray([8.0, 0.0]))
-    line = 0.3 * first["gap"] * length[-1] / length
+    line = 0.3 * at[at["time"] == at["time"].min()]["gap"].iloc[-1] * length[-1] / length
     right.plot(length, line, "--", color=ink(), linewidth=1.3)
     label(right, length[0], line[0], "slope $-1$", ink(), xytext=(-4, -6), ha="right")
     right.set(xscale="log", xlabel="prompt length $L$")

@@ -99,9 +99,8 @@ def draw(table: pd.DataFrame) -> Figure:
         for escape in escapes[escapes["larger"] == larger].itertuples():
             look = {"color": colours[escape.imbalance], "markersize": size, "fillstyle": fill, "markeredgewidth": 1.5}
             right.plot(escape.imbalance, escape.escape, "o", **look)
-    middle_row = line.iloc[len(line) // 2]
-    slope = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$"
-    label(right, middle_row["imbalance"], middle_row["line"], slope, ink(), xytext=(12, 8))
+    middle = line.iloc[len(line) // 2]
+    label(right, middle["imbalance"], middle["line"], r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$", ink(), xytext=(12, 8))
     right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     inner, outer = Line2D([], [], markersize=5, **look), Line2D([], [], markersize=11, fillstyle="none", **look)

@@ -14,14 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.icl_infinite.block_flows import (
-    REACHED,
-    RTOL,
-    Flow,
-    decay_rates,
-    distance_between,
-    slowest_rate,
-)
+from chapters.icl_infinite.block_flows import REACHED, RTOL, Flow, decay_rates, distance_between, slowest_rate
 from chapters.wording import listing
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, few_decades, label
@@ -33,7 +26,6 @@ INVARIANT_TOLERANCE = 1e3 * RTOL
 ROUNDING = 1e-9
 # The names of the curves are at this multiple of the lowest value that is shown.
 LABELLED = 30.0
-DASHES = ("-", "--", "-.")
 
 
 def numbers(flows: dict[str, Flow]) -> Numbers:
@@ -99,19 +91,16 @@ def _claims(flows: dict[str, Flow]) -> Claims:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per quantity and one curve per covariance."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharex=True)
-    columns = {"risk": "risk, relative", "distance": r"distance to $(A^{*},b^{*})$, relative"}
-    floors = {"risk": 1e-12, "distance": 1e-9}
+    quantities = (("risk", "risk, relative", 1e-12), ("distance", r"distance to $(A^{*},b^{*})$, relative", 1e-9))
     frame = table[table["time"] > 0]
-    for panel, (column, title) in zip(panels, columns.items(), strict=True):
-        for name, dash in zip(dict.fromkeys(frame["covariance"]), DASHES, strict=False):
-            curve = frame[frame["covariance"] == name]
-            shown = np.maximum(curve[column], floors[column] / 100)
+    for panel, (column, title, floor) in zip(panels, quantities, strict=True):
+        for (name, curve), dash in zip(frame.groupby("covariance", sort=False), ("-", "--", "-."), strict=True):
+            shown = np.maximum(curve[column], floor / 100)
             (line,) = panel.plot(curve["time"], shown, dash, linewidth=2)
-            low = np.interp(-np.log(LABELLED * floors[column]), -np.log(shown), curve["time"])
+            low = np.interp(-np.log(LABELLED * floor), -np.log(shown), curve["time"])
             words = name.replace("condition number", "condition\nnumber")
-            look = {"xytext": (-5, 0), "ha": "right", "fontsize": 10}
-            label(panel, low, LABELLED * floors[column], words, line.get_color(), **look)
-        panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floors[column], 3))
+            label(panel, low, LABELLED * floor, words, line.get_color(), xytext=(-5, 0), ha="right", fontsize=10)
+        panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floor, 3))
         panel.set_xlim(0.3 * frame[frame["risk"] < 0.5]["time"].min(), frame["time"].max())
         few_decades(panel)
     return figure

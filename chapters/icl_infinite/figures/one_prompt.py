@@ -33,16 +33,11 @@ def numbers(prompt: Prompt) -> Numbers:
     """Return the entries of the prompt and the outputs by length, and the claim on infinite prompts."""
     tokens = np.vstack([prompt.tokens, np.append(prompt.query[:-1], prompt.label)])
     entries = [*(f"x{row}" for row in range(1, tokens.shape[1])), "y"]
-    groups = [
-        *(
-            {"part": PROMPT, "place": place, "entry": entries, "value": token}
-            for place, token in enumerate(tokens, start=1)
-        ),
-        *(
-            {"part": OUTPUT, "place": prompt.lengths, "entry": name, "value": outputs}
-            for name, outputs in prompt.outputs.items()
-        ),
-    ]
+    groups = []
+    for place, token in enumerate(tokens, start=1):
+        groups.append({"part": PROMPT, "place": place, "entry": entries, "value": token})
+    for name, outputs in prompt.outputs.items():
+        groups.append({"part": OUTPUT, "place": prompt.lengths, "entry": name, "value": outputs})
     columns = {
         "part": Column("`prompt` for an entry of the prompt, `answer` for an output of a head", "name"),
         "place": Column(
@@ -86,8 +81,7 @@ def draw(table: pd.DataFrame) -> Figure:
 def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     """Draw one cell per entry, with a question mark for the label of the query; return this label."""
     names = list(dict.fromkeys(cells["entry"]))
-    grid = cells.pivot(index="entry", columns="place", values="value").loc[names]
-    values = grid.to_numpy().copy()
+    values = cells.pivot(index="entry", columns="place", values="value").loc[names].to_numpy().copy()
     target = float(values[-1, -1])
     values[-1, -1] = np.nan
     size = np.nanmax(np.abs(values))

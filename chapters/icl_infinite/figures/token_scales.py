@@ -59,9 +59,6 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(rows["task"], rows["scale"], marker, color=colour, markersize=4, linestyle="none", alpha=0.8)
         x, y, side = places[str(name)]
         axes.text(x, y, names[str(name)], color=colour, va=side, fontsize=12, transform=axes.transAxes)
-    axes.set(
-        xlabel=r"squared size of the task, $\|w\|^2$",
-        ylabel="squared scale of the tokens:\n" + r"largest eigenvalue of $\Gamma_w$",
-    )
-    axes.set(xlim=squares, ylim=(0, top))
+    axes.set(xlim=squares, ylim=(0, top), xlabel=r"squared size of the task, $\|w\|^2$")
+    axes.set_ylabel("squared scale of the tokens:\n" + r"largest eigenvalue of $\Gamma_w$")
     return figure

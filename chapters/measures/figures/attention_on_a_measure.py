@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
@@ -35,11 +34,11 @@ def draw(_) -> Figure:
     tokens = _tokens()
     weights = np.exp(tokens @ TILT)
     weights /= weights.mean()
-    for centre, title in zip(CENTRES, TITLES, strict=True):
+    clouds = ((np.ones(TOKENS), 0.75), (weights, 0.75), (weights, 0.35))
+    for centre, title, (sizes, alpha) in zip(CENTRES, TITLES, clouds, strict=True):
         axes.text(centre, 0.2, title, ha="center", va="bottom")
-    _cloud(axes, CENTRES[0], tokens, 30 * np.ones(TOKENS), alpha=0.75)
-    _cloud(axes, CENTRES[1], tokens, 30 * weights, alpha=0.75)
-    _cloud(axes, CENTRES[2], tokens, 30 * weights, alpha=0.35)
+        x, y = centre + 0.4 * tokens[:, 0], 1.75 + 0.4 * tokens[:, 1]
+        axes.scatter(x, y, s=30 * sizes, color="C0", alpha=alpha, linewidth=0)
     middle = np.array([CENTRES[1], 1.75])
     arrow(axes, tuple(middle), tuple(middle + 0.75 * TILT), linewidth=2.2, mutation_scale=18, zorder=5)
     axes.text(*(middle + 0.8 * TILT), "$Uz$", fontsize=13, va="bottom", zorder=6)
@@ -62,7 +61,3 @@ def _tokens() -> np.ndarray:
     places = (np.arange(TOKENS) + 0.5) / TOKENS
     radius, angle = np.sqrt(-2 * np.log1p(-places)), np.pi * (3 - np.sqrt(5)) * np.arange(TOKENS)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-
-
-def _cloud(axes: Axes, centre: float, tokens: np.ndarray, sizes: np.ndarray, *, alpha: float) -> None:
-    axes.scatter(centre + 0.4 * tokens[:, 0], 1.75 + 0.4 * tokens[:, 1], s=sizes, color="C0", alpha=alpha, linewidth=0)

@@ -21,6 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
+from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
@@ -118,9 +119,7 @@ def draw(table: pd.DataFrame) -> Figure:
     low, high = (band["limit"] + side * band["predicted"] for side in (-2, 2))
     axes.fill_between(band["length"], low, high, linewidth=0, **shade)
     zoomed.fill_between(band["length"], -2, 2, linewidth=0, **shade)
-    prompts = list(dict.fromkeys(paths["series"]))
-    for prompt, colour in zip(prompts, sequence(len(prompts)), strict=True):
-        path = paths[paths["series"] == prompt]
+    for (_, path), colour, _ in coloured(paths.groupby("series", sort=False)):
         axes.plot(path["length"], path["output"], color=colour, linewidth=1.3)
         zoomed.plot(path["length"], path["standardised"], color=colour, linewidth=1.3)
     axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)

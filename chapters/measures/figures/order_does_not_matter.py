@@ -17,12 +17,11 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.prompt_changes import DOUBLED, POSITIONED, REPEATED, SHUFFLED, Moves
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import COLUMN, ink
+from companion.figures.style import COLUMN, ink, label
 
 # Where exact agreement is drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
@@ -45,12 +44,11 @@ def numbers(moves: Moves) -> Numbers:
         ),
     }
     claim = Claims("measures", source="[BB26]")
-    unmoved = np.concatenate([moves.by_change[name] for name in (SHUFFLED, DOUBLED)])
     claim.at_most(
         "order",
         "Shuffling the tokens of a prompt, or writing each of them twice, moves the output of attention only "
         "by rounding errors (measured: the largest move relative to the output).",
-        _lengths(unmoved).max(),
+        _lengths(np.concatenate([moves.by_change[SHUFFLED], moves.by_change[DOUBLED]])).max(),
         0,
         within=ROUNDING,
         because=ROUNDING_REASON,
@@ -66,10 +64,7 @@ def numbers(moves: Moves) -> Numbers:
         0,
         within=ROUNDING,
         because=ROUNDING_REASON,
-        rejects=(
-            "every token has the same weight, as in a plain mean",
-            _lengths(repeated - moves.averaged).max(),
-        ),
+        rejects=("every token has the same weight, as in a plain mean", _lengths(repeated - moves.averaged).max()),
         source="derived here",
         box="one-token-more",
     )
@@ -80,21 +75,18 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one row per kind of change, with one point per changed prompt."""
     changes = list(dict.fromkeys(table["change"]))
     figure, axes = plt.subplots(figsize=(COLUMN, 3.9))
-    for row, change in enumerate(changes):
-        strip = table[table["change"] == change]
+    for row, (_, strip) in enumerate(table.groupby("change", sort=False)):
         heights = row + 0.5 * ((strip["instance"] * GOLDEN) % 1 - 0.5)
         colour = "C0" if strip["distance"].max() < 1e-10 else "C1"
         distances = strip["distance"].clip(lower=LAST_BIT)
         axes.plot(distances, heights, "o", color=colour, markersize=5, alpha=0.6, markeredgewidth=0)
     axes.axvline(np.finfo(float).eps, color=ink(), linestyle="--", linewidth=1.5)
-    position = (np.finfo(float).eps, len(changes) - 0.6)
-    note = "spacing of\nfloating-point numbers"
-    axes.annotate(note, position, xytext=(7, 0), textcoords="offset points", va="bottom")
+    name = "spacing of\nfloating-point numbers"
+    label(axes, np.finfo(float).eps, len(changes) - 0.6, name, ink(), xytext=(7, 0), va="bottom")
     axes.set(xscale="log", xlim=(LAST_BIT / 2, 1.0), ylim=(len(changes) - 0.4, -0.6))
     axes.set_yticks(range(len(changes)), changes)
-    axes.xaxis.set_major_locator(LogLocator(numticks=20))
     axes.set_xticks([10.0**power for power in range(-17, 1, 2)])
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.minorticks_off()
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("change of the output, relative to its size")

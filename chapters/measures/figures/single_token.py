@@ -19,15 +19,7 @@ from matplotlib.figure import Figure
 from chapters.measures.short_prompt_errors import ShortPrompts
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import (
-    COLUMN,
-    error_bars,
-    ink,
-    label,
-    legend_line,
-    legend_point,
-    legend_with,
-)
+from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 
@@ -103,12 +95,10 @@ def _claims(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -
 def draw(table: pd.DataFrame) -> Figure:
     """Draw, in one colour per query size, simulated points, the exact curve, the form of the bound, and one ring."""
     figure, axes = plt.subplots(figsize=(COLUMN, 4.8))
-    taus = sorted(table["tau"].unique())
     errors = table[table["kind"] == "exact"]["error"]
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
     axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(errors.min() / 2, 6 * errors.max()))
-    for tau, colour, marker in coloured(taus):
-        rows = table[table["tau"] == tau]
+    for (tau, rows), colour, marker in coloured(table.groupby("tau")):
         prompts, exact, bound = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
@@ -116,8 +106,8 @@ def draw(table: pd.DataFrame) -> Figure:
         for curve, name, down in ((exact, rf"$\tau={tau:g}$", 0), (bound, rf"bound, $\tau={tau:g}$", -5)):
             label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour, xytext=(10, down))
         axes.plot(1, 1 + tau**2, "o", color=ink(), markersize=12, fillstyle="none", markeredgewidth=1.6, zorder=6)
-    note = "at one token: error $1+\\tau^2$ (rings), bound 0"
-    label(axes, 1, 1 + taus[-1] ** 2, note, ink(), xytext=(-4, 20))
+    # above the last ring, that of the largest query
+    label(axes, 1, 1 + tau**2, "at one token: error $1+\\tau^2$ (rings), bound 0", ink(), xytext=(-4, 20))
     lines = {"exact": legend_line("-"), "simulated": legend_point()}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
     legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))

@@ -27,12 +27,9 @@ from matplotlib.patheffects import withStroke
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE, ink, label
 
-TITLES = {
-    "Gaussian": r"Gaussian: shifted by $\Gamma\xi$",
-    "mixture": "mixture: the two on the right gain weight",
-}
+TITLES = {"Gaussian": r"Gaussian: shifted by $\Gamma\xi$", "mixture": "mixture: the two on the right gain weight"}
 
 
 def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], averages: Mapping[str, Average]) -> Numbers:
@@ -92,10 +89,8 @@ def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], average
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per distribution: both densities, tokens by weight, and the means."""
-    names = list(dict.fromkeys(table["law"]))
-    figure, panels = plt.subplots(1, len(names), figsize=(WIDE, 5.2), sharey=True)
-    for panel, name in zip(panels, names, strict=True):
-        rows = table[table["law"] == name]
+    figure, panels = plt.subplots(1, len(TITLES), figsize=(WIDE, 5.2), sharey=True)
+    for panel, (name, rows) in zip(panels, table.groupby("law", sort=False), strict=True):
         grid, tokens = (rows[rows["kind"] == kind] for kind in ("density", "token"))
         _densities(panel, grid)
         look = {"color": "C1", "alpha": 0.55, "edgecolor": ink(), "linewidth": 0.5, "rasterized": True}
@@ -107,8 +102,7 @@ def draw(table: pd.DataFrame) -> Figure:
         arrow = {"arrowstyle": "-|>", "color": ink(), "linewidth": 1.8, "mutation_scale": 14}
         panel.annotate("", mean + tilt, mean, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=6)
         halo = [withStroke(linewidth=3, foreground=panel.get_facecolor())]
-        look = {"textcoords": "offset points", "va": "top", "zorder": 7, "path_effects": halo}
-        panel.annotate(r"tilt $\xi$", mean + 0.5 * tilt, xytext=(4, -4), **look)
+        label(panel, *(mean + 0.5 * tilt), r"tilt $\xi$", ink(), xytext=(4, -4), va="top", zorder=7, path_effects=halo)
         marks = {"markeredgecolor": ink(), "markerfacecolor": panel.get_facecolor(), "linestyle": "", "zorder": 6}
         panel.plot(*mean, marker="s", markersize=8, markeredgewidth=1.6, **marks)
         panel.plot(*tilted, marker="*", markersize=17, markeredgewidth=1.4, **marks)
