@@ -24,7 +24,6 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error
 
-LEVELS = ("head", "pair", "debiased")
 SAMPLING = "the relative standard error of a mean of 50,000 squares is between a half and one percent"
 
 
@@ -50,7 +49,7 @@ def _claims(losses: PublishedLosses) -> Claims:
     ratios = losses.printed.sort_values("length")
     ratios = ratios.assign(from_exact=ratios["loss"] / ratios["exact"] - 1)
     ratios["from_approximate"] = ratios["loss"] / ratios["approximate"] - 1
-    level = ratios[ratios["predictor"].isin(LEVELS) & (ratios["length"] == TRAINED_LENGTH)]
+    level = ratios[ratios["predictor"].isin(("head", "pair", "debiased")) & (ratios["length"] == TRAINED_LENGTH)]
     claim.at_most(
         "levels",
         f"At $L = {TRAINED_LENGTH}$ the printed losses of one head, of the pair and of debiased gradient descent are "

@@ -23,8 +23,6 @@ from lib.icl import price_of_one_head
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
 SEARCH_ERROR = 1e-5
 HIGHEST = 60.0
-# Longer prompts, by ln L, are drawn as their limit.
-LONGEST_CURVE = 20.0
 
 
 def numbers(errors: RescaledErrors) -> Numbers:
@@ -71,7 +69,8 @@ def numbers(errors: RescaledErrors) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, the limit and the balanced optimum."""
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
-    for log_length, rows, colour in coloured_rows(table[table["log_length"] < LONGEST_CURVE], "log_length"):
+    # longer prompts are drawn as their limit
+    for log_length, rows, colour in coloured_rows(table[table["log_length"] < 20], "log_length"):
         axes.plot(rows["factor"], rows["ratio"], color=colour, linewidth=2)
         axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
         low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]

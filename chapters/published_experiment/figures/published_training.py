@@ -72,17 +72,14 @@ def _claims(optima: Optima, long: LongRuns) -> Claims:
     return claim
 
 
-# Opacity of the lengths with one kind of runs.
-PALE = 0.35
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of long and short runs, and the dashed lines of their optima."""
     figure, panels = plt.subplots(1, 2, figsize=(WIDE, 4.5), sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     looks = {"tracked": {"linewidth": 2.5}, "short": {"linewidth": 0.8, "marker": "o", "markersize": 3}}
-    opacity = {length: 1 if runs["kind"].nunique() > 1 else PALE for length, runs in table.groupby("length")}
+    # lengths with one kind of runs are pale
+    opacity = {length: 1 if runs["kind"].nunique() > 1 else 0.35 for length, runs in table.groupby("length")}
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
         runs = table[table["predictor"] == activation]
         for kind, look in looks.items():

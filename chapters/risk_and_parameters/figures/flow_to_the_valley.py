@@ -38,9 +38,8 @@ def draw(_) -> Figure:
         axes.plot(sign * side, sign / side, color="C2", linewidth=6, alpha=0.75, solid_capstyle="round")
     for start in STARTS:
         _path(axes, _follow(start), ink(), 1.1)
-    for sign in (1, -1):
-        _path(axes, _follow((sign * 0.05, sign * 0.05)), "C0", 2.6)
-        _path(axes, _follow((sign * REACH, sign * REACH)), "C0", 2.6)
+    for start in (0.05, REACH, -0.05, -REACH):
+        _path(axes, _follow((start, start)), "C0", 2.6)
     axes.plot(0, 0, marker="o", markersize=10, color=plt.rcParams["axes.facecolor"], markeredgecolor=ink(), zorder=6)
     drift = np.linspace(0.93, 0.5, 50)
     axes.plot(drift, 1 / drift + 0.16, color="C1", linewidth=4, solid_capstyle="butt")
@@ -63,10 +62,9 @@ def _follow(start: tuple[float, float]) -> np.ndarray:
     for _ in range(STEPS):
         a, b = path[-1]
         velocity = np.array([b, a]) * (1 - a * b)
-        speed = np.linalg.norm(velocity)
-        if abs(1 - a * b) < 0.02 or speed == 0:
+        if abs(1 - a * b) < 0.02:
             break
-        path.append(path[-1] + STEP * velocity / speed)
+        path.append(path[-1] + STEP * velocity / np.linalg.norm(velocity))
     return np.array(path)
 
 

@@ -114,8 +114,7 @@ def draw(table: pd.DataFrame) -> Figure:
         exact, points = rows["exact", heads], rows["simulated", heads]
         axes.plot(exact["tilt"], exact["error"], color=mark["color"], linewidth=2)
         error_bars(axes, points["tilt"], points["error"], points["std_error"], **mark)
-        height = np.interp(ticks[1], exact["tilt"], exact["error"])
-        label(axes, ticks[1], height, text, mark["color"], xytext=(8, 11))
+        label(axes, ticks[1], np.interp(ticks[1], exact["tilt"], exact["error"]), text, mark["color"], xytext=(8, 11))
     limit, linear = rows["limit", 2], rows["linear", 1].iloc[0]
     axes.plot(limit["tilt"], limit["error"], color="C1", linestyle=":", linewidth=2)
     label(axes, *limit[["tilt", "error"]].iloc[-1], "two heads,\nlong prompts", "C1", xytext=(10, -3), fontsize=10)

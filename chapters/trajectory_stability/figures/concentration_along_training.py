@@ -23,8 +23,6 @@ from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error, tells_apart
 
-# Half the width of a 95 % interval, in standard errors.
-NORMAL = 1.96
 # The terms that the fit leaves out are known in order of magnitude; this multiple of it is allowed.
 ALLOWED_ORDERS = 5
 
@@ -118,7 +116,8 @@ def draw(table: pd.DataFrame) -> Figure:
     for offset, checkpoint, colour in zip((-0.25, 0.0, 0.25), checkpoints, sequence(3), strict=True):
         fitted = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
         look = {"color": colour, "marker": "o", "markersize": 6, "linestyle": "", "capsize": 3}
-        places, interval = np.arange(len(fitted)) + offset, NORMAL * fitted["exponent_std_error"]
+        # half the width of a 95 % interval
+        places, interval = np.arange(len(fitted)) + offset, 1.96 * fitted["exponent_std_error"]
         axes.errorbar(fitted["exponent"], places, xerr=interval, **look)
         name = "half-way" if checkpoint == "half-way" else f"{checkpoint} of training"
         left = (fitted["exponent"] - interval).iloc[0]

@@ -23,8 +23,6 @@ from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, few_decades, ink, label, markers, sequence
 from lib.statistics import comparison_quantile, tells_apart
 
-# The curves are drawn up to this error, in units of the smallest.
-TALLEST = 1e4
 # The growth is claimed if the part of the error that does not grow yet is below this, so that a constant error is far
 # outside the tolerance.
 LARGEST_FLAT = 0.4
@@ -100,7 +98,8 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDE, 4.6))
     axes.set(xscale="log", yscale="log", xlabel="number $n$ of prompts; the worst one is left out")
     lengths = sorted(table["length"].unique())
-    top = TALLEST * table["debiased"].min()
+    # the curves are drawn up to this error
+    top = 1e4 * table["debiased"].min()
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
         rows = table[table["length"] == length]
         curve, points = rows[rows["kind"] == "exact"], rows[rows["kind"] == "simulated"]
