@@ -66,8 +66,8 @@ def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
-    figure, panels = plt.subplots(1, len(FACTORS), figsize=(WIDE, 3.2), sharex=True, sharey=True)
     speeds = ("changes\ntoo slowly", "equals\nthe posterior", "changes\ntoo fast")
+    figure, panels = plt.subplots(1, len(speeds), figsize=(WIDE, 3.2), sharex=True, sharey=True)
     for axes, (factor, rows), speed in zip(panels, table.groupby("factor"), speeds, strict=True):
         grid, posterior = (rows.pivot_table(index="y", columns="x", values=name) for name in ("weight", "posterior"))
         look = {"cmap": COLOURS, "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
