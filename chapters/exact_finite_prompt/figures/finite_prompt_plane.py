@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE
+from companion.figures.style import WIDE, background
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Steps of the colour scale, as powers of ten: finest near one, where the functions change most visibly.
@@ -89,9 +88,9 @@ def draw(table: pd.DataFrame) -> Figure:
             if last < level < first:
                 log_length = np.interp(level, heights, lengths[::-1])
                 tau = np.interp(log_length, *zip(*LABELLED, strict=True))
-                # where a label meets the dashed line, the background colour hides the line
-                halo = withStroke(linewidth=3.5, foreground=colours.to_rgba(level))
-                look = {"color": "w" if level < DARK else "k", "path_effects": [halo], "fontsize": 9}
+                # where a label meets the dashed line, a box of the background colour hides the line
+                box = background() | {"facecolor": colours.to_rgba(level), "pad": 0}
+                look = {"color": "w" if level < DARK else "k", "bbox": box, "fontsize": 9}
                 panel.text(tau, log_length, names[level], ha="center", va="center", zorder=3, **look)
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.text(0.04, 0.35, "many\ntokens\nmatter", color="w", fontweight="bold", transform=panel.transAxes)

@@ -14,11 +14,10 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from companion import no_numbers
 from companion.figures.schematics import arrow, canvas
-from companion.figures.style import WIDE, ink
+from companion.figures.style import WIDE, background, ink
 
 numbers = no_numbers
 
@@ -50,9 +49,9 @@ def draw(_) -> Figure:
     axes.plot(*mean, marker="s", markersize=9, **mark)
     axes.plot(*moved, marker="*", markersize=20, **mark)
     arrow(axes, tuple(mean + 0.2 * (moved - mean)), tuple(mean + 0.82 * (moved - mean)))
-    halo = [withStroke(linewidth=3, foreground=plt.rcParams["axes.facecolor"])]
-    axes.text(mean[0] - 0.1, mean[1] - 0.14, "plain mean", ha="center", va="top", path_effects=halo, zorder=7)
-    axes.text(moved[0] - 0.1, moved[1] + 0.16, "weighted mean", ha="center", path_effects=halo, zorder=7)
+    words = {"ha": "center", "zorder": 7, "bbox": background()}
+    axes.text(mean[0] - 0.1, mean[1] - 0.14, "plain mean", va="top", **words)
+    axes.text(moved[0] - 0.1, moved[1] + 0.22, "weighted mean", **words)
     return figure
 
 

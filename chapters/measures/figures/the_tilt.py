@@ -22,12 +22,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 
 from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
 from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label
+from companion.figures.style import WIDE, background, ink, label
 
 TITLES = {"Gaussian": r"Gaussian: shifted by $\Gamma\xi$", "mixture": "mixture: the two on the right gain weight"}
 
@@ -101,8 +100,7 @@ def draw(table: pd.DataFrame) -> Figure:
         )
         arrow = {"arrowstyle": "-|>", "color": ink(), "linewidth": 1.8, "mutation_scale": 14}
         panel.annotate("", mean + tilt, mean, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=6)
-        halo = [withStroke(linewidth=3, foreground=panel.get_facecolor())]
-        label(panel, *(mean + 0.5 * tilt), r"tilt $\xi$", ink(), xytext=(4, -4), va="top", zorder=7, path_effects=halo)
+        label(panel, *(mean + 0.5 * tilt), r"tilt $\xi$", ink(), xytext=(4, -4), va="top", zorder=7, bbox=background())
         marks = {"markeredgecolor": ink(), "markerfacecolor": panel.get_facecolor(), "linestyle": "", "zorder": 6}
         panel.plot(*mean, marker="s", markersize=8, markeredgewidth=1.6, **marks)
         panel.plot(*tilted, marker="*", markersize=17, markeredgewidth=1.4, **marks)

@@ -14,10 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from companion import no_numbers
-from companion.figures.style import COLUMN, ink
+from companion.figures.style import COLUMN, background, ink
 
 numbers = no_numbers
 
@@ -45,8 +44,7 @@ def draw(_) -> Figure:
     axes.plot(drift, 1 / drift + 0.16, color="C1", linewidth=4, solid_capstyle="butt")
     look = {"arrowstyle": "-|>", "color": "C1", "linewidth": 4, "mutation_scale": 22, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (0.46, 2.36), (0.5, 2.16), arrowprops=look)
-    halo = [withStroke(linewidth=4, foreground=plt.rcParams["axes.facecolor"])]
-    words = {"path_effects": halo, "zorder": 7, "fontsize": 12}
+    words = {"bbox": background(), "zorder": 7, "fontsize": 12}
     axes.text(1.62, 0.83, "valley $ab=1$", color="C2", ha="left", **words)
     axes.text(0.72, 2.2, "later: slow drift", color="C1", ha="left", **words)
     axes.text(0.14, -0.16, "saddle", ha="left", va="center", **words)

@@ -90,6 +90,11 @@ def ink() -> str:
     return INK
 
 
+def background() -> dict[str, Any]:
+    """Return the `bbox` of a text that hides what is behind it by the colour of the background."""
+    return {"facecolor": mpl.rcParams["axes.facecolor"], "edgecolor": "none", "pad": 1}
+
+
 def sequence(n: int) -> list[tuple[float, float, float, float]]:
     """Return `n` colours for an ordered quantity, readable in greyscale, too."""
     lightest, darkest = 0.78, 0.15

@@ -152,11 +152,11 @@ def _is_titled(node: nodes.Node) -> bool:
 
 
 def _read(node: nodes.Element) -> Iterator[str]:
-    """Yield the paragraphs of a section without those of its sections."""
+    """Yield the paragraphs of a section without those of its sections and of boxes, which have entries of their own."""
     for child in node.children:
         if isinstance(child, PARTS):
             yield words_of(child)
-        elif isinstance(child, nodes.Element) and not isinstance(child, APART) and not _is_titled(child):
+        elif isinstance(child, nodes.Element) and not (isinstance(child, APART) or _is_titled(child) or _is_box(child)):
             yield from () if FOLDED.intersection(child.get("classes", ())) else _read(child)
 
 
@@ -196,9 +196,7 @@ def _figures(doctree: nodes.document, page: str) -> Iterator[Entry]:
 
 def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
     for box in doctree.findall(nodes.Element):
-        if not isinstance(box, nodes.Admonition) or "label" not in box or "proof" not in box["classes"]:
-            continue
-        title = next(box.findall(nodes.title), None)
+        title = next(box.findall(nodes.title), None) if _is_box(box) else None
         if title is None or not box["ids"]:
             continue
         number = next((part for part in title.children if _is_number(part)), None)
@@ -207,6 +205,10 @@ def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
         name = re.sub(r"^\((.*)\)$", r"\1", text)
         stated = (text for part in box.children if isinstance(part, nodes.section) for text in _read(part))
         yield Entry("box", page, box["ids"][0], label, name, counter, " ".join(stated))
+
+
+def _is_box(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Admonition) and "label" in node and "proof" in node["classes"]
 
 
 def _is_number(node: nodes.Node) -> bool:
