@@ -208,7 +208,9 @@ def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
 
 
 def _is_box(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Admonition) and "label" in node and "proof" in node["classes"]
+    if not (isinstance(node, nodes.Element) and isinstance(node, nodes.Admonition)):
+        return False
+    return "label" in node and "proof" in node["classes"]
 
 
 def _is_number(node: nodes.Node) -> bool:
