@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from chapters.sharp_rates.slopes import Slopes
+from chapters.style import coloured
 from companion import Claims, Column, Numbers, Table
-from companion.figures.style import WIDE, ink, label, markers, sequence, ticks_at
+from companion.figures.style import WIDE, ink, label, ticks_at
 
 QUERIES, TOKENS = "queries", "tokens"
 
@@ -82,7 +83,7 @@ def draw(table: pd.DataFrame) -> Figure:
     norms = sorted(table["squared_norm"].unique().tolist())
     for panel, (bounded, title) in zip(panels, titles.items(), strict=True):
         rows = table[table["bounded"] == bounded]
-        for squared, colour, marker in zip(norms, sequence(len(norms)), markers(len(norms)), strict=True):
+        for squared, colour, marker in coloured(norms):
             curve = rows[rows["squared_norm"] == squared]
             level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
             panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)

@@ -2,7 +2,7 @@ r"""In the paper's settings the best softmax head attains the Bayes risk; with a
 
 The settings are two tokens in the spiked model, two in the max model, and one, two or three tokens with equal chances
 in the max model. Each head has its best slope and scale; erf has its best bias, softplus has none. The Bayes risk is
-from another quadrature. Every slope is searched.
+from another quadrature. The slope of every head, softmax included, is found by a search.
 
 Alt: Three panels of risk, logarithmic, against signal strength from 0 to 12. In each the softmax curve is lowest and
 passes through the dots of the Bayes risk; softplus is above it, then erf, then linear. In the second and third panel
@@ -119,9 +119,10 @@ def draw(table: pd.DataFrame) -> Figure:
         # labels at the strongest signal, where the curves are apart; erf and linear may still coincide
         last = curves[curves["snr"] <= STRONGEST].iloc[-1]
         apart = last["linear"] > 1.1 * last["erf"]
-        names = {"softmax": "softmax", "softplus": "softplus", "linear": "linear" if apart else "erf, linear"}
+        heads = ["softmax", "softplus", "linear", *(["erf"] if apart else [])]
         offsets = {"softmax": (-24, -4) if apart else (0, -14), "softplus": (0, -14 if apart else 18)}
-        for head, name in (names | ({"erf": "erf"} if apart else {})).items():
+        for head in heads:
+            name = "erf, linear" if head == "linear" and not apart else head
             label(panel, last["snr"], last[head], name, COLOURS[head], xytext=offsets.get(head, (0, 14)), ha="right")
     panels[0].set_ylabel("excess risk")
     panels[0].annotate("dots: Bayes risk", (0.03, 0.03), xycoords="axes fraction")

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.style import coloured
 from chapters.which_kernel.linear_kernel import PER_DECADE, CutErrors
 from companion import Claims, Column, Estimate, Numbers, Table
-from companion.figures.style import WIDE, error_bars, few_decades, ink, label, markers, sequence
+from companion.figures.style import WIDE, error_bars, few_decades, ink, label
 from lib.statistics import comparison_quantile, tells_apart
 
 # The growth is claimed if the part of the error that does not grow yet is below this, so that a constant error is far
@@ -100,7 +101,7 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(table["length"].unique())
     # the curves are drawn up to this error
     top = 1e4 * table["debiased"].min()
-    for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
+    for length, colour, marker in coloured(lengths):
         rows = table[table["length"] == length]
         curve, points = rows[rows["kind"] == "exact"], rows[rows["kind"] == "simulated"]
         axes.plot(curve["prompts"], curve["error"], color=colour, linewidth=2)

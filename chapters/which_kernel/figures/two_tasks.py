@@ -97,7 +97,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(row["regression"], row["ratio"], linestyle="", **look)
         where = places.get(kernel, {"xytext": (10, 0)})
         label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
-    slow, fast = (table[table["kernel"].isin(("exp", "1 + exp")) == which] for which in (False, True))
+    exponential = table["kernel"].isin(("exp", "1 + exp"))
+    slow, fast = table[~exponential], table[exponential]
     centre = {"ha": "center", "xytext": (0, 0)}
     label(axes, fast["regression"].mean(), 1.6, "grow exponentially:\nretrieve best", ink(), **centre)
     label(axes, slow["regression"].min(), 2.6, "grow more slowly:\nregress best", ink(), ha="left", xytext=(-20, 0))
