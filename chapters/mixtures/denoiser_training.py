@@ -20,8 +20,9 @@ from lib.flow import sgd
 STEP_SIZE, CLIP = 2e-3, 10.0
 # Not published: the batch and the standard deviation of the initial entries.
 BATCH, INITIAL_STD = 64, 0.5
-# Weights are multiples of this, as single precision has them near 1. In one run the published step size makes a
-# difference of 1e-16 grow to four per cent of the excess: without the grid each processor would have its own curve.
+# Weights are rounded to multiples of this, the spacing of single-precision numbers between 1/2 and 1. In one run with
+# the published step size a difference of 1e-16 grew to four per cent of the excess: without this rounding the curves
+# would depend on the processor.
 GRID = 2.0**-24
 # Rows that are recorded, and quadrature nodes of their excess.
 ROWS, NODES = 50, 48

@@ -85,7 +85,7 @@ def slope_at_the_middle(separation: float, token_std: float) -> float:
 
 
 def solve_slopes() -> dict[str, float]:
-    """Return the slope at the midpoint where noise and tokens together, or the noise alone, put the threshold."""
+    """Return the slope at the midpoint if the means are `2√(γ² + ξ²)` apart, and if they are 2ξ apart."""
     token_std = 0.6
     return {
         "both": slope_at_the_middle(1.0, token_std),

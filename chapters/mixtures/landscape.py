@@ -95,7 +95,7 @@ def _least_excess(heights: np.ndarray, gate_slope: float) -> np.ndarray:
 
 
 class CriticalPoint(NamedTuple):
-    """A head at which the gradient of the risk vanishes: the norm of the gradient, and the Hessian's eigenvalues."""
+    """The excess risk of a head, the norm of the gradient of the risk, and the eigenvalues of its Hessian."""
 
     name: str
     excess: float
@@ -150,7 +150,7 @@ def hessian(flat: Float[Array, " n"]) -> Float[Array, "n n"]:
 
 
 def solve_critical_points() -> list[CriticalPoint]:
-    """Return a head of each family of minimisers, a saddle, and the head of the saddle with U_11 = 0, which is none."""
+    """Return one head of each family of minimisers, a saddle, and the saddle with U_11 = 0, which is not critical."""
     law = published_classes()
     point, changed = saddle()
     heads = {

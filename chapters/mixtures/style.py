@@ -9,5 +9,6 @@ LARGE_SIZE, PUBLISHED_SIZE = 0.1, 1e-6
 STARTS = ("all entries random", "value only")
 # [GBB26, Figure 2]: the standard deviations of tokens in a component, and of the noise.
 TOKEN_STD, PUBLISHED_NOISE_STD = 1.0, 2.0
-# Numbers of steps after which iterates are shown, and after which they have ended away from λ = 1.
+# Numbers of steps after which iterates are in the table, and the number after which they have converged except near
+# λ = 1.
 SHOWN_STEPS, STEPS = (3, 10, 100), 3000

@@ -8,15 +8,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.real_heads.head_measurements import GRID, tabulate_participation
 from chapters.real_heads.regimes import NEAR, freezing
-from chapters.real_heads.statistics import (
-    ByLength,
-    Control,
-    Heads,
-    HeadStatistics,
-    Measured,
-    bootstrap,
-    measure,
-)
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, measure
 from lib.finite_prompt import participation
 
 # Distance from the factor `NEAR`, in logarithms, up to which a head is compared with the quadrature; tabulated curves

@@ -25,7 +25,8 @@ from companion.figures.style import WIDE, few_decades, ink, label, legend_line
 RATE_WINDOW = (1e-6, 1e-5)
 # A distance of 1e-3 times twenty for the constant of the next order.
 NONLINEAR = 0.02
-# The time from which the algebraic decay is fitted, and the part of 1/distance² that its initial value may have there.
+# The time from which the algebraic decay is fitted, and the largest part of 1/distance² there that its initial value
+# may be.
 ALGEBRAIC_FROM, INITIAL_PART = 1e8, 0.1
 # The time at which the plateau of the published distance has begun, and its largest relative change after.
 PLATEAU_FROM, ONE_PER_CENT = 1e3, 0.01
