@@ -1,9 +1,9 @@
 r"""On a finite prompt the error of the exact denoiser falls much more slowly than one over the prompt length.
 
 Random tasks, each with one prompt of $L$ noisy tokens and one query; bars: two standard errors. Upper points: the
-residual layer that equals the Bayes denoiser of every task on its infinite prompt. Lower points: a head with a quarter
-of its scores. Solid: the exact limit for large $L$. Dashed: slopes; $-0.618$ is the exponent of one Gaussian component
-at $H=1$.
+residual layer that equals the Bayes denoiser of every task on its infinite prompt. Lower points: the same head with
+its scores divided by four. Solid: the exact limit for large $L$. Dashed: powers of $L$; $-0.618$ is the exponent of one
+Gaussian component at $H=1$.
 
 Alt: Two rows of points falling on logarithmic axes. The lower row is on a solid line of slope minus one for long
 prompts. The upper row falls less steeply than a dashed line of slope minus 0.618.

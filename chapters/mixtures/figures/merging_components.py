@@ -1,10 +1,10 @@
 r"""Iterated, the Bayes denoiser keeps two components apart only if their means are more than two standard
 deviations of the noise apart.
 
-Tokens of two components without a variance of their own are denoised repeatedly; $u$ is the coordinate of a token.
-Left: points are twenty random starts after 10, 100 and 3000 steps. The line is the largest root of
-$u=\tanh(\lambda^2u)$. Right: distance to the root, from the mean of a component; at $\lambda=1$ it falls like a power
-(dashed), otherwise exponentially.
+Tokens of two components of variance zero are denoised repeatedly; $u$ is the coordinate of a token. Left: points are
+twenty random starts after 10, 100 and 3000 steps. The line is the largest root of $u=\tanh(\lambda^2u)$. Right:
+distance to the root, from the mean of a component; at $\lambda=1$ it falls like a power (dashed), otherwise
+exponentially.
 
 Alt: Left, points against the distance of the components on a curve that is zero up to one and then rises steeply to
 one, in a shaded part named "merged" and a part named "kept apart"; few points after ten steps are above it. Right,

@@ -2,8 +2,8 @@ r"""Where the gate has slope zero, flat directions of the risk lead away from th
 a saddle.
 
 Absolute values of the nine eigenvalues of the Hessian at heads with $s\ne0=r$, with $r\ne0=s$, and at a saddle with
-$v_{21}=0$; crosses are negative eigenvalues. Those at the lower edge are zero up to rounding: five where $r=0$, as many
-as the minimisers have dimensions, and six where $s=0$, two more than dimensions.
+$v_{21}=0$; crosses are negative eigenvalues. Those at the lower edge are zero up to rounding: five where $r=0$, the
+dimension of the set of minimisers there, and six where $s=0$, two more than the dimension of the set there.
 
 Alt: Three columns of points on a logarithmic axis: five points at the lower edge in the first column, six in the
 second, two in the third, where two crosses mark negative eigenvalues.

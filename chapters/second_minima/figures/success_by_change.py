@@ -1,9 +1,9 @@
 r"""A balanced start, a large label entry or four heads find the optimum from every start; smaller batches do not.
 
 Each row is the published training with one change, from the same random starts, on prompts of one length with the
-corrected covariances. Left: with binomial intervals (Clopper and Pearson); these starts end at most a fifth above the
-least mean square of one head. Several heads have summed outputs; their mean squares are averages over fresh prompts,
-the others exact.
+corrected covariances. Left: the fraction of starts that end at most a fifth above the least mean square of one head,
+with binomial intervals (Clopper and Pearson). The outputs of several heads are summed; their mean squares are averages
+over fresh prompts, the others are exact.
 
 Alt: Two charts with one row for each change of training and two symbols in each row, linear and softmax. Without a
 change about half of the starts find the optimum. All starts find it in the rows of balanced starts, of the two larger

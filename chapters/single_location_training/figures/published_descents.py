@@ -2,7 +2,7 @@ r"""With a decreasing sharpness the key comes close to its direction, and few ru
 
 One panel per experiment of the authors' code, and one for softmax. Curves are thirty runs from starts near the middle,
 and dots are their ends. Both directions are found in the upper right corner and, with changed signs, in the lower left.
-Exchanged roles end near the middle. Angles are medians of the most frequent end. SGD draws prompts.
+Exchanged roles end near the middle. Angles are medians of the most frequent end. SGD is descent on drawn prompts.
 
 Alt: Six square panels. In four of them curves run from the middle to the upper right and the lower left corner; in two
 of these some curves bend back to the middle, many at a small fixed sharpness and few at a decreasing one. At a fixed

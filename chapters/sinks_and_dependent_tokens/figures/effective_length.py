@@ -2,7 +2,7 @@ r"""Positively dependent tokens are worth fewer independent ones for small queri
 
 A prompt of $L$ dependent tokens fluctuates as $L/\rho$ independent tokens do. Solid: limits for long prompts of an
 autoregressive sequence ($r_k=r^k$) and of a moving average with a negative correlation. Bars are two standard errors.
-Dashed: the correlations that words and keys of a real network have along a text, as far as half a prompt.
+Dashed: the correlations that words and keys of a real network have along a text, up to half a prompt.
 
 Details:
 Simulated tokens are two-dimensional with covariance $I$ and $V=I$; the fluctuation is summed over both

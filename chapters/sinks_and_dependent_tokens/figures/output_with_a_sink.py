@@ -1,7 +1,7 @@
 r"""A sink shrinks the output for small queries and hardly changes it for large ones.
 
-Left: the mean output along the line, $\tau(1-\mathbb{E}p_0-P)$ with the weight $p_0$ of the sink and the participation
-$P$ of the tokens; dotted: the infinite prompt. Right: mean square error of the output. Curves are exact; points are
+Left: the mean output along the line of the infinite prompt (dotted), $\tau(1-\mathbb{E}p_0-P)$ with the weight $p_0$ of
+the sink and the participation $P$ of the tokens. Right: mean square error of the output. Curves are exact; points are
 simulated, with bars of two standard errors. A query whose weights sum to more than $e^b$ leaves the sink hardly any
 weight.
 

@@ -2,7 +2,7 @@ r"""Two or more softmax heads come as close to linear attention as their values 
 
 The limit of $L$ times the mean square error above the noise, divided by that of linear attention, minus 1, against the
 largest value $|\mu_h|$ of the heads. Sets of heads have keys in fixed proportions, which shrink from left to right, and
-the best values at these keys. The error of one head stays a multiple of it.
+the best values at these keys. The error of one head stays a fixed multiple of that of linear attention.
 
 Relative keys are $(1,-1)$ for two heads, $(1,\frac12,-\frac13)$ for three and $(\pm1,\pm\frac12)$ for four.
 They are chosen so that the lowest orders of the noise vanish; other keys are possible. All curves are exact up to

@@ -1,8 +1,8 @@
 r"""Training allocates one task to each head, and later leaves this arrangement for a better one.
 
 Three heads learn three tasks. Points: mean loss of stochastic gradient descent in windows of steps, with two standard
-errors. Solid: the gradient flow of the error of long prompts, to first order in $1/L$, from the same start, which has a
-twice larger value of head $h$ for task $h$. Dashed: with factors of each value that differ.
+errors. Solid: the gradient flow of the error of long prompts, to first order in $1/L$, from the same start, in which
+head $h$ has twice the value of the other heads for task $h$. Dashed: with factors of each value that differ.
 
 Alt: Chart of the loss, on a logarithmic axis, against training time. The loss is flat, falls fast and is flat again
 near a horizontal line. The solid curve stays there. The points and a dashed curve later fall below the line to a
