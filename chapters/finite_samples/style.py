@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullLocator
 
-from companion.figures.style import error_bars
+from companion.figures.style import error_bars, ticks_at
 
 # Objectives with a larger relative difference belong to different minima.
 DIFFERENT = 1e-4
@@ -27,10 +26,7 @@ def draw_runs(axes: Axes, alpha: pd.Series, value: pd.Series, std_error: pd.Seri
 
 def plain_ticks(axes: Axes, alphas: pd.Series) -> None:
     """Label sample ratios as plain numbers on a logarithmic axis."""
-    ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16) if alphas.min() <= tick <= alphas.max()]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticklabels([f"{tick:g}" for tick in ticks])
+    ticks_at(axes.xaxis, [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16) if alphas.min() <= tick <= alphas.max()])
 
 
 def crossing(theory: pd.DataFrame) -> float:
