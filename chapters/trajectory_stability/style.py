@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
-from companion.figures.style import ink, label
+from companion.figures.style import ink, label, ticks_at
 
 # Colour, and vertical shift of the name in points, of the tasks that are not linear regressions. The linear ones, with
 # tokens of several distributions, have one colour.
@@ -30,7 +29,7 @@ def series(axes: Axes, frame: pd.DataFrame, column: str, *, named: bool = True) 
         if task not in OTHERS and colour == "C0":
             together.append(values.iloc[-1])
         elif named:
-            name = task.replace(" (control)", "\n(heavy tails)")
+            name = task.replace(" (control)", "\n(exponential tails)")
             label(axes, points["length"].iloc[-1], values.iloc[-1], name, colour, xytext=(6, up))
     if named:
         middle = np.exp(np.mean(np.log(together)))
@@ -45,6 +44,4 @@ def power_line(axes: Axes, lengths: pd.Series, height: float, power: float, styl
 
 def length_ticks(axes: Axes, frame: pd.DataFrame) -> None:
     """Set ticks at the lengths of the prompts."""
-    lengths = sorted(frame["length"].unique().tolist())
-    axes.set_xticks(lengths, [f"{length:g}" for length in lengths])
-    axes.xaxis.set_minor_locator(NullLocator())
+    ticks_at(axes.xaxis, sorted(frame["length"].unique()))

@@ -127,7 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, exponent, -0.5, words, ink(), xytext=(0, 4), ha="center", va="bottom")
     light, middle = len(tasks) - 1, {"xytext": (0, 0), "ha": "center", "linespacing": 1.3}
     label(axes, 0.45, light / 2, "tasks with sub-Gaussian tokens:\nall near $1/L$", ink(), **middle)
-    label(axes, 0.65, light, "control: tokens with\nheavy tails", ink(), **middle)
+    label(axes, 0.65, light, "control: tokens with\nexponential tails", ink(), **middle)
     axes.set_yticks(range(len(tasks)), [task.removesuffix(" (control)") for task in tasks])
     axes.set(xlabel="exponent $r$: squared gradient error falls like $L^{-r}$", ylim=(light + 0.5, -0.5))
     axes.grid(visible=False, axis="y")
