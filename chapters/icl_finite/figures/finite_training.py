@@ -1,8 +1,8 @@
 r"""Training on finite prompts follows the infinite flow and then leaves it, at a level that depends on the length.
 
 Curves are exact gradient flows. Points are stochastic gradient descent on new prompts, the mean over seeds with two
-standard errors (bars); time is step size times number of steps. Prompts are drawn as tokens
-or in the collapsed way, as sums. After the fast fall risk and gain still change, on long prompts for a long time.
+standard errors (bars); time is step size times number of steps. Prompts are drawn as tokens or in the collapsed way, as
+sums. After the fast fall risk and gain still change, on long prompts for a long time.
 
 Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the risk of the infinite prompt plunges; curves of
 finite lengths leave it one after the other and level off, shorter lengths at higher levels, with points on each curve.
@@ -23,6 +23,8 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_with, sequence
 from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
 
+# Names of the samplers in the picture.
+DRAWN = {"collapsed": "as sums", "plain": "as tokens"}
 # A run, its samples, the exact descent that they should follow, and another.
 Compared = tuple[StochasticDescents, np.ndarray, np.ndarray, np.ndarray]
 
@@ -97,10 +99,6 @@ def _claim_agreement(claim: Claims, id: str, statement: str, compared: list[Comp
             "standard errors, so that the simulation cannot tell them apart",
         ),
     )
-
-
-# Names of the samplers in the picture.
-DRAWN = {"collapsed": "as sums", "plain": "as tokens"}
 
 
 def draw(table: pd.DataFrame) -> Figure:

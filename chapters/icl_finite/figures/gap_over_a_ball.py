@@ -1,14 +1,14 @@
 r"""The risks converge uniformly over balls of heads: of block heads like a power of $L$, of all heads more slowly.
 
 The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
-heads in the plane; dashed: powers with the exponent $\beta(\rho)$ of {doc}`sharp_rates` at $H=\rho$. Right: all
+heads in the plane; dashed: powers $L^{-\beta(\rho)}$ with the exponent of {doc}`sharp_rates` at $H=\rho$. Right: all
 heads on the line, whose scores may depend on labels; dashed: powers through the first two points. Crosses: a ball whose
 radius grows like $\sqrt{2\ln L}$, over which the risks do not converge.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves
-fall ever more slowly, above straight dashed lines. In both charts the
-later of two crosses, for a growing ball, is high above all curves.
+fall ever more slowly, above straight dashed lines. In both charts the later of two crosses, for a growing ball, is high
+above all curves.
 """
 
 import matplotlib.pyplot as plt

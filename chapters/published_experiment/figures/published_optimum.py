@@ -23,6 +23,9 @@ from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, PAPER, error_bars, ink, label, legend_with
 from lib.statistics import comparison_quantile, tells_apart
 
+# Look of the symbols of shorter runs, which are small and above the large ones.
+SHORT = {"markersize": 5.5, "markerfacecolor": PAPER, "zorder": 4}
+
 
 def numbers(optima: Optima, bayes: Ridge, short: Trainings, long: LongRuns, *, law: str, lengths: list[int]) -> Numbers:
     """Return curves, ridge regression and ends of runs; claim that no head reaches Bayes, no run passes its optimum."""
@@ -95,10 +98,6 @@ def _claims(law: str, optima: Optima, ridge: dict[int, float], ends: pd.DataFram
         ),
     )
     return claim
-
-
-# Look of the symbols of shorter runs, which are small and above the large ones.
-SHORT = {"markersize": 5.5, "markerfacecolor": PAPER, "zorder": 4}
 
 
 def draw(table: pd.DataFrame) -> Figure:
