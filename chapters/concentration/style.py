@@ -22,9 +22,10 @@ def length_axes(axes: Axes, exact: pd.DataFrame) -> None:
 
 
 def show_gap(axes: Axes, curves: pd.DataFrame, words: str, colour: tuple, lower: pd.Series) -> None:
-    """Draw an arrow from `error` up to `bound` at a third, and `words` with their ratio in place of `{}`.
+    """Draw an arrow between `error` and `bound`, a third of the way along, and write their ratio at its right.
 
-    The words are to the right of the arrow, between the two highest of the `lower` bounds, or below the only one.
+    The ratio takes the place of `{}` in `words`. These are between the two highest of the `lower` bounds; if there is
+    only one, they are between it and the error.
     """
     place = curves.iloc[len(curves) // 3]
     ends = [(place["length"], place[name]) for name in ("error", "bound")]

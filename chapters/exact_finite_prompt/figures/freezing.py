@@ -87,6 +87,9 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def _tokens(log_length: float) -> str:
-    """Return the length with one or two digits, as mathematical text where it is long."""
-    digit, power = f"{np.exp(log_length):.0e}".split("e")
-    return f"{np.exp(log_length):.0f}" if log_length < 9 else rf"${digit}\cdot10^{{{int(power)}}}$"
+    """Return the number of tokens, with one digit times a power of ten if it is at least ten thousand."""
+    length = np.exp(log_length)
+    if length < 10**4:
+        return f"{length:.0f}"
+    digit, power = f"{length:.0e}".split("e")
+    return rf"${digit}\cdot10^{{{int(power)}}}$"
