@@ -66,8 +66,10 @@
     return (known ? rest.replace(/([^lsz])\1$/, "$1") : word).replace(/(?<=..)y$/, "i");
   };
   const stems = (text) => ` ${tokens(text).map(stem).join(" ")} `;
-  // A root or a fraction and what follows become one word of a phrase, so that "2 ln L" is no phrase of "√(2 ln L)" or "1/(2 ln L)".
-  const phrased = (text) => stems(text.replace(/[√/]\s*\(?(?=[\p{L}\p{N}])/gu, "√")).replaceAll("√ ", "√");
+  // A root, or the line of a fraction, is one word with the word that follows, so that "√(2 ln L)" and "1/(2 ln L)" do not contain
+  // the phrase "2 ln L".
+  const withRoots = (stemmed) => stemmed.replaceAll("√ ", "√");
+  const phrased = (text) => withRoots(stems(text.replace(/[√/]\s*\(?(?=[\p{L}\p{N}])/gu, "√")));
   // Words without weight in a query, unless it has no other.
   const WEIGHTLESS = new Set(("a about all am an and any are as at be been but by can could did do does for from get had has have how i if in into is it its " +
     "me much my need not of on or our please should so some such than that the their them then there these they this to us was we were what when where " +
@@ -131,13 +133,19 @@
   const searchEntries = async (query) => {
     const words = wordsOf(query), phrase = ` ${words.join(" ")} `, code = /[a-z][_.][a-z]|[a-z]{3}[A-Z]/.test(query);
     const asked = (keyword) => stems(keyword) === phrase;
-    const weight = (entry) => entry.kind === "name" && !code ? WEIGHTS.name : WEIGHTS[entry.kind] *
-      (entry.named === phrase || entry.keywords.some(asked) ? 4 : entry.named.startsWith(phrase) ? 2 : 1) * (!entry.phrases.includes(phrase.replaceAll("√ ", "√")) ? 1 : words.length > 2 ? 3 : 1.5);
+    const weight = (entry) => {
+      if (entry.kind === "name" && !code) return WEIGHTS.name;
+      const named = entry.named === phrase || entry.keywords.some(asked) ? 4 : entry.named.startsWith(phrase) ? 2 : 1;
+      const whole = words.length > 2 ? 3 : 1.5;
+      return WEIGHTS[entry.kind] * named * (entry.phrases.includes(withRoots(phrase)) ? whole : 1);
+    };
     const hits = words.length ? ranked(await load(), words, weight) : [];
     // a term and the symbol that defines it are one place
     const places = hits.filter((entry, index) => hits.findIndex((other) => other.href === entry.href) === index).slice(0, SHOWN);
+    // a box that is not found by its title shows a part of its statement
     const titled = ({ label, text }) => words.every((word) => stems(`${label} ${text}`).includes(` ${word}`));
-    return places.map((entry) => (entry.statement && !titled(entry) ? { ...entry, text: `${entry.text}: ${excerpt(entry.statement, new Set(words))}` } : entry));
+    const stated = (entry) => ({ ...entry, text: `${entry.text}: ${excerpt(entry.statement, new Set(words))}` });
+    return places.map((entry) => (entry.statement && !titled(entry) ? stated(entry) : entry));
   };
   const searchTexts = async (query, most) => {
     const words = wordsOf(query);
