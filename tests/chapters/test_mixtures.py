@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import expit
 
 from chapters.mixtures import (
     best_denoisers,
@@ -27,10 +28,6 @@ from lib.flow import gradient_flow
 
 NAME = "mixtures"
 pytestmark = pytest.mark.usefixtures("float64")
-
-
-def sigmoid(t):
-    return 1 / (1 + np.exp(-np.asarray(t, float)))
 
 
 def test_claims_hold_and_cells_are_filled_where_they_belong(run):
@@ -145,7 +142,7 @@ def test_proposition_3_4_excess_times_the_square_of_r_has_the_limit_of_the_secon
     limit = 0.0
     for chance, mean in ((0.6, 1.0), (0.4, -1.0)):
         along = mean + np.sqrt(2) * nodes
-        eta = sigmoid(along + np.log(1.5))
+        eta = expit(along + np.log(1.5))
         limit += 0.5 * chance * weights @ (eta * (1 - eta) * (0.5 * second * along**2) ** 2)
     length = 1e4
     np.testing.assert_allclose(length**2 * landscape._along_the_sequence(length, 0.6), limit, rtol=1e-2)
@@ -158,7 +155,7 @@ def test_distances_to_the_families_are_the_least_ones():
     point = np.concatenate([score.slope, [score.intercept, score.height], score.gate_slope])
 
     def to_constant(height):
-        chance = sigmoid(best.gate_offset)
+        chance = expit(best.gate_offset)
         return np.linalg.norm(point - [*best.slope, float(best.intercept) - height * chance, height, 0, 0])
 
     np.testing.assert_allclose(flows.distance(flows.CONSTANT, score, best), minimize_scalar(to_constant).fun, rtol=1e-8)
@@ -204,7 +201,7 @@ def test_the_curvature_at_the_best_slope_is_that_of_a_simulation(assert_monte_ca
     rng, mean, cov = np.random.default_rng(6), flows.INVARIANT_MEAN, np.diag(flows.INVARIANT_COV)
     labels = rng.choice([-1.0, 1.0], size=40_000)
     tokens = labels[:, None] * mean + rng.normal(size=(40_000, 3)) * np.sqrt(cov)
-    eta = sigmoid(tokens @ (2 * mean / cov))
+    eta = expit(tokens @ (2 * mean / cov))
     products = (eta * (1 - eta))[:, None] * np.stack(
         [tokens[:, i] * tokens[:, j] for i, j in ((0, 0), (0, 2), (1, 1))], 1
     )

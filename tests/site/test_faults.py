@@ -53,6 +53,7 @@ def test_readings_stay_in_view_only_with_the_picture(visit):
     page.locator(".lab-panel").first.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     expect(page.locator(".lab-readings")).to_be_in_viewport(ratio=1)
     parts = (page.locator(f".companion-shown-live {part}") for part in (".lab-controls", ".lab-readings", ".lab-link"))
+    # where they do not stick, they have their place between the parts around them
     page.add_style_tag(content=".lab dl.lab-readings { position: static; }")
     boxes = [part.bounding_box() for part in parts]
     assert all(one["y"] + one["height"] <= other["y"] for one, other in itertools.pairwise(boxes))

@@ -77,9 +77,8 @@ class CiteDirective(SphinxDirective):
         about: dict[str, Any] = read_yaml(project.root / CITATION)
         title = html.escape(f"{{{about['title']}}}")
         key = re.sub(r"[^A-Za-z0-9]+", "-", str(project.metadata["name"])).strip("-")
-        return [
-            nodes.container("", _entry(project, "software", key, {"title": title}), classes=["companion-book-entry"])
-        ]
+        entry = _entry(project, "software", key, {"title": title})
+        return [nodes.container("", entry, classes=["companion-book-entry"])]
 
 
 def _entry(project: Project, kind: str, key: str, fields: dict[str, str], target: str = "") -> nodes.Node:
