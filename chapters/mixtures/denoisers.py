@@ -20,7 +20,7 @@ Scalar = float | int | Float[Array, ""]
 
 
 def add_noise(mixture: GaussianMixture, noise_std: Scalar) -> GaussianMixture:
-    r"""Return the distribution of `Z = X + noise_std · ε`, X ~ mixture: what a noisy prompt is drawn from.
+    r"""Return the distribution of the tokens of a noisy prompt, `Z = X + noise_std · ε`, X ~ mixture.
 
     Args:
       mixture: log-weights (K,), means (K, d), covariances (K, d, d), which may differ.
@@ -144,7 +144,7 @@ def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attent
       The two heads, each with matrices of shape (d, d). Nearly opposite or nearly equal means make large entries.
 
     Raises:
-      ValueError: if the mixture is none of these, or values are traced.
+      ValueError: if the mixture is not of this kind, or values are traced.
 
     Source: [GBB26, Thm 4.1 (i), Prop. C.5]. Transformations: none, because the construction depends on the values.
     """
@@ -280,7 +280,7 @@ def _posterior_mean(mixture, cov, variance, query):
 
 
 def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """The vector's direction; the first axis for a zero vector."""
+    """Return the direction of the vector, or the first axis for a zero vector."""
     largest = jnp.max(jnp.abs(vector))
     scaled = vector / jnp.where(largest > 0, largest, 1.0)
     length = jnp.linalg.norm(jnp.where(largest > 0, scaled, 1.0))
@@ -288,7 +288,7 @@ def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
 
 
 def _bisect(beyond, low, high):
-    """Where `beyond` turns true between `low` and `high`."""
+    """Return the point between `low` and `high` at which `beyond` becomes true."""
 
     def halve(_, ends):
         middle = 0.5 * (ends[0] + ends[1])

@@ -1,4 +1,4 @@
-"""Denoise with finite prompts of random tasks: the head of the infinite prompt, and a head of a quarter of its size."""
+"""Denoise with finite prompts of random tasks: a head that is exact on infinite prompts, and it with U divided by 4."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -69,7 +69,7 @@ def simulate_prompts(lengths: Sequence[int], tasks: int, *, key: PRNGKeyArray) -
 
     Returns:
       For each name of `SIZES` a table with one column per length. For `limit` a table with one column 0: the limit of L
-      times the square error of the head of a quarter of the size; for `untilted` the same without scores.
+      times the square error of the head `quarter`; for `untilted` that of the head with U = 0.
     """
     lengths = tuple(sorted(lengths))
     errors = _square_errors(jr.split(key, tasks), lengths)
