@@ -152,7 +152,7 @@ def _is_titled(node: nodes.Node) -> bool:
 
 
 def _read(node: nodes.Element) -> Iterator[str]:
-    """Yield the paragraphs of a section without those of its sections and of boxes, which have entries of their own."""
+    """Yield the paragraphs of a section without those of its sections and boxes, which are other entries."""
     for child in node.children:
         if isinstance(child, PARTS):
             yield words_of(child)
