@@ -3,7 +3,7 @@ r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger q
 The error is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt. Solid
 lines are exact; points have bars of two standard errors. Dotted lines are the form
 $e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method, accurate only well beyond
-$\ln L\approx\frac32\tau^2$; for large queries no simulation reaches these lengths.
+$\ln L\approx\frac32\tau^2$; for the largest queries the simulations stop far below these lengths.
 
 Alt: Log-log line chart of error against length. One solid curve for each query size bends into a straight
 dotted line of slope minus one, at longer lengths for larger queries, whose curves start flatter. Points of

@@ -1,4 +1,4 @@
-r"""The mean output of a finite prompt follows the infinite prompt for small queries and gradually stops growing.
+r"""The mean output of a long prompt follows the infinite prompt for small queries and gradually stops growing.
 
 The vertical axis is the exact mean output $\tau(1-P)$ of prompts of $L$ tokens, also at lengths that no computer can
 hold; that of the infinite prompt is $\tau$ (dashed). Each curve leaves the dashed line gradually and approaches the

@@ -1,4 +1,4 @@
-r"""Replica theory predicts every overlap and the training loss of both trained heads at their best ridges.
+r"""Replica theory predicts four overlaps and the training loss of both trained heads at their best ridges.
 
 The horizontal axes show prompts per dimension, $\alpha=n/D$ (logarithmic). The panels show $m_k=k\cdot k^\star/D$,
 $q_k=|k|^2/D$, the same for the value vector, and half the mean square error on the training prompts. Lines: replica
