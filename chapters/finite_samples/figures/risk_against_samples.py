@@ -1,8 +1,9 @@
 r"""Linear attention is ahead with few prompts and softmax with many, each head at its best allowed ridges.
 
-Lines: replica theory for softmax and for linear attention, and the Bayes-optimal risk by state evolution; the output 0
-has risk 1. Markers: means of training runs from the hidden directions in three dimensions, with two standard errors. Dotted: the best risks with
-infinitely many prompts. Where the best key ridge is the smallest one allowed (see the data), a lower risk is possible.
+Lines: replica theory for softmax and for linear attention, and the Bayes-optimal risk by state evolution; the output
+0 has risk 1. Markers: means of training runs from the hidden directions in three dimensions, with two standard
+errors. Dotted: the best risks with infinitely many prompts. Where the best key ridge is the smallest one allowed (see
+the data), a lower risk is possible.
 
 Alt: Line chart with three falling curves. The Bayes-optimal curve is lowest. Linear attention is below softmax with
 few prompts and highest from one and a half prompts per dimension on. Markers of simulated training are on these two.
