@@ -1,4 +1,4 @@
-r"""A sink does not move freezing; it adds a phase in which the head is off.
+r"""A small sink does not move freezing; it adds a phase in which the head is off.
 
 Colour: exact participation of the tokens at one long prompt. Below the solid curve, $\kappa=1+a^2$ up to $a=1$ and
 $\kappa=2a$ beyond, the sink has no weight in the limit, and participation is that of a prompt without a sink. Above it
@@ -90,7 +90,7 @@ def draw(table: pd.DataFrame) -> Figure:
         (0.6, 3.2, "off: the sink has\nall the weight"),
         (0.45, 0.6, "many tokens\nshare the weight"),
         (1.5, 0.6, "a few tokens\nshare the weight"),
-        (1.32, 1.4, "freezing at $a=1$\nfor every sink"),
+        (1.32, 1.4, "freezing at $a=1$\nfor $κ<2$"),
     ):
         axes.text(x, y, text, color="w", ha="center", va="center", fontsize=11)
     axes.set(xlim=(ratios.min(), ratios.max()), ylim=(heights.min(), heights.max()))
