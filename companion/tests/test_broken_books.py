@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,11 +18,15 @@ from small_books import Clone
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Project:
-    """A new book with one notebook, run and built."""
+    """A new book with one notebook and with buttons once it has an address, run and built."""
     project = Project(tmp_path_factory.mktemp("books") / "paper")
     create_book(project.root, "toy")
-    finished = companion(project, "build")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    config = project.root / "_config.yml"
+    buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
+    config.write_text(config.read_text().replace("execute:\n", buttons, 1))
+    for command in (("run", "toy"), ("site",)):
+        finished = companion(project, *command)
+        assert finished.returncode == 0, finished.stdout + finished.stderr
     return project
 
 
@@ -54,8 +59,17 @@ def add_to_front_page(project: Project, sentence: str) -> None:
     page.write_text(f"{page.read_text()}\n{sentence}\n")
 
 
-def edit_record(project: Project, change) -> None:
-    path = project.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace the first occurrence of a text in a file."""
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+
+
+def record_of(project: Project) -> Path:
+    return project.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
+
+
+def edit_record(path: Path, change) -> None:
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
@@ -68,7 +82,7 @@ def test_unbroken_book_builds_again(book: Project):
     page, which offers the executed notebook.
     """
     for change, pages in ((lambda record: None, 4), (lambda record: record["claims"][0].update(measured=1.01), 3)):
-        edit_record(book, change)
+        edit_record(record_of(book), change)
         finished = companion(book, "site")
         assert finished.returncode == 0, finished.stderr
         counts = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
@@ -76,47 +90,39 @@ def test_unbroken_book_builds_again(book: Project):
     assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
 
 
-def remove_pictures(book: Project) -> None:
-    for suffix in (".svg", ".png"):
-        (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
-
-
-def alter_data(book: Project) -> None:
-    path = book.published / "toy" / f"{figure_of('toy')}.csv"
-    path.write_text(path.read_text().replace("10,", "11,", 1))
-
-
-def edit_code(book: Project) -> None:
-    path = book.notebook("toy")
-    path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
-
-
-def forget_run(book: Project) -> None:
-    """A woven copy remains."""
-    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
-    (book.build("laptop").executed / "toy.ipynb").unlink()
-
-
-# A damage, and words of the error.
+# A figure, what is wrong with it, and words of the error.
 DAMAGES = {
-    "missing pictures": (remove_pictures, [f"{figure_of('toy')}.svg is missing", f"{figure_of('toy')}.png is missing"]),
-    "altered data": (alter_data, ["does not match the checksum in its record"]),
-    "no alt text": (lambda book: edit_record(book, lambda record: record.update(alt=" ")), ["alt text"]),
-    "claim without source": (
-        lambda book: edit_record(book, lambda record: record["claims"][0].update(source="")),
-        ["needs a source"],
+    "pictureless": (lambda folder: (folder / "pictureless.svg").unlink(), "pictureless.svg is missing"),
+    "altered": (lambda folder: edit(folder / "altered.csv", "10,", "11,"), "does not match the checksum in its record"),
+    "silent": (lambda folder: edit_record(folder / "silent.json", lambda record: record.update(alt=" ")), "an alt text"),
+    "unsourced": (
+        lambda folder: edit_record(folder / "unsourced.json", lambda record: record["claims"][0].update(source="")),
+        "needs a source",
     ),
-    "notebook without a run": (forget_run, ["has not been run"]),
-    "notebook edited after its run": (edit_code, ["has changed since its run"]),
 }
 
 
-@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_book_is_not_built(book: Project, damage, words):
-    damage(book)
+def test_a_damaged_book_is_not_built(book: Project):
+    """A notebook without a run is an error, too, although the copy of it that the last site shows remains."""
+    folder = book.published / "toy"
+    for name, (damage, _) in DAMAGES.items():
+        for suffix in store.SUFFIXES:
+            shutil.copyfile(folder / f"{figure_of('toy')}{suffix}", folder / f"{name}{suffix}")
+        damage(folder)
+        add_to_front_page(book, f"```{{companion-figure}} toy/{name}\n```")
+    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
+    (book.build("laptop").executed / "toy.ipynb").unlink()
     finished = companion(book, "site")
     assert finished.returncode == 2
+    words = [*(words for _, words in DAMAGES.values()), "toy has not been run"]
     assert [word for word in words if word not in finished.stderr] == []
+
+
+def test_a_notebook_that_was_edited_after_its_run_is_not_shown(book: Project):
+    edit(book.notebook("toy"), "p.repeats, seed", "p.repeats + 1, seed")
+    finished = companion(book, "site")
+    assert finished.returncode == 2
+    assert "has changed since its run" in finished.stderr
 
 
 STATEMENTS = """\
@@ -134,13 +140,11 @@ statements:
 def add_statements(project: Project, text: str) -> None:
     """Give the book a list of statements, a page that shows it, and a box that cites Lemma 1."""
     (project.book / "list.yml").write_text(text)
-    settings = project.root / "pyproject.toml"
-    settings.write_text(settings.read_text().replace("science = []", 'science = []\nstatements = "book/list.yml"', 1))
-    contents = project.root / "_toc.yml"
-    contents.write_text(contents.read_text().replace("book/claims", "book/statements\n      - file: book/claims"))
+    edit(project.root / "pyproject.toml", "science = []", 'science = []\nstatements = "book/list.yml"')
+    edit(project.root / "_toc.yml", "book/claims", "book/statements\n      - file: book/claims")
     (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} MU49\n```\n")
     add_to_front_page(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`MU49`.\n```")
-    edit_record(project, lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
+    edit_record(record_of(project), lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
 
 
 def test_statements_are_shown_with_their_origins(book: Project):
@@ -179,7 +183,7 @@ def test_texts_of_a_record_are_shown_literally(book: Project):
 
     text = json.dumps(SPECIAL)
     add_statements(book, STATEMENTS.replace("title: Slow,", f"title: {text}, remark: {text},"))
-    edit_record(book, change)
+    edit_record(record_of(book), change)
     finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     site = book.site("laptop")
@@ -202,7 +206,7 @@ def test_texts_of_a_record_are_shown_literally(book: Project):
 
 
 def test_docstrings_are_shown_literally(book: Project):
-    """This holds for a module, a function, a class and its method; names link, and missing modules are reported."""
+    """This holds for a module, a function, a class and its method; names link."""
     module = f"{book.settings.chapters}.odd"
     words = SPECIAL.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
     source = "\n".join(
@@ -214,10 +218,7 @@ def test_docstrings_are_shown_literally(book: Project):
     )
     (book.root / f"{module.replace('.', '/')}.py").write_text(source + "\n")
     (book.book / "names.md").write_text(f"# Names\n\n```{{companion-api}} {module}\n```\n")
-    contents = book.root / "_toc.yml"
-    contents.write_text(
-        contents.read_text().replace("- file: book/claims", "- file: book/claims\n      - file: book/names")
-    )
+    edit(book.root / "_toc.yml", "- file: book/claims", "- file: book/claims\n      - file: book/names")
     finished = companion(book, "site", "--published")
     assert finished.returncode == 0, finished.stderr
     text = (book.site("laptop") / "book/names.html").read_text()
@@ -226,23 +227,11 @@ def test_docstrings_are_shown_literally(book: Project):
     assert "k" not in page.scripts
     assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
     assert f'href="#{module}.first"' in text
-    settings = book.root / "pyproject.toml"
-    settings.write_text(
-        settings.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]')
-    )
-    finished = companion(book, "site", "--published")
-    assert finished.returncode != 0
-    assert f"The module {book.settings.chapters}.toy.figures.toy_error is documented on no page" in finished.stderr
 
 
 def test_a_book_with_an_address_has_buttons(book: Project):
     """`set-url` adds buttons and absolute addresses; before that, no link needs the address."""
     page = book.site("laptop") / "book/toy.html"
-    config = book.root / "_config.yml"
-    buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
-    config.write_text(config.read_text().replace("execute:\n", buttons, 1))
-    finished = companion(book, "site")
-    assert finished.returncode == 0, finished.stderr
     before = page.read_text()
     assert re.findall(r"github\.com/[\w-]+|mybinder\.org|(?:href|content)=\"/?blob/", before) == []
     assert "btn-source-repository-button" not in before
@@ -266,9 +255,10 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
     """A second build fails too: Sphinx must not treat a page with warnings as read.
 
     The faults are a broken link, an unknown claim, a box whose label equals the anchor of a heading, a box and a claim
-    that cite a paper without a row in the list of statements, and a heading without content. One above another heading
-    of a lower level has content.
+    that cite a paper without a row in the list of statements, a module that no page documents, and a heading without
+    content. One above another heading of a lower level has content.
     """
+    edit(book.root / "pyproject.toml", "science = []", f'science = []\napi = ["{book.settings.chapters}"]')
     add_to_front_page(book, "## Above\n\n### Below\n\nWords.\n\n## Nothing follows\n\n## After\n\nWords.")
     add_to_front_page(book, "See {doc}`nowhere`.")
     add_to_front_page(book, "Measured: {claim}`toy-rat`.")
@@ -282,5 +272,6 @@ def test_every_fault_of_a_page_is_reported_again(book: Project):
         assert "have the anchor 'slow-words'" in finished.stderr
         assert "Box 'slow' on index cites MU49 and has no row" in finished.stderr
         assert "has the source [MU49, Thm 2] and no row" in finished.stderr
+        assert f"The module {book.settings.chapters}.toy.figures.toy_error is documented on no page" in finished.stderr
         assert "The heading 'Nothing follows' has no content" in finished.stderr
         assert "'Above'" not in finished.stderr
