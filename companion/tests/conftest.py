@@ -40,7 +40,7 @@ def _become(arguments: Sequence[str], folder: Path, environment: Mapping[str, st
     try:
         for number in (1, 2):
             os.dup2(log.fileno(), number)
-        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", buffering=1)
+        sys.stdout = sys.stderr = os.fdopen(1, "w", encoding="utf-8", buffering=1)
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)

@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -106,22 +107,28 @@ class Clone:
             text=True,
         )
 
-    def companion(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command: in this process, unless the test changed its environment or what Python does at its start."""
-        changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
-        if self.in_processes or changed:
-            return self.python("-m", "companion", *arguments)
-        folder, path, environment = Path.cwd(), sys.path[:], {**os.environ}
-        os.chdir(self.root)
+    @contextmanager
+    def inside(self, folder: str = ".") -> Iterator[None]:
+        """Let this process be in a folder of the book, with the environment of its commands and with forked kernels."""
+        before, path, environment = Path.cwd(), sys.path[:], {**os.environ}
+        os.chdir(self.root / folder)
         os.environ.update(self.environment | kernels())
         try:
-            result = CliRunner().invoke(app, arguments)
+            yield
         finally:
-            os.chdir(folder)
+            os.chdir(before)
             sys.path[:] = path
             os.environ.clear()
             os.environ.update(environment)
             forget_modules(self.root)
+
+    def companion(self, *arguments: str, folder: str = ".") -> subprocess.CompletedProcess[str]:
+        """Run a command: in this process, unless the test changed its environment or what Python does at its start."""
+        changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
+        if self.in_processes or changed:
+            return self.python("-m", "companion", *arguments)
+        with self.inside(folder):
+            result = CliRunner().invoke(app, arguments)
         errors = result.stderr
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             errors += "".join(traceback.format_exception(result.exception))

@@ -84,7 +84,7 @@ def test_a_run_with_a_damaged_figure_is_not_listed(listed, tmp_path):
 
 def test_runs_are_compared_by_name(listed):
     """A run is compared with another run or with a folder, from any folder of the clone."""
-    finished = listed.python("-m", "companion", "compare", NAMES[0], NAMES[1], cwd=listed.root / "book")
+    finished = listed.companion("compare", NAMES[0], NAMES[1], folder="book")
     assert finished.returncode == 1, finished.stderr
     assert "claim 'toy-rate', holds: False and True" in finished.stdout
     assert listed.companion("compare", NAMES[1], "_build/laptop").returncode == 0
@@ -147,20 +147,16 @@ def test_an_unknown_figure_is_refused(pristine):
     assert not pristine.project.generated.exists()
 
 
-CALL = """\
-from companion import rerun
-result = rerun("toy", "toy_error", seed=3, lengths=[5, 50])
-print(len(result.table), [claim.holds for claim in result.claims], result.page.is_file())
-"""
-
-
 def test_a_figure_is_rerun_from_python(ran, tmp_path):
     """Other parameters keep their defaults, nothing is published, and a claim that fails raises no exception."""
     clone = ran.copy_to(tmp_path / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
     before = clone.tree("figures")
-    called = clone.python("-c", CALL)
-    assert called.stdout == "2 [False] True\n", called.stderr
+    with clone.inside():
+        result = companion.rerun("toy", FIGURE, seed=3, lengths=[5, 50])
+    assert len(result.table) == 2
+    assert [claim.holds for claim in result.claims] == [False]
+    assert result.page.is_file()
     assert clone.tree("figures") == before
     (name,) = [run.name for run in all_runs(clone.project)]
     record = store.read_record(clone.project.custom_build(name).figures / "toy", FIGURE)

@@ -1,8 +1,11 @@
 """Forked kernels: they give the same bytes as started kernels, and their end is noticed."""
 
+import subprocess
+
 import pytest
 
 from companion.build import fork_server
+from companion.cli import build
 
 pytestmark = pytest.mark.skipif(not fork_server.can_be(), reason="forked on Linux only")
 
@@ -17,33 +20,22 @@ publish(toy_error, toy_error.simulate_squared_errors(p.lengths, p.repeats, seed=
 FORKED, STARTED = "ipykernel_launcher True", "False"
 
 
-def with_two_notebooks(clone, preload: str = '"wave"'):
-    """Add a notebook without figures, and preload a package that no other module imports."""
-    clone.add_page("second")
-    clone.replace("pyproject.toml", "[tool.companion]\n", f"[tool.companion]\npreload = [{preload}]\n")
-    return clone
-
-
 def kernel_report(clone) -> str:
     return (clone.root / "kernel").read_text()
 
 
 def test_a_forked_kernel_gives_the_same_bytes(clone, ran):
+    """The book preloads two packages: one that no other module imports, and one that is missing and is skipped."""
     clone.rewrite_cell("# means", REPORTING)
-    finished = with_two_notebooks(clone).companion("build", "--target", "figures")
+    clone.add_page("second")
+    clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["no_such_package", "wave"]\n')
+    finished = clone.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert kernel_report(clone) == FORKED
     for name in ("figures/toy", "_build/laptop/tables/toy"):
         expected = {path: digest for path, digest in ran.tree(name).items() if not path.endswith(".json")}
         assert expected
         assert expected.items() <= clone.tree(name).items()
-
-
-def test_a_package_that_cannot_be_preloaded_is_skipped(clone):
-    clone.rewrite_cell("# means", REPORTING)
-    finished = with_two_notebooks(clone, '"no_such_package", "wave"').companion("build", "--target", "figures")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert kernel_report(clone) == FORKED
 
 
 def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
@@ -54,12 +46,11 @@ def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
     assert kernel_report(clone).endswith(STARTED)
 
 
-def test_a_build_of_one_notebook_starts_no_fork_server(clone):
-    clone.in_processes = True
-    clone.rewrite_cell("# means", REPORTING)
+def test_a_build_of_one_notebook_starts_no_fork_server(clone, monkeypatch):
+    monkeypatch.delenv(fork_server.FORK_SERVER, raising=False)
     clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["wave"]\n')
-    assert clone.companion("build", "--target", "figures").returncode == 0
-    assert kernel_report(clone).endswith(STARTED)
+    with build._fork_server(clone.project, ["toy"]) as environment:
+        assert fork_server.FORK_SERVER not in environment
 
 
 @pytest.mark.parametrize(
@@ -73,7 +64,17 @@ def test_a_build_of_one_notebook_starts_no_fork_server(clone):
     ],
 )
 def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
-    clone.rewrite_cell("# setup", f"# setup\nimport os\n{how}")
-    finished = with_two_notebooks(clone).companion("build", "--target", "figures")
+    """The kernels of commands that tests call are forked."""
+    clone.rewrite_cell("# setup", f"# setup\nimport os\nopen('kernel', 'w').write(__import__('sys').argv[0])\n{how}")
+    finished = clone.companion("run", "toy")
     assert finished.returncode == 2
-    assert f"its kernel died. The kernel {cause}" in finished.stdout
+    assert f"its kernel died. The kernel {cause}" in finished.stderr
+    assert kernel_report(clone) == "ipykernel_launcher"
+
+
+def test_a_fork_server_ends_when_its_standard_input_is_closed(tmp_path):
+    """The build that started it holds the other end: it is closed even if the build is killed."""
+    command = fork_server.command(str(tmp_path / "socket"), [])
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
+        server.communicate()
+        assert server.returncode == 0

@@ -8,6 +8,7 @@ import time
 import pytest
 from bs4 import BeautifulSoup
 
+from companion.site import jupyter_book
 from small_books import Clone
 
 # Python imports `sitecustomize` at each start: every process of a build sees an unusual host name.
@@ -84,7 +85,7 @@ def test_a_page_that_is_older_than_the_last_build_is_built_again(site):
     site.replace("book/index.md", "Every figure", "Any figure")
     yesterday = time.time() - 24 * 3600
     os.utime(site.root / "book/index.md", (yesterday, yesterday))
-    finished = site.companion("build")
+    finished = site.companion("site")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "Any figure" in (site.project.site("laptop") / "book/index.html").read_text(encoding="utf-8")
     site.replace("book/index.md", "Any figure", "Every figure")
@@ -107,7 +108,8 @@ def test_build_after_a_killed_build_is_complete(site):
     assert site.python("-c", KILLED).returncode == -signal.SIGKILL
     assert page.stat().st_size < size
     assert site.project.build("laptop").site_begun.exists()
-    finished = site.companion("build")
+    assert not jupyter_book.is_built(site.project, "laptop")
+    finished = site.companion("site")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert not site.project.build("laptop").site_begun.exists()

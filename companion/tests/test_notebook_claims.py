@@ -41,8 +41,9 @@ def by_hand(ran, tmp_path_factory):
     hidden = "# the number by hand\nfrom clone.toy import by_hand\npublish.claims(by_hand.close(half))"
     clone.add_cells((BY_HAND, ["by-hand"]), (hidden, ["remove-cell"]))
     clone.replace("book/toy.ipynb", "{claim}`toy-rate`", "{claim}`toy-rate` and {claim}`toy-by-hand`")
-    finished = clone.companion("build")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    for command in (("run", "toy"), ("site",)):
+        finished = clone.companion(*command)
+        assert finished.returncode == 0, finished.stdout + finished.stderr
     return clone
 
 

@@ -19,15 +19,19 @@ def with_page(ran_clone):
 
 
 def test_a_page_is_run_and_shown(with_page):
-    """Its outputs are on the site; there is no figure, no claim and no parameter."""
-    finished = with_page.companion("build")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    page = (with_page.project.site("laptop") / "book/page.html").read_text(encoding="utf-8")
-    assert "the sum is 4.14159" in page
-    assert not (with_page.project.published / "page").exists()
+    """Its outputs are on the site; there is no figure, no claim and, as the table of notebooks says, no parameter."""
+    with_page.replace("book/index.md", "Every figure", "```{companion-notebooks}\n```\n\nEvery figure")
     finished = with_page.companion("run", "page")
     assert finished.returncode == 0, finished.stderr
     assert "0 figures, 0 claims hold" in finished.stdout
+    assert not (with_page.project.published / "page").exists()
+    finished = with_page.companion("site")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    folder = with_page.project.site("laptop") / "book"
+    assert "the sum is 4.14159" in (folder / "page.html").read_text(encoding="utf-8")
+    front = (folder / "index.html").read_text(encoding="utf-8")
+    assert "A page" in front
+    assert "It has no parameters." in front
 
 
 def test_a_page_stops_no_command(with_page):
@@ -41,15 +45,6 @@ def test_a_page_stops_no_command(with_page):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "page-" in with_page.companion("list", "--runs").stdout
     assert [row.notebook for row in Listing.of(with_page.project, "laptop").rows] == ["toy"]
-
-
-def test_the_table_of_notebooks_names_a_page_without_parameters(with_page):
-    with_page.replace("book/index.md", "Every figure", "```{companion-notebooks}\n```\n\nEvery figure")
-    finished = with_page.companion("site", "--published")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    front = (with_page.project.site("laptop") / "book/index.html").read_text(encoding="utf-8")
-    assert "A page" in front
-    assert "It has no parameters." in front
 
 
 def test_a_notebook_with_parameters_and_no_figure_is_run(ran_clone):

@@ -67,17 +67,8 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
         costs.read(ran_clone.project, "smoke")
 
 
-def test_a_build_prints_its_progress(ran_clone):
-    """After the line of a notebook that ended."""
-    ran_clone.replace("book/toy.ipynb", "repeats = 500", "repeats = 501")
-    finished = ran_clone.companion("build", "--target", "figures")
-    assert finished.returncode == 0, finished.stderr
-    lines = finished.stdout.splitlines()
-    assert lines.index("  notebooks: 1 of 1") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))
-
-
-def test_the_longest_notebook_starts_first(ran_clone):
-    """If it started last, the other cores would wait for it."""
+def test_a_build_starts_the_longest_notebook_and_prints_its_progress(ran_clone):
+    """If the longest started last, the other cores would wait for it. Progress follows the line of a notebook."""
     minutes = {"toy": 1.0, "lengthy": 9.0}
     rows = [f"{name},{number}" for name, number in minutes.items()]
     ran_clone.write("costs.csv", "\n".join(["notebook,core minutes", *rows]))
@@ -86,5 +77,6 @@ def test_the_longest_notebook_starts_first(ran_clone):
     ran_clone.add_page("lengthy")
     finished = ran_clone.companion("build", "--target", "figures", "--cores", "1")
     assert finished.returncode == 0, finished.stderr
-    started = [line.split()[1] for line in finished.stdout.splitlines() if line.startswith("▸ ")]
-    assert started == ["lengthy", "toy"]
+    lines = finished.stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("▸ ")] == ["lengthy", "toy"]
+    assert lines.index("  notebooks: 2 of 2") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))

@@ -220,13 +220,6 @@ def with_words(candidates: list[psutil.Process], *words: str) -> psutil.Process:
     return next(process for process in running if all(word in process.cmdline() for word in words))
 
 
-def test_a_kernel_ends_with_its_run(building):
-    """The run is killed, so that it cannot end the kernel itself."""
-    _, kernel, children = building
-    with_words(children, "-m", "run", "toy").kill()
-    wait_for(lambda: is_gone(kernel))
-
-
 def test_a_run_reports_that_its_kernel_died_with_the_fork_server(building):
     process, kernel, children = building
     with_words(children, "-P").kill()
@@ -236,9 +229,13 @@ def test_a_run_reports_that_its_kernel_died_with_the_fork_server(building):
     assert "its kernel died" in output
 
 
-def test_the_fork_server_ends_with_the_build(building):
-    process, _, children = building
+def test_a_fork_server_ends_with_its_build_and_a_kernel_with_its_run(building):
+    """Both are killed, so that they cannot end the other process themselves."""
+    process, kernel, children = building
+    server, run = with_words(children, "-P"), with_words(children, "-m", "run", "toy")
     process.kill()
-    server = with_words(children, "-P")
     process.wait()
     wait_for(lambda: is_gone(server.pid))
+    assert not is_gone(kernel)
+    run.kill()
+    wait_for(lambda: is_gone(kernel))
