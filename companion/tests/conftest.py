@@ -12,6 +12,7 @@ from typing import IO
 
 import pytest
 
+from companion.build import fork_server
 from companion.io import startup
 from companion.site import jupyter_book
 from small_books import *  # noqa: F403
@@ -62,6 +63,6 @@ def _become(arguments: Sequence[str], folder: Path, environment: Mapping[str, st
 def _forked_sites() -> Iterator[None]:
     """Build sites in forks, unless a test builds them in a command of its own process."""
     with pytest.MonkeyPatch.context() as patch:
-        replaced = SimpleNamespace(run=build_in_fork, STDOUT=subprocess.STDOUT)
-        patch.setattr(jupyter_book, "subprocess", replaced)
+        if fork_server.can_be():
+            patch.setattr(jupyter_book, "subprocess", SimpleNamespace(run=build_in_fork, STDOUT=subprocess.STDOUT))
         yield

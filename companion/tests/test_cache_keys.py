@@ -84,17 +84,14 @@ def test_the_list_names_the_state_of_a_figure(ran_clone, change, here, fresh_clo
     assert listed(ran_clone)["state"] == fresh_clone
 
 
-@pytest.mark.parametrize("case", ["reworded", "caption", "claim"])
-def test_snakemake_agrees_with_the_list(ran_clone, case):
-    change, here, _ = STATES[case]
-    change(ran_clone)
+def test_snakemake_agrees_with_the_list(ran_clone):
+    """It plans neither a run nor a redrawing when every file is newer than the results and none has changed."""
+    reworded(ran_clone)
     command = ("snakemake", "figures", "--dry-run", "--cores", "1", "--nolock", "--rerun-incomplete")
     planned = ran_clone.python("-m", *command, "--rerun-triggers", "mtime")
     assert planned.returncode == 0, planned.stderr
-    rules = {"stale": "rule notebook_toy:", "redraw": "rule pictures_toy:"}
-    assert [state for state, rule in rules.items() if rule in planned.stdout + planned.stderr] == (
-        [here] if here in rules else []
-    )
+    assert "_toy:" not in planned.stdout + planned.stderr
+    assert "Nothing to be done" in planned.stdout + planned.stderr
 
 
 def test_the_list_counts_claims(ran_clone):

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+import small_books
 from companion.build import fork_server
 from companion.cli import build
 
@@ -38,9 +39,9 @@ def test_a_forked_kernel_gives_the_same_bytes(clone, ran):
         assert expected.items() <= clone.tree(name).items()
 
 
-def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
+def test_without_a_reachable_fork_server_a_kernel_is_started(clone, monkeypatch):
     clone.rewrite_cell("# means", REPORTING)
-    clone.environment[fork_server.FORK_SERVER] = str(clone.root / "no_server")
+    monkeypatch.setattr(small_books, "kernels", lambda: {fork_server.FORK_SERVER: str(clone.root / "no_server")})
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert kernel_report(clone).endswith(STARTED)

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import webbrowser
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +16,6 @@ from companion.runs import report
 from companion.runs.custom_runs import Run, all_runs
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
-BROWSER = """#!/bin/sh
-printf %s "$1" > "$(dirname "$0")/opened"
-"""
 
 
 def read(text: str) -> SimpleNamespace:
@@ -33,15 +31,13 @@ def read(text: str) -> SimpleNamespace:
 @pytest.fixture(scope="module")
 def disproved(ran, tmp_path_factory):
     """A published clone whose claim was then changed to a false one, run with `--open`."""
-    folder = tmp_path_factory.mktemp("disproved")
-    clone = ran.copy_to(folder / "clone")
+    clone = ran.copy_to(tmp_path_factory.mktemp("disproved") / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
-    (folder / "browser").write_text(BROWSER)
-    (folder / "browser").chmod(0o755)
-    clone.environment = clone.environment | {"BROWSER": str(folder / "browser")}
-    clone.finished = clone.companion("run", "toy", "-p", "seed=1", "--open")
+    with pytest.MonkeyPatch.context() as patch:
+        clone.opened = []
+        patch.setattr(webbrowser, "open", lambda address: clone.opened.append(address) or True)
+        clone.finished = clone.companion("run", "toy", "-p", "seed=1", "--open")
     (clone.run_folder,) = clone.project.runs.iterdir()
-    clone.opened = folder / "opened"
     return clone
 
 
@@ -54,7 +50,7 @@ def test_the_page_is_opened_although_a_claim_fails(disproved):
     """The exit code is 3, and the message has the path of the page."""
     assert disproved.finished.returncode == 3
     assert f"Comparison with the published figures: {disproved.run_folder / 'index.html'}" in disproved.finished.stderr
-    assert disproved.opened.read_text() == (disproved.run_folder / "index.html").as_uri()
+    assert disproved.opened == [(disproved.run_folder / "index.html").as_uri()]
 
 
 def test_the_page_has_changed_parameters_and_provenance(page, disproved):
@@ -97,14 +93,14 @@ def test_the_page_shows_both_pictures(page, disproved):
     assert files[f"{published}.svg"].read_bytes() == shown.read_bytes()
 
 
-def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path):
+def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path, monkeypatch):
     """Published figures may have changed; the numbers of the run stay the same, and without `--open` nothing opens."""
     clone = disproved.copy_to(tmp_path / "clone")
     (run_folder,) = clone.project.runs.iterdir()
     before = clone.tree("_build/runs")
     for folder in (clone.project.published, run_folder / "published"):
         shutil.rmtree(folder)
-    (tmp_path / "browser").write_text(BROWSER)
+    monkeypatch.setattr(webbrowser, "open", disproved.opened.append)
     finished = clone.companion("run", "toy", "-p", "seed=1")
     assert finished.returncode == 3
     after = clone.tree("_build/runs")
@@ -112,7 +108,7 @@ def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path):
         f"_build/runs/{run_folder.name}/{path}" for path in ("index.html", f"published/{FIGURE}.svg")
     }
     assert "This figure is not published." in (run_folder / "index.html").read_text(encoding="utf-8")
-    assert not (tmp_path / "opened").exists()
+    assert len(disproved.opened) == 1
 
 
 @pytest.fixture
