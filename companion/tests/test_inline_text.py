@@ -23,7 +23,7 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
         "Measured": "1.01, standard error 0.005",
         "Expected": "1",
         "Tolerance": "0.02; four standard errors",
-        "Alternative": "it rises; this gives 3, 100 tolerances from the expected value",
+        "Alternative": "it rises; this gives 3 (100 tolerances from the expected value)",
     }
     assert verdict(claim) == "1.01 measured; would fail more than 0.02 away from 1"
 
@@ -32,8 +32,8 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
     ("within", "expected", "tolerance", "distance"),
     [
         (0.0, "at most 1; the lemma", "none", ""),
-        (0.25, "at most 1", "0.25; the lemma", ", 4 tolerances beyond the bound"),
-        (1e-9, "at most 1", "10⁻⁹; the lemma", ", more than 1,000 tolerances beyond the bound"),
+        (0.25, "at most 1", "0.25; the lemma", " (4 tolerances beyond the bound)"),
+        (1e-9, "at most 1", "10⁻⁹; the lemma", " (more than 1,000 tolerances beyond the bound)"),
         (float("inf"), "at most 1", "∞; the lemma", ""),
     ],
 )

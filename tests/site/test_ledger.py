@@ -97,7 +97,7 @@ def test_every_claim_is_judged_by_labelled_lines(whole: Page, browser: Browser, 
         assert names == [words if claim.alternative else words[:3] for claim in listed]
     figures.close()
     # far alternatives have no number that would be read as a rival
-    assert re.search(r", more than 1,000 tolerances (from|beyond)", whole.content())
+    assert re.search(r" \(more than 1,000 tolerances (from|beyond)", whole.content())
     assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", whole.content())
 
 

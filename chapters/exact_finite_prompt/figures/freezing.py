@@ -1,4 +1,4 @@
-r"""Larger queries put the weight on fewer tokens, gradually at every practical length and sharply only in the limit.
+r"""Freezing: larger queries put the weight on fewer tokens, gradually at practical lengths, sharply only in the limit.
 
 The vertical axis is participation $P=\mathbb{E}\sum_ip_i^2$, the horizontal axis is $a=\tau/\sqrt{2\ln L}$. Solid
 curves are computed by quadrature; thin ones are of prompts longer than any real one, and end (bars) where the tested

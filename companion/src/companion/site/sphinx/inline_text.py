@@ -88,7 +88,7 @@ def _distance(claim: Claim, measured: float) -> str:
         return ""
     place = "from the expected value" if claim.relation == "=" else "beyond the bound"
     many = f"more than {MANY:,}" if tolerances > MANY else number(float(f"{tolerances:.2g}"))
-    return f", {many} tolerances {place}"
+    return f" ({many} tolerances {place})"
 
 
 def escaped(text: str) -> str:
