@@ -40,7 +40,7 @@ _ROUNDING = 2e-13
 # Below this τ² the two functions are continued along their tangent at zero, so that they have a derivative there.
 _SMALLEST_TAU_SQUARED = 1e-7
 # The largest score of a sink that `sink_statistics` takes.
-LARGEST_SINK = 1000.0
+_LARGEST_SINK = 1000.0
 # With a sink: the smallest τ that is resolved; how far nodes y reach to the right of -b, and fine ones from there.
 _SMALLEST_TAU, _RIGHT_OF_SINK, _FINE_ZONE = 1e-9, 4.0, 18.0
 # Numbers below it may be 0: the participation of a head that a sink has switched off.
@@ -185,7 +185,7 @@ def sink_statistics(tau: Scalars, log_length: Scalars, sink: Scalars) -> _SinkSt
 
     Returns:
       `sink_weight`, `participation` and `score_error`, each of the broadcast shape. The relative errors of the last
-      two, down to 1e-300, and the absolute error of the first are below 1e-11 (`sink_quadrature_error` estimates
+      two, down to 1e-300, and the absolute error of the first are below 1e-11 (`quadrature_error` estimates
       them). NaN outside the domain. 10 ms per triple for the first 200 triples of a process; then 4 s to compile, and
       2 ms per triple.
 
@@ -205,50 +205,32 @@ def sink_statistics(tau: Scalars, log_length: Scalars, sink: Scalars) -> _SinkSt
 
 
 @public
-def sink_quadrature_error(tau: Scalars, log_length: Scalars, sink: Scalars) -> Float[Array, "..."]:
-    """Return the accuracy of `sink_statistics`: the worst of the absolute one of E p_0 and the relative ones of P, Q.
-
-    It is twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the rounding
-    of sums this long.
-
-    Args:
-      tau: standard deviation of the scores, |τ| ≤ 30.
-      log_length: natural logarithm of the number of tokens, 0 ≤ log_length ≤ 330.
-      sink: score of the sink, less the mean of the other scores, at most 1000 or -inf. The arrays broadcast.
-
-    Returns:
-      The largest of the three errors, of the broadcast shape. NaN outside the domain. Four times the cost of a value.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here, see book/sinks_and_dependent_tokens. Transformations: jit, vmap.
-    """
-    triple = exact("lib.finite_prompt.sink_quadrature_error", tau, log_length, sink)
-    if few("sink_quadrature_error", *triple):
-        return in_numpy(lambda *each: (_sink_resolution_error(*each),), *triple)[0]
-    return jnp.vectorize(_sink_error_mapped)(*triple)
-
-
-@public
-def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
+def quadrature_error(tau: Scalars, log_length: Scalars, sink: Scalars | None = None) -> Float[Array, "..."]:
     """Return the relative accuracy of `participation` and `score_error`, the worse of the two.
 
-    It is twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the rounding
-    of sums this long. Pairs are evaluated one after the other, also under `vmap`.
+    With a sink: the accuracy of `sink_statistics`, the worst of the absolute one of E p_0 and the relative ones of P
+    and Q. It is twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the
+    rounding of sums this long. Values are computed one after the other, also under `vmap`.
 
     Args:
       tau: standard deviation of the scores, |τ| ≤ 30.
       log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+      sink: score of the sink, as for `sink_statistics`; None for a prompt without a sink.
 
     Returns:
-      The relative error, of the broadcast shape. NaN outside the domain.
+      The error, of the broadcast shape. NaN outside the domain. About four times the cost of a value.
 
     Raises:
       ValueError: if float64 is off.
 
-    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap.
+    Source: derived here, see book/exact_finite_prompt and book/sinks_and_dependent_tokens.
+    Transformations: jit, vmap.
     """
+    if sink is not None:
+        triple = exact("lib.finite_prompt.quadrature_error", tau, log_length, sink)
+        if few("sink_quadrature_error", *triple):
+            return in_numpy(lambda *each: (_sink_resolution_error(*each),), *triple)[0]
+        return jnp.vectorize(_sink_error_mapped)(*triple)
     tau, log_length = exact("lib.finite_prompt.quadrature_error", tau, log_length)
     if few("quadrature_error", tau, log_length):
         return in_numpy(lambda *pair: (_resolution_error(*pair),), tau**2, log_length)[0]
@@ -554,7 +536,7 @@ def _integrals(tau_squared, log_length, resolution):
 
 
 def _sink_values(tau, log_length, sink):
-    guaranteed = _guaranteed(tau**2, log_length) & (sink <= LARGEST_SINK)
+    guaranteed = _guaranteed(tau**2, log_length) & (sink <= _LARGEST_SINK)
     values = _sink_integrals(tau, log_length, sink, _DEFAULT_RESOLUTION)
     return tuple(namespace(value).where(guaranteed, value, np.nan) for value in values)
 
@@ -569,7 +551,7 @@ def _sink_resolution_error(tau, log_length, sink):
     first, *others = (xp.stack(_sink_integrals(tau, log_length, sink, each)) for each in (default, finer, farther))
     size = xp.concatenate([xp.ones(1), xp.maximum(first[1:], _UNDERFLOW)])
     change = xp.max(xp.abs(xp.stack(others) - first) / size)
-    guaranteed = _guaranteed(tau**2, log_length) & (sink <= LARGEST_SINK)
+    guaranteed = _guaranteed(tau**2, log_length) & (sink <= _LARGEST_SINK)
     return xp.where(guaranteed, 2 * change + _ROUNDING, xp.nan)
 
 

@@ -5,7 +5,6 @@ This file exports the public types and functions of the folder.
 
 from lib.single_location.activations import Activation as Activation
 from lib.single_location.activations import PositiveKernel as PositiveKernel
-from lib.single_location.activations import SinkSoftmax as SinkSoftmax
 from lib.single_location.activations import erf as erf
 from lib.single_location.activations import exp as exp
 from lib.single_location.activations import hardmax as hardmax
@@ -33,7 +32,6 @@ from lib.single_location.population import best_risk as best_risk
 from lib.single_location.replica import replica as replica
 from lib.single_location.several_tokens import Absent as Absent
 from lib.single_location.several_tokens import Independent as Independent
-from lib.single_location.several_tokens import RelevantTokens as RelevantTokens
 from lib.single_location.several_tokens import Several as Several
 from lib.single_location.several_tokens import bayes_risk_bounds as bayes_risk_bounds
 from lib.single_location.several_tokens import simulate_bayes_risk as simulate_bayes_risk

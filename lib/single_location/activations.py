@@ -33,7 +33,7 @@ from lib.single_location._posterior import FINE_RESOLUTION
 from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location._score_mixture import ScoreMixture
 from lib.single_location._search import minimise_scalar
-from lib.single_location.several_tokens import RelevantTokens
+from lib.single_location.several_tokens import _RelevantTokens
 from lib.single_location.tasks import LocationTask
 
 # Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
@@ -126,7 +126,7 @@ class Activation(eqx.Module):
         """
         return _compiled_moments(self, self.score_mixture(task, m_k, q_k))
 
-    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+    def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return the lowest risk of a head with k = c k* and v along v* for a set of relevant tokens.
 
         Args:
@@ -139,7 +139,7 @@ class Activation(eqx.Module):
 
     def moments_of_sets(
         self,
-        task: RelevantTokens,
+        task: _RelevantTokens,
         m_k: Scalar,
         q_k: Scalar,
     ) -> Moments:
@@ -259,13 +259,13 @@ class _Softmax(_Normalised):
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
         return task.bayes_risk_at(FINE_RESOLUTION)
 
-    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+    def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return the lowest risk over c, by a global search."""
         return np.asarray(task.best_softmax(with_sink=False).risk)
 
     def moments_of_sets(
         self,
-        task: RelevantTokens,
+        task: _RelevantTokens,
         m_k: Scalar,
         q_k: Scalar,
     ) -> Moments:
@@ -273,7 +273,7 @@ class _Softmax(_Normalised):
         return task.softmax_moments(m_k, q_k)
 
 
-class SinkSoftmax(Activation):
+class _SinkSoftmax(Activation):
     """The weights `s_l = e^{χ_l} / (e^{sink} + Σ_m e^{χ_m})` of a softmax with one more score, whose value is 0.
 
     With the sink 0 this is the softmax-1 of Miller (2023), and with the sink -∞ softmax.
@@ -316,13 +316,13 @@ class SinkSoftmax(Activation):
         """Return the Bayes risk: with exactly one relevant token no sink, at -∞, is best."""
         return softmax.best_risk(task)
 
-    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+    def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return the lowest risk over c and the sink, by a global search."""
         return np.asarray(task.best_softmax(with_sink=True).risk)
 
     def moments_of_sets(
         self,
-        task: RelevantTokens,
+        task: _RelevantTokens,
         m_k: Scalar,
         q_k: Scalar,
     ) -> Moments:
@@ -454,7 +454,7 @@ class _Linear(_Elementwise):
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
         return _affine_fit(mixture)[0]
 
-    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+    def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return `1/(1/(1 - q) + νq)`."""
         q = np.asarray(task.relevance)
         return np.where(q < 1.0, 1.0 / (1.0 / np.maximum(1.0 - q, 1e-300) + np.asarray(task.snr) * q), 0.0)
@@ -574,7 +574,7 @@ class _Sigmoid(_SmoothStep):
         """Return a bound from the posterior odds of one token, which begin at 1/(L - 1)."""
         return -namespace(mixture.length).log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
-    def best_risk_of_sets(self, task: RelevantTokens) -> Scalar:
+    def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return the risk of the posterior of a token given its own score, a sigmoid."""
         return np.asarray(task.elementwise_risk())
 
@@ -667,7 +667,7 @@ softplus = _Softplus()
 hardmax = _Hardmax()
 linear = _Linear()
 exp = _Exp()
-sink_softmax = SinkSoftmax()
+sink_softmax = _SinkSoftmax()
 erf = _Erf()
 sigmoid = _Sigmoid()
 relu = _Relu()

@@ -51,7 +51,7 @@ def _number(value: Any) -> Float[Array, "..."]:
         ) from error
 
 
-class RelevantTokens(LocationTask):
+class _RelevantTokens(LocationTask):
     """A task with a random set of relevant tokens, of which all sets of equal size have the same probability.
 
     Attributes:
@@ -223,7 +223,7 @@ class RelevantTokens(LocationTask):
         return bool(self.snr <= _LARGEST_SPIKE) and bool(self.length <= _LONGEST_BAYES)
 
 
-class Several(RelevantTokens):
+class Several(_RelevantTokens):
     """Exactly r tokens are relevant: a uniform subset of r of the L tokens.
 
     Attributes:
@@ -307,7 +307,7 @@ class Several(RelevantTokens):
         return _several.simulate_odds(relevant, length - relevant, float(self.snr), prompts, rng)
 
 
-class Independent(RelevantTokens):
+class Independent(_RelevantTokens):
     """Each token is relevant with probability q, independently of the others.
 
     Attributes:
@@ -369,7 +369,7 @@ class Independent(RelevantTokens):
         return float(missed.mean()), float(missed.std(ddof=1) / math.sqrt(prompts))
 
 
-class Absent(RelevantTokens):
+class Absent(_RelevantTokens):
     """One token is relevant with probability π, and none otherwise.
 
     Attributes:
@@ -448,7 +448,7 @@ class Absent(RelevantTokens):
 
 
 @public
-def bayes_risk_bounds(task: RelevantTokens) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
+def bayes_risk_bounds(task: _RelevantTokens) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
     """Return a lower and an upper bound of the Bayes risk.
 
     For `Several`, a helper who names r blocks of tokens with one relevant token each can only lower the risk, and the
@@ -476,7 +476,7 @@ def bayes_risk_bounds(task: RelevantTokens) -> tuple[Float[Array, "*stack"], Flo
 
 @public
 def simulate_bayes_risk(
-    task: RelevantTokens, prompts: int, *, key: PRNGKeyArray
+    task: _RelevantTokens, prompts: int, *, key: PRNGKeyArray
 ) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
     """Return the Bayes risk as an average over random prompts, and its standard error.
 
@@ -510,7 +510,7 @@ def simulate_bayes_risk(
     return risk, error
 
 
-def _by_numpy(function, task: RelevantTokens) -> list[Float[Array, "*stack"]]:
+def _by_numpy(function, task: _RelevantTokens) -> list[Float[Array, "*stack"]]:
     """Return the two numbers of `function` for every task of a stack."""
     task.require_known()
     leaves, structure = jax.tree.flatten(task)

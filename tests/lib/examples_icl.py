@@ -136,13 +136,12 @@ EXAMPLES = {
         (TAU, LOG_LENGTH),
     ),
     "lib.finite_prompt.score_statistics": lambda: (lambda x: finite_prompt.score_statistics(*x), (TAU, LOG_LENGTH)),
-    "lib.finite_prompt.quadrature_error": lambda: (lambda x: finite_prompt.quadrature_error(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.sink_statistics": lambda: (
         lambda x: finite_prompt.sink_statistics(*x),
         (TAU, LOG_LENGTH, 2.0),
     ),
-    "lib.finite_prompt.sink_quadrature_error": lambda: (
-        lambda x: finite_prompt.sink_quadrature_error(*x),
+    "lib.finite_prompt.quadrature_error": lambda: (
+        lambda x: jnp.stack([finite_prompt.quadrature_error(*x), finite_prompt.quadrature_error(*x[:2])]),
         (TAU, LOG_LENGTH, 2.0),
     ),
     "lib.finite_prompt.measured_statistics": lambda: (finite_prompt.measured_statistics, SCORES),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -17,7 +18,6 @@ from lib.single_location import (
     Independent,
     Overlaps,
     Several,
-    SinkSoftmax,
     Spiked,
     _several,
     attention_risk,
@@ -110,7 +110,7 @@ def test_softmax_against_a_plain_quadrature(make, slope, mean, sink):
     m_k = mean / math.sqrt(snr)
     hidden, power = plain_moments(task, slope, mean, sink)
     expected = 1.0 - 2.0 * 0.7 * hidden + 0.9 * power
-    head = softmax if sink == -math.inf else SinkSoftmax(sink)
+    head = softmax if sink == -math.inf else replace(sink_softmax, sink=sink)
     risk = attention_risk(task, head, Overlaps(m_k, slope**2, 0.7, 0.9))
     assert float(risk) == pytest.approx(expected, abs=1e-9)
 
@@ -137,7 +137,7 @@ def test_a_coarse_grid_is_noticed():
         with_sink._law, np.arange(-90.0, 20.0, 4.0), 30.0, math.sqrt(30.0), _several._VALUE.resolution
     )
     assert min(coarse.moments(sink).risk for sink in np.arange(10.0, 30.0, 0.5)) < 0.9 * float(bayes_risk(with_sink))
-    sinks = [float(attention_risk(with_sink, SinkSoftmax(sink), Overlaps(30.0**0.5, 30.0, 1.0, 1.0)))
+    sinks = [float(attention_risk(with_sink, replace(sink_softmax, sink=sink), Overlaps(30.0**0.5, 30.0, 1.0, 1.0)))
              for sink in np.arange(10.0, 30.0, 2.0)]  # fmt: skip
     assert min(sinks) >= float(bayes_risk(with_sink))
 
@@ -228,7 +228,9 @@ def test_theorem_which_weights_are_bayes():
     assert min(map(elementwise_change, [*at_most_one, of_size(2, length)])) > 1e-6
     sink = float(Absent(length, snr, 0.3).bayes_sink)
     np.testing.assert_allclose(
-        SinkSoftmax(sink).weights(math.sqrt(snr) * scores[0]), posterior(at_most_one[1], scores[0]), rtol=1e-12
+        replace(sink_softmax, sink=sink).weights(math.sqrt(snr) * scores[0]),
+        posterior(at_most_one[1], scores[0]),
+        rtol=1e-12,
     )
     np.testing.assert_allclose(
         scipy.special.expit(math.sqrt(snr) * scores[0] - snr / 2 + math.log(0.3 / 0.7)),

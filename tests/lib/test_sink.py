@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from lib import finite_prompt
-from lib.finite_prompt import LARGEST_SINK, participation, score_error, sink_quadrature_error, sink_statistics
+from lib.finite_prompt import _LARGEST_SINK, participation, quadrature_error, score_error, sink_statistics
 from lib.partition import _DEFAULT_RESOLUTION, Resolution, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
@@ -28,7 +28,7 @@ _CORNERS = [(30, 330, 1000), (30, 330, -1000), (30, 0, -300), (30, 0, 300), (30,
 _CORNERS += [(0, 0, 0), (3, 1e-9, 1), (12, np.log(1e8), 60), (25.6, 328, 656), (30, np.log(2), 40)]
 DOMAIN = np.concatenate(
     [
-        np.transpose([_TAU, _LOG_LENGTH, np.minimum(_NEAR, LARGEST_SINK)]),
+        np.transpose([_TAU, _LOG_LENGTH, np.minimum(_NEAR, _LARGEST_SINK)]),
         _rng.uniform([0, 0, -300], [30, 330, 1000], (6, 3)),
         np.asarray(_CORNERS),
     ]
@@ -63,7 +63,7 @@ def test_integrals_agree_with_mpmath_within_the_reported_error(references):
     assert truth[:, 0].min() < 0.01
     assert truth[:, 0].max() > 0.99
     np.testing.assert_allclose(values(triples), truth, rtol=1e-11)
-    reported = np.asarray(sink_quadrature_error(*triples.T))
+    reported = np.asarray(quadrature_error(*triples.T))
     np.testing.assert_array_less(errors_of(values(triples), truth), reported)
     np.testing.assert_array_less(reported, 1e-11)
 
@@ -160,4 +160,4 @@ OUTSIDE += [(2.0, 5.0, np.inf), (2.0, 5.0, np.nan), (2.0, np.nan, 1.0)]
 @pytest.mark.parametrize("triple", OUTSIDE)
 def test_outside_the_domain_there_is_no_number(triple):
     assert np.isnan(jax.tree.leaves(sink_statistics(*triple))).all()
-    assert np.isnan(sink_quadrature_error(*triple))
+    assert np.isnan(quadrature_error(*triple))
