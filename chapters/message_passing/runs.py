@@ -8,7 +8,7 @@ import pandas as pd
 from chapters.message_passing.inference import InferenceTrajectory
 from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
-from lib.statistics import extrapolate_to_infinite_size, standard_error
+from lib.statistics import standard_error
 
 # The setting of the runs in the notebook.
 SHOWN = COMPARED[1]
@@ -35,10 +35,16 @@ def simulate_message_passing_runs(*, alpha: float, dimension: int, runs: int, it
 
 
 def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measured]:
-    """Return each risk extrapolated to D → ∞, by setting, sample ratio and start."""
+    """Return each risk extrapolated to D → ∞ by a line in 1/D, by setting, sample ratio and start."""
+
+    def limit_of(dimension, risk):
+        """Return the end of the line through runs whose variance falls like 1/D, with its error from their scatter."""
+        (_, limit), cov = np.polyfit(1 / dimension, risk, 1, w=np.sqrt(dimension), cov=True)
+        return Measured(float(limit), float(np.sqrt(cov[1, 1])))
+
     return {
-        (Setting(int(length), snr, noise), alpha, start): Measured(
-            *extrapolate_to_infinite_size(mine["dimension"].to_numpy(float), mine["risk"].to_numpy())
+        (Setting(int(length), snr, noise), alpha, start): limit_of(
+            mine["dimension"].to_numpy(float), mine["risk"].to_numpy()
         )
         for (length, snr, noise, alpha, start), mine in passed.groupby(
             ["length", "snr", "noise_std", "alpha", "start"], sort=False

@@ -11,9 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
-from lib.batching import tabulate
-from lib.icl import LinearRegression, QueryAverage, ScoreTable, best_gain, block_attention
-from lib.icl.heads import best_values
+from lib.icl import LinearRegression, best_values, block_attention
 from lib.measures import Empirical
 
 # Number of values (prompts times tokens) in one batch.
@@ -87,23 +85,16 @@ def simulate_outputs(length: int, tilts: Sequence[float], prompts: int, *, key: 
 
 def solve_errors(length: int, tilts: Sequence[float]) -> Theory:
     """Return the theoretical errors at the `tilts` and on a fine grid between the smallest and the largest."""
-    task, scores, queries = (
-        LinearRegression(np.eye(DIMENSION)),
-        ScoreTable.at(np.log(length)),
-        QueryAverage.radial(DIMENSION),
-    )
+    task = LinearRegression(np.eye(DIMENSION))
 
-    def least(tilt):
-        return best_gain(task, tilt * jnp.eye(DIMENSION), scores, queries, near=1 / tilt)[1]
-
-    def least_of_pair(tilt):
-        return float(best_values(task, np.array([tilt, -tilt]), float(np.log(length)))[1])
+    def least(*keys):
+        return float(best_values(task, np.array(keys), float(np.log(length)))[1])
 
     grid = np.unique([*tilts, *np.geomspace(min(tilts), max(tilts), GRID)])
     return Theory(
         tilts=grid,
-        one_exact=2 * length * tabulate(jax.vmap(least), grid),
-        two_exact=2 * length * np.array([least_of_pair(tilt) for tilt in grid]),
+        one_exact=2 * length * np.array([least(tilt) for tilt in grid]),
+        two_exact=2 * length * np.array([least(tilt, -tilt) for tilt in grid]),
         two_limit=np.asarray(at_best_gain(opposite_limit(grid**2, DIMENSION), length)),
         linear=2 * length * float(task.linear_attention_risk(length)),
     )

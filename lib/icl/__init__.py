@@ -7,7 +7,6 @@ from lib.icl.averages import PairAverage as PairAverage
 from lib.icl.averages import QueryAverage as QueryAverage
 from lib.icl.blocks import Blocks as Blocks
 from lib.icl.blocks import best_blocks as best_blocks
-from lib.icl.blocks import best_gain as best_gain
 from lib.icl.blocks import best_in_the_valley as best_in_the_valley
 from lib.icl.blocks import block_attention as block_attention
 from lib.icl.blocks import block_risk as block_risk

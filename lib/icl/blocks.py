@@ -168,39 +168,6 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
 
 
 @public
-def best_gain(
-    task: LinearRegression, matrix: Float[Array, "d d"], scores: ScoreTable, queries: QueryAverage, *, near: Scalar
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return `argmin_b R_L` at the matrix A, and the risk there; closed, because `block_risk` is quadratic in b.
-
-    It is found from the slopes at the gains `near` and twice that. Near the best gain a risk of 1e-20 thus keeps its
-    digits, which a value at b = 0 would lose.
-
-    Args:
-      task: the task.
-      matrix: A, shape (d, d), not 0.
-      scores: participation and score error of one prompt length.
-      queries: nodes for the average over queries.
-      near: a gain near the best one, shape (), not 0.
-
-    Returns:
-      The best gain and its risk, both of shape ().
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here. Transformations: jit, vmap, grad.
-    """
-
-    def risk(shift):
-        return block_risk(task, Blocks(matrix, (1 + shift) * near), scores, queries)
-
-    (risk_near, _), (slope, slope_at_twice) = jax.vmap(jax.value_and_grad(risk))(jnp.asarray([0.0, 1.0]))
-    curvature = slope_at_twice - slope
-    return near * (1 - slope / curvature), risk_near - slope**2 / (2 * curvature)
-
-
-@public
 def best_blocks(
     task: LinearRegression, log_length: float, *, start: Blocks | None = None, queries: QueryAverage | None = None
 ) -> Blocks:

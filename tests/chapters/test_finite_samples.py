@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from chapters.finite_samples import extrapolation, gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
@@ -14,7 +15,7 @@ from companion import Claims
 from companion.authoring.datasets import faults
 from lib.single_location.activations import _affine_fit
 from lib.single_location.erm import _GRADIENT_TOLERANCE
-from lib.statistics import comparison_quantile, student_quantile
+from lib.statistics import comparison_quantile
 
 NAME = "finite_samples"
 
@@ -254,7 +255,7 @@ def test_the_bound_on_the_key_allows_the_error_of_the_quasi_random_average():
         return next(iter(claims))
 
     tolerance = claim(0.0, 0.01).tolerance
-    assert tolerance == pytest.approx(student_quantile(2, 8) * 0.01)
+    assert tolerance == pytest.approx(comparison_quantile(2, samples=8) * 0.01)
     assert claim(tolerance / 2, 0.01).holds
     assert not claim(2 * tolerance, 0.01).holds
     assert not claim(1e-9, 0.0).holds
@@ -267,3 +268,16 @@ def test_differences_on_the_same_prompts_have_the_same_limit_and_a_smaller_error
         softmax, linear = (limits[head, alpha]["risk"] for head in ("softmax", "linear"))
         assert difference.value == pytest.approx(softmax.value - linear.value, abs=1e-12)
         assert difference.std_error < np.hypot(softmax.std_error, linear.std_error)
+
+
+def test_the_end_of_a_straight_line_has_an_honest_error():
+    """Runs of variance 1/size about a + b/size: ends are unbiased, and their errors the scatter between repeats."""
+    rng = np.random.default_rng(0)
+    size = np.repeat([200.0, 400.0, 800.0], [16, 8, 4])
+    found = np.array(
+        [extrapolation.limit_of(size, 3.0 + 5.0 / size + rng.normal(size=28) / np.sqrt(size)) for _ in range(4000)]
+    )
+    away = (found[:, 0] - 3.0) / found[:, 1]
+    assert abs(away.mean()) < 4 / np.sqrt(4000)
+    np.testing.assert_allclose(away.std(), stats.t(26).std(), rtol=0.05)
+    np.testing.assert_allclose(found[:, 0].std(), np.sqrt(np.mean(found[:, 1] ** 2)), rtol=0.05)

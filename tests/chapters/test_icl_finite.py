@@ -5,14 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
 from scipy.stats import chi
 
-from chapters.icl_finite import ball_search, descents
+from chapters.icl_finite import ball_search, descents, valley_search
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
 from chapters.icl_finite.figures import trajectory_gap
 from chapters.icl_finite.parameters import SHORTEST
-from lib.icl import Blocks, LinearRegression, PairAverage, ScoreTable
-from lib.statistics import student_quantile, worst_deviation
+from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk, valley_limit
+from lib.statistics import comparison_quantile, worst_deviation
 
 NAME = "icl_finite"
 
@@ -28,6 +29,20 @@ def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
     flow = Flow(2.0, np.asarray([1.0, 4.0]), np.zeros(2), np.zeros(2), np.asarray([8.0, 2.0]))
     assert flow.risk_at(2.0) == pytest.approx(4.0)
     assert flow.risk_at(4.0) == pytest.approx(2.0)
+
+
+def test_a_head_of_the_valley_has_its_best_gain(float64):
+    """The least risk over gains on short prompts, and `valley_limit` on long ones, 10²⁴ times below the output 0."""
+    task, queries, u = LinearRegression(np.eye(3)), QueryAverage.radial(3), 0.4
+
+    def risk(log_length):
+        return np.exp(float(valley_search._log_risk(np.log(u), task, ScoreTable.at(log_length), queries)))
+
+    short = jax.jit(lambda gain: block_risk(task, Blocks(u * jnp.eye(3), gain), ScoreTable.at(np.log(30)), queries))
+    found = minimize_scalar(lambda gain: float(short(gain)), bracket=(0.1, 1 / u))
+    assert abs(found.x * u - 1) > 0.1
+    assert risk(np.log(30)) == pytest.approx(found.fun, rel=1e-12)
+    assert 2 * risk(55.0) * np.exp(55.0) == pytest.approx(valley_limit(u**2, 3), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +128,10 @@ def test_noise_moves_the_mean_of_descents_by_no_more_than_its_bound(float64):
     plan = descents.Plan(0.015, 200, 20, 48, 8 * 64 * 48)
     problem = IsotropicProblem.of_dimension(5, 0.5)
     (run,) = descents.train_descents(problem, [("collapsed", 64)], plan, key=jax.random.key(1234))
-    deviation, quantile = worst_deviation(run.gain - run.exact.gain), student_quantile(run.exact.gain.size, 48)
+    deviation, quantile = (
+        worst_deviation(run.gain - run.exact.gain),
+        comparison_quantile(run.exact.gain.size, samples=48),
+    )
     assert quantile < deviation < quantile + descents.noise_bias(plan, 64, 5)
 
 

@@ -28,6 +28,19 @@ def test_claims_hold_and_tables_are_finite(run):
     run.assert_sound()
 
 
+def test_a_limit_is_the_end_of_a_line_with_its_error():
+    """By the pseudoinverse of the line, with rows scaled to equal variance."""
+    dimension = np.repeat([200.0, 400.0, 800.0], [4, 2, 1])
+    risk = 0.3 + 5 / dimension + np.random.default_rng(0).normal(size=7) / np.sqrt(dimension)
+    setting = {"length": 3, "snr": 4.0, "noise_std": 0.3, "alpha": 1.0, "start": "informed"}
+    (limit,) = runs.at_infinity(pd.DataFrame({**setting, "dimension": dimension, "risk": risk})).values()
+    design = np.stack([1 / dimension, np.ones(7)], axis=1) * np.sqrt(dimension)[:, None]
+    inverse = np.linalg.pinv(design)
+    line = inverse @ (np.sqrt(dimension) * risk)
+    scatter = np.linalg.norm(np.sqrt(dimension) * risk - design @ line) / np.sqrt(5)
+    np.testing.assert_allclose(limit, (line[1], scatter * np.linalg.norm(inverse[1])), rtol=1e-9)
+
+
 def test_tracked_tables_are_what_their_records_say():
     assert faults(settings.DATA) == []
     for name, columns in (

@@ -8,7 +8,7 @@ from scipy import integrate, optimize, special, stats
 from chapters.sinks_and_dependent_tokens import sequences, text
 from chapters.sinks_and_dependent_tokens.sinks import boundary
 from lib.finite_prompt import participation, sink_statistics
-from lib.statistics import comparison_quantile, standard_error, student_quantile
+from lib.statistics import comparison_quantile, standard_error
 
 NAME = "sinks_and_dependent_tokens"
 
@@ -94,4 +94,6 @@ def test_words_in_random_order_are_independent():
     table = text.read_correlations()
     assert set(table) == {"words", "shuffled", *(f"keys {layer}" for layer in range(6))}
     shuffled = table["shuffled"]
-    assert np.abs(shuffled["correlation"] / shuffled["std_error"]).max() < student_quantile(len(shuffled), 35)
+    assert np.abs(shuffled["correlation"] / shuffled["std_error"]).max() < comparison_quantile(
+        len(shuffled), samples=35
+    )

@@ -173,10 +173,6 @@ EXAMPLES = {
         lambda x: icl.block_risk(*x, icl.QueryAverage.radial(2, radii=3)),
         (regression(), blocks(), scores()),
     ),
-    "lib.icl.blocks.best_gain": lambda: (
-        lambda x: icl.best_gain(*x[:3], icl.QueryAverage.radial(2, radii=3), near=x[3]),
-        (regression(), COV, scores(), 0.7),
-    ),
     "lib.icl.regression.LinearRegression.infinite_risk": risk("infinite_risk"),
     "lib.icl.regression.LinearRegression.linear_head_risk": risk("linear_head_risk", LENGTH),
     "lib.icl.regression.LinearRegression.finite_risk": risk("finite_risk", LOG_LENGTH, average=few_pairs),

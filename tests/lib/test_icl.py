@@ -19,7 +19,6 @@ from lib.icl import (
     QueryAverage,
     ScoreTable,
     best_blocks,
-    best_gain,
     block_attention,
     block_risk,
     infinite_limit,
@@ -35,7 +34,7 @@ BATCHES = 60
 # (d, length): short prompts in few dimensions, long ones in many
 DRAWN = [(2, 1), (2, 10), (5, 1), (5, 10), (5, 300), (16, 10), (16, 300)]
 # compiled as one program each
-risk_of_blocks, gain_of_blocks = jax.jit(block_risk), jax.jit(best_gain)
+risk_of_blocks = jax.jit(block_risk)
 
 
 def a_task(d):
@@ -267,27 +266,6 @@ def test_price_of_one_softmax_head(d, ratio):
         assert blocks.matrix[0, 0] * blocks.gain == pytest.approx(1.0, abs=1e-3)
     # the general risk, which knows nothing of blocks, is the same there
     np.testing.assert_allclose(task.finite_risk(Blocks.head(blocks), log_length), risk, rtol=1e-5)
-
-
-@pytest.mark.parametrize("near", [0.5, 2.0])
-def test_best_gain_is_the_least_over_gains(near):
-    """From any gain to start at; at the best one the slope vanishes."""
-    task, scores, queries = a_task(5), ScoreTable.at(math.log(30)), QueryAverage.of_frames(5, frames=16, radii=24)
-    matrix = 0.3 * np.eye(5) + 0.05 * np.arange(25.0).reshape(5, 5) / 25
-    gain, least = gain_of_blocks(task, jnp.asarray(matrix), scores, queries, near=near)
-    found = scipy.optimize.minimize_scalar(lambda b: float(risk_of_blocks(task, Blocks(matrix, b), scores, queries)))
-    assert float(least) == pytest.approx(found.fun, rel=1e-12)
-    assert float(gain) == pytest.approx(found.x, rel=1e-6)
-    np.testing.assert_allclose(risk_of_blocks(task, Blocks(matrix, gain), scores, queries), least, rtol=1e-12)
-
-
-def test_best_gain_keeps_the_digits_of_a_tiny_risk():
-    """`2 R L → d (1-2s)^(-d/2) (1/(1-2s) + 1/s)` on the valley, where predicting 0 costs 10²⁴ times as much."""
-    d, u, log_length = 3, 0.4, 55.0
-    task, scores, queries = LinearRegression(np.eye(d)), ScoreTable.at(log_length), QueryAverage.radial(d)
-    _, least = gain_of_blocks(task, u * jnp.eye(d), scores, queries, near=1 / u)
-    law = d * (1 - 2 * u**2) ** (-d / 2) * (1 / (1 - 2 * u**2) + 1 / u**2)
-    assert 2 * float(least) * math.exp(log_length) == pytest.approx(law, rel=1e-9)
 
 
 def test_isotropic_blocks_have_the_norm_they_are_given():

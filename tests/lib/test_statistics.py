@@ -1,4 +1,4 @@
-"""Error bars: of a mean, of a limit, and of the worst among many comparisons."""
+"""Error bars: of a mean, and of the worst among many comparisons."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,7 @@ from scipy import stats
 
 from lib.statistics import (
     comparison_quantile,
-    extrapolate_to_infinite_size,
     standard_error,
-    student_quantile,
     tells_apart,
     worst_deviation,
 )
@@ -29,9 +27,9 @@ def test_comparison_quantile_is_textbook_for_one_comparison():
 
 def test_few_samples_ask_for_a_wider_interval():
     normal = comparison_quantile(40)
-    assert student_quantile(40, 8) > student_quantile(40, 100) > normal
-    assert student_quantile(40, 10**6) == pytest.approx(normal, rel=1e-3)
-    assert student_quantile(1, 8) == pytest.approx(stats.t.ppf(0.9995, 7))
+    assert comparison_quantile(40, samples=8) > comparison_quantile(40, samples=100) > normal
+    assert comparison_quantile(40, samples=10**6) == pytest.approx(normal, rel=1e-3)
+    assert comparison_quantile(1, samples=8) == pytest.approx(stats.t.ppf(0.9995, 7))
 
 
 def test_a_simulation_that_tells_theories_apart_rejects_one_if_it_agrees_with_the_other():
@@ -52,20 +50,3 @@ def test_standard_error_is_the_spread_of_the_mean():
 def test_the_worst_deviation_is_that_of_the_column_furthest_from_zero():
     samples = np.random.default_rng(2).normal([0.0, 0.0, -1.0, 0.5], size=(500, 4))
     assert worst_deviation(samples) == pytest.approx(-stats.ttest_1samp(samples[:, 2], 0).statistic)
-
-
-def test_the_end_of_a_straight_line_has_an_honest_error():
-    """Runs of variance 1/size about a + b/size: ends are unbiased, and their errors the scatter between repeats."""
-    rng = np.random.default_rng(0)
-    size = np.repeat([200.0, 400.0, 800.0], [16, 8, 4])
-    np.testing.assert_allclose(extrapolate_to_infinite_size(size, 3.0 + 5.0 / size), (3.0, 0.0), atol=1e-12)
-    found = np.array(
-        [
-            extrapolate_to_infinite_size(size, 3.0 + 5.0 / size + rng.normal(size=28) / np.sqrt(size))
-            for _ in range(4000)
-        ]
-    )
-    away = (found[:, 0] - 3.0) / found[:, 1]
-    assert abs(away.mean()) < 4 / np.sqrt(4000)
-    np.testing.assert_allclose(away.std(), stats.t(26).std(), rtol=0.05)
-    np.testing.assert_allclose(found[:, 0].std(), np.sqrt(np.mean(found[:, 1] ** 2)), rtol=0.05)

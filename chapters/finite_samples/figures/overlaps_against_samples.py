@@ -34,7 +34,7 @@ from chapters.finite_samples.theory import (
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, legend_line, legend_with
-from lib.statistics import comparison_quantile, student_quantile
+from lib.statistics import comparison_quantile
 
 MARK = {"marker": "o", "markersize": 4}
 LABELS = {
@@ -141,7 +141,7 @@ def _claim_key(claim: Claims, curves: Trained) -> None:
         "$q_k = ν (1 - 1/L)²$ (largest $q_k$ over all sample ratios).",
         linear.known,
         least_squares_key(),
-        within=student_quantile(ratios, SCRAMBLES) * linear.std_error,
+        within=comparison_quantile(ratios, samples=SCRAMBLES) * linear.std_error,
         because=f"99.9 % quantile of the largest of {ratios} errors of the quasi-random average, each estimated from "
         f"{SCRAMBLES} scrambled sets of points",
         std_error=linear.std_error,

@@ -21,7 +21,7 @@ from chapters.finite_samples.gradient_training import SGD_STEPS
 from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label
-from lib.statistics import standard_error, student_quantile
+from lib.statistics import comparison_quantile, standard_error
 
 DESCENT, SGD = "gradient descent", "SGD"
 MARKERS = {DESCENT: "o", SGD: "s"}
@@ -101,7 +101,7 @@ def _claims(pairs: pd.DataFrame, frame: pd.DataFrame, quasi_newton: pd.DataFrame
         "above that of L-BFGS on the same prompts than the risk of softmax (mean over sample ratios, in standard "
         f"errors over {sets} sets of prompts).",
         farther[SGD],
-        student_quantile(1, sets),
+        comparison_quantile(1, samples=sets),
         because=f"99.9 % quantile of Student's distribution for {sets} sets of prompts",
         rejects=("the same for gradient descent", farther[DESCENT]),
     )

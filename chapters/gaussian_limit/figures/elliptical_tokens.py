@@ -22,7 +22,7 @@ from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, Ellip
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.schematics import arrow
 from companion.figures.style import COLUMN, error_bars, ink, label
-from lib.statistics import standard_error, student_quantile, worst_deviation
+from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 SCALES = "two scales"
 # Colour and name in the picture of each distribution.
@@ -85,7 +85,7 @@ def _claims(
         f"The output for elliptical tokens has the length $ψ(τ²)τ$, not $τ$: the means over {prompts} finite prompts "
         f"agree with it, for {len(samples)} distributions and {tau.size} query sizes up to {COMPARED:g}",
         [worst_deviation(sample - tau * closed[name]) for name, sample in samples.items()],
-        within=student_quantile(comparisons, prompts),
+        within=comparison_quantile(comparisons, samples=prompts),
         because=f"99.9 % quantile of the largest of {comparisons} Student deviations",
         rejects=(
             "the output is $VΓUz$, a readout of the covariance, for every elliptical distribution",

@@ -21,7 +21,7 @@ from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.style import MARKERS
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, legend_with, sequence
-from lib.statistics import standard_error, student_quantile, tells_apart, worst_deviation
+from lib.statistics import comparison_quantile, standard_error, tells_apart, worst_deviation
 
 # Names of the samplers in the picture.
 DRAWN = {"collapsed": "as sums", "plain": "as tokens"}
@@ -80,7 +80,7 @@ def _claim_agreement(claim: Claims, id: str, statement: str, compared: list[Comp
     comparisons = sum(exact.size for _, _, exact, _ in compared)
     # the quantile of the noise, and the largest bias
     bias = max(noise_bias(run.plan, run.length, run.dimension) for run, *_ in compared)
-    tolerance = student_quantile(comparisons, len(compared[0][1])) + bias
+    tolerance = comparison_quantile(comparisons, samples=len(compared[0][1])) + bias
     claim.agree(
         id,
         statement,

@@ -20,7 +20,7 @@ from chapters.message_passing.runs import Shown, mean
 from chapters.message_passing.style import COLOUR, START_MARKERS
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, label
-from lib.statistics import student_quantile
+from lib.statistics import comparison_quantile
 
 # Largest difference between two runs at one end, in standard deviations between sets of prompts.
 ONE_END = 0.1
@@ -52,7 +52,7 @@ def numbers(shown: Shown, evolution) -> Numbers:
         f"of {len(frame)} deviations of mean risks.",
         (frame["risk"] - frame["evolution"]).abs().max(),
         0,
-        within=student_quantile(len(frame), runs) * largest,
+        within=comparison_quantile(len(frame), samples=runs) * largest,
         because=f"99.9 % quantile of the largest of {len(frame)} deviations with Student's distribution, times the "
         "largest standard error",
         rejects=("the step were that of the textbook, without the curvature along the spike", max(textbook)),
@@ -65,7 +65,7 @@ def numbers(shown: Shown, evolution) -> Numbers:
         "The variances of the algorithm predict its overlaps with the truth: actual and predicted overlaps with $k*$ "
         "and $v*$ agree",
         _overlap_deviations(shown, -1),
-        within=student_quantile(2, runs),
+        within=comparison_quantile(2, samples=runs),
         because="99.9 % quantile of the larger of two deviations with Student's distribution",
         rejects=("the overlaps were those after one iteration", _overlap_deviations(shown, 0)),
         source="[D26]",

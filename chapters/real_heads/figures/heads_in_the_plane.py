@@ -21,7 +21,7 @@ from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import by_head
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.statistics import comparison_quantile, student_quantile
+from lib.statistics import comparison_quantile
 
 
 def numbers(participations: Participations, regimes: Regimes) -> Numbers:
@@ -98,7 +98,7 @@ def _claims(participations: Participations, regimes: Regimes) -> Claims:
         "On Gaussian tokens with the mean and covariance of its keys, every head has the exact participation "
         "at the spread of each query",
         deviations,
-        within=student_quantile(deviations.size, participations.drawn),
+        within=comparison_quantile(deviations.size, samples=participations.drawn),
         because=f"99.9 % quantile of the largest of {deviations.size} deviations of Student's $t$ distribution, for "
         f"standard errors from at least {participations.drawn:,} prompts",
         rejects=("the same formula at the mean spread of the queries of each head", common),

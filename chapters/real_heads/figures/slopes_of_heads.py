@@ -19,7 +19,7 @@ from chapters.real_heads.style import GAUSSIAN, TEXT
 from chapters.real_heads.tracked_tables import HEAD_COLUMNS, by_head
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, ticks_at
-from lib.statistics import comparison_quantile, student_quantile
+from lib.statistics import comparison_quantile
 
 
 def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
@@ -42,7 +42,7 @@ def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
         "On Gaussian tokens with the mean and covariance of its keys and values, the slope of every head is "
         "$1 - P$ at the spread of each query",
         slopes.deviations,
-        within=student_quantile(slopes.deviations.size, control.prompts),
+        within=comparison_quantile(slopes.deviations.size, samples=control.prompts),
         because=f"99.9 % quantile of the largest of {slopes.deviations.size} deviations of Student's $t$ distribution, "
         f"for standard errors from {control.prompts:,} prompts",
         rejects=("no shrinkage: a slope of 1", slopes.unshrunk),

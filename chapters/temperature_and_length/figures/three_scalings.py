@@ -24,7 +24,7 @@ from chapters.temperature_and_length.simulated_prompts import Comparison
 from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, MEAN, NORMAL, ROOT, TYPICAL, UNIFORM
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, ink, label, ticks_at
-from lib.statistics import student_quantile
+from lib.statistics import comparison_quantile
 
 # Position of the label of each curve of normal scores, in the order of `COLOURS`: ln L, and the arguments of `label`.
 PLACES = ((30.0, {"xytext": (6, -14)}), (110.0, {"xytext": (0, 32), "ha": "center"}), (40.0, {"xytext": (14, 10)}))
@@ -80,7 +80,7 @@ def _claims(normal: Curves, uniform: Curves, simulated: pd.DataFrame) -> Claims:
         "Mean and typical participation of simulated prompts of normal scores agree with the exact values, under "
         f"three scalings and at lengths up to {round(np.exp(simulated['log_length'].max())):,}",
         (simulated["simulated"] - simulated["exact"]) / simulated["std_error"],
-        within=student_quantile(len(simulated), fewest),
+        within=comparison_quantile(len(simulated), samples=fewest),
         because=f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's $t$ distribution, for "
         f"standard errors from at least {fewest:,} prompts",
         box="typical-participation",
