@@ -18,7 +18,6 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.single_location.activations import softmax
-from lib.single_location.erm import draw_prompts, draw_truth, fresh_risk
 from lib.single_location.tasks import Head, LocationTask, Overlaps
 
 
@@ -69,7 +68,7 @@ def message_passing(
 
     Args:
       task: the spiked task.
-      prompts: the training prompts of `draw_prompts`, tokens of shape (n, L, D).
+      prompts: the training prompts of `task.draw`, tokens of shape (n, L, D).
       start: the first beliefs.
       noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
       iterations: number of rounds, at least 1; each costs two products with the tokens.
@@ -141,8 +140,8 @@ def simulate_message_passing(
     Source: derived here, after [D26].
     """
     truth_key, prompt_key, start_key = jr.split(key, 3)
-    truth = draw_truth(dimension, key=truth_key)
-    prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
+    truth = Head.orthogonal(dimension, key=truth_key)
+    prompts = task.draw(truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
     start = draw_beliefs(truth, start_overlap, key=start_key)
     options = {"iterations": iterations, "damping": damping, "stiffness": stiffness}
     beliefs = message_passing(task, prompts, start, noise_std=noise_std, **options)
@@ -150,7 +149,7 @@ def simulate_message_passing(
     def evaluate(mean):
         overlaps = mean.overlaps(truth)
         scaled = Head(jnp.sqrt(task.snr) * mean.key, mean.value).overlaps(truth)
-        return overlaps, fresh_risk(task, softmax, scaled)
+        return overlaps, task.fresh_risk(softmax, scaled)
 
     overlaps, risk = jax.lax.map(evaluate, beliefs.mean)
     return InferenceTrajectory(overlaps, risk, 1.0 - beliefs.variance)

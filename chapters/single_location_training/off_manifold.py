@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.single_location_training.population_descent import HeadTrajectory, descend_population
-from lib.single_location import Head, Overlaps, Spiked, draw_prompts, draw_truth, fresh_risk, softmax
+from lib.single_location import Head, Overlaps, Spiked, softmax
 
 # The task and the descent; the step size is in units of D.
 LENGTH, SNR = 3, 4.0
@@ -29,19 +29,19 @@ class Walk:
 def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
     """Return two descents in dimension `dimension`; each head of the first has `prompts` fresh prompts."""
     truth_key, start_key, prompt_key = jr.split(key, 3)
-    task, truth = Spiked(LENGTH, SNR), draw_truth(dimension, key=truth_key)
+    task, truth = Spiked(LENGTH, SNR), Head.orthogonal(dimension, key=truth_key)
 
     def descend(start):
         return descend_population(task, softmax, start, truth, step_size=STEP_SIZE, steps=STEPS, every=EVERY)
 
     def test(head, index):
-        fresh = draw_prompts(task, truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
+        fresh = task.draw(truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
         return (fresh.labels - fresh.outputs(softmax, head)) ** 2
 
     path = descend(start_off(truth, key=start_key))
     errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)
     on = path.overlaps
-    bare = jax.jit(lambda many: jax.lax.map(lambda one: fresh_risk(task, softmax, one), many))(
+    bare = jax.jit(lambda many: jax.lax.map(lambda one: task.fresh_risk(softmax, one), many))(
         Overlaps(on.m_k, on.q_k, on.m_v, on.q_v, *(jnp.zeros_like(on.m_k) for _ in range(3)))
     )
     kept = descend(start_on(truth, key=start_key)).overlaps

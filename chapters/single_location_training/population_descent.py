@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lib.single_location.activations import Activation
-from lib.single_location.erm import fresh_risk
 from lib.single_location.tasks import Head, LocationTask, Overlaps
 
 
@@ -44,12 +43,12 @@ def descend_population(
 
     Returns:
       The start, the head after each `every` steps, with overlaps and risk; leading axis `steps // every + 1`. The
-      risk is `fresh_risk`, an average over fixed quasi-random scores, good to about 1e-3.
+      risk is `task.fresh_risk`, an average over fixed quasi-random scores, good to about 1e-3.
     """
     count = steps // every
 
     def risk(head):
-        return fresh_risk(task, activation, head.overlaps(truth))
+        return task.fresh_risk(activation, head.overlaps(truth))
 
     def step(head, _):
         gradient = jax.grad(risk)(head)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 
 from chapters.softmax_advantage.models import bayes_risk
 from chapters.softmax_advantage.parameters import SHOWN_HEADS, SHOWN_SNR
-from lib.single_location import Spiked, draw_prompts, draw_truth
+from lib.single_location import Head, Spiked
 
 # Length, dimension of the tokens, and the number of simulated prompts.
 LENGTH, DIMENSION, PROMPTS = 10, 200, 4000
@@ -51,8 +51,8 @@ class Prompts:
 def simulate_prompts(*, key: PRNGKeyArray) -> Prompts:
     """Draw prompts of tokens without label noise; return the weights of the best softmax and the best linear head."""
     truth_key, prompt_key, position_key = jr.split(key, 3)
-    task, truth = Spiked(LENGTH, SHOWN_SNR), draw_truth(DIMENSION, key=truth_key)
-    drawn = jax.jit(lambda key: draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
+    task, truth = Spiked(LENGTH, SHOWN_SNR), Head.orthogonal(DIMENSION, key=truth_key)
+    drawn = jax.jit(lambda key: task.draw(truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
     tokens = np.asarray(drawn.tokens)
     scores, values = (tokens @ np.asarray(side) / np.sqrt(DIMENSION) for side in (truth.key, truth.value))
     hidden = np.asarray(jr.randint(position_key, (PROMPTS,), 0, LENGTH))  # tokens are drawn with the hidden one first

@@ -17,9 +17,6 @@ from lib.single_location.activations import softplus as softplus
 from lib.single_location.bayes_optimal import bayes_optimal_risk as bayes_optimal_risk
 from lib.single_location.bayes_optimal import fixed_point as fixed_point
 from lib.single_location.bayes_optimal import state_evolution as state_evolution
-from lib.single_location.erm import draw_prompts as draw_prompts
-from lib.single_location.erm import draw_truth as draw_truth
-from lib.single_location.erm import fresh_risk as fresh_risk
 from lib.single_location.erm import full_batch_trainer as full_batch_trainer
 from lib.single_location.erm import simulate_erm as simulate_erm
 from lib.single_location.few_tokens import Prompts as Prompts

@@ -11,37 +11,17 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import optax
-from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from lib._checks import public, require_float64
-from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
-from lib.single_location.tasks import Head, LocationTask, Overlaps, _static_length
+from lib.single_location.tasks import Head, LocationTask, Overlaps, _TrainingSet
 
 _LARGEST_STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
 _GRADIENT_TOLERANCE = 1e-5
-_RISK_POINTS = 2**14
 # Folded into the key of a run, the key of its trainer.
 _TRAINER_STREAM = 3
-
-
-class _TrainingSet(eqx.Module):
-    """n prompts of L tokens in $R^D$, the hidden token first, and their labels.
-
-    Attributes:
-      tokens: the tokens.
-      labels: the noisy labels.
-    """
-
-    tokens: Float[Array, "n L D"]
-    labels: Float[Array, " n"]
-
-    def outputs(self, activation: Activation, head: Head) -> Float[Array, " n"]:
-        """Return the outputs `Σ_l s_l(χ) z_l` of a head in the normalisation of [D26], one per prompt."""
-        projections = self.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
-        return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
 
 class _ErmResult(eqx.Module):
@@ -148,8 +128,8 @@ def _train_once(
 ) -> _ErmResult:
     """Return the result of one run of `simulate_erm`."""
     truth_key, prompt_key, start_key = jr.split(key, 3)
-    truth = draw_truth(dimension, key=truth_key)
-    prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
+    truth = Head.orthogonal(dimension, key=truth_key)
+    prompts = task.draw(truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
     objective = _penalised_loss(activation, prompts, ridge)
     start_head = start(truth, start_key)
     if trainer is None:
@@ -158,7 +138,7 @@ def _train_once(
         head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, _TRAINER_STREAM))
     overlaps = head.overlaps(truth)
     return _ErmResult(
-        risk=fresh_risk(task, activation, overlaps),
+        risk=task.fresh_risk(activation, overlaps),
         overlaps=overlaps,
         train_loss=_train_loss(activation, prompts, head),
         objective=objective(head),
@@ -175,49 +155,6 @@ def _penalised_loss(activation: Activation, prompts: _TrainingSet, ridge: _Ridge
         return (prompts.labels.size * _train_loss(activation, prompts, head) + penalty) / head.key.size
 
     return objective
-
-
-@public
-def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
-    """Return two random orthogonal directions of squared norm D.
-
-    Args:
-      dimension: dimension D, at least 2.
-      key: random key.
-
-    Returns:
-      The directions, a head.
-    """
-    frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
-    return Head(*(jnp.sqrt(dimension) * frame.T))
-
-
-@public
-def draw_prompts(
-    task: LocationTask, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray
-) -> _TrainingSet:
-    """Return `n` prompts of the task, the hidden token first; no head of this family depends on the order.
-
-    Args:
-      task: the task, with concrete length L ≤ 500.
-      truth: the hidden directions.
-      n: number of prompts.
-      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
-      key: random key.
-
-    Returns:
-      Tokens of shape (n, L, D) and labels of shape (n,).
-
-    Source: [D26].
-    """
-    token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
-    length, dimension = _static_length(task), truth.key.size
-    signal_scores = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
-    tokens = jr.normal(token_key, (n, length, dimension))
-    along_key = signal_scores / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
-    tokens = tokens + along_key[..., None] * truth.key
-    labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
-    return _TrainingSet(tokens, labels)
 
 
 def _train_loss(activation: Activation, prompts: _TrainingSet, head: Head) -> Float[Array, ""]:
@@ -307,42 +244,3 @@ def full_batch_trainer(*, steps: int, gradient_tolerance: float = _GRADIENT_TOLE
         return Head(*head_matrix.T), count
 
     return train
-
-
-@public
-def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
-    """Return the excess risk of a head on fresh prompts from its seven overlaps, an average over fixed quasi-random
-    scores.
-
-    Given the scores, values and label are jointly Gaussian, so the average over them is explicit.
-
-    Args:
-      task: the task, with concrete length L ≤ 500.
-      activation: the activation of the head.
-      overlaps: all seven overlaps, each of shape ().
-
-    Returns:
-      The risk, shape (), with an absolute error of about 1e-3; `attention_risk` is more accurate where it applies.
-
-    Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
-    """
-    # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
-    points = jax.lax.optimization_barrier(quasi_normals(2 * _static_length(task) + 1, _RISK_POINTS, 1)[0])
-    geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
-    signal_scores = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
-    o, ambient = overlaps, task.ambient
-    score_variance = o.q_k - ambient * o.m_k**2
-    score_value_covariance, value_variance = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
-    centred_scores = jnp.sqrt(score_variance) * noise
-    weights = activation.weights(o.m_k * signal_scores + centred_scores)
-    values = o.m_vk * signal_scores + score_value_covariance / score_variance * centred_scores
-    residual_mean = o.m_kv / score_variance * centred_scores[:, 0] - jnp.sum(weights * values, axis=1)
-    attention, squared_weights = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
-    alignment = o.m_v - score_value_covariance * o.m_kv / score_variance
-    label_remainder = 1.0 - o.m_kv**2 / score_variance
-    return (
-        jnp.mean(residual_mean**2)
-        + label_remainder
-        - 2.0 * alignment * attention
-        + (value_variance - score_value_covariance**2 / score_variance) * squared_weights
-    )

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax.nn import softmax
-from jaxtyping import Array, Float
+from jax.scipy.special import ndtr
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public
 from lib._namespace import namespace
@@ -22,10 +25,13 @@ from lib._types import Scalar
 from lib.partition import Resolution
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
+from lib.single_location._quasi_random import quasi_normals
 from lib.single_location._score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # Longest prompt whose tokens are stored one by one.
 _LONGEST = 500
+# Quasi-random points of `fresh_risk`.
+_RISK_POINTS = 2**14
 # The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
 # the spiked risk of two tokens falls below the smallest number of float64.
 _LONGEST_BAYES, _LARGEST_SPIKE, _LARGEST_SNR = 1e12, 2500.0, 1000.0
@@ -71,6 +77,21 @@ class Head(eqx.Module):
     key: Float[Array, " D"]
     value: Float[Array, " D"]
 
+    @classmethod
+    @public
+    def orthogonal(cls, dimension: int, *, key: PRNGKeyArray) -> "Head":
+        """Return two random orthogonal directions of squared norm D, such as the hidden ones of a task.
+
+        Args:
+          dimension: dimension D, at least 2.
+          key: random key.
+
+        Returns:
+          The directions.
+        """
+        frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
+        return cls(*(jnp.sqrt(dimension) * frame.T))
+
     @public
     def overlaps(self, truth: "Head") -> Overlaps:
         """Return the seven scalar products with the truth and of this head itself, over D.
@@ -89,6 +110,23 @@ class Head(eqx.Module):
         return Overlaps(
             m_k=k @ along_k, q_k=k @ k, m_v=v @ along_v, q_v=v @ v, m_kv=k @ along_v, m_vk=v @ along_k, q_vk=k @ v
         )
+
+
+class _TrainingSet(eqx.Module):
+    """n prompts of L tokens in $R^D$, the hidden token first, and their labels.
+
+    Attributes:
+      tokens: the tokens.
+      labels: the noisy labels.
+    """
+
+    tokens: Float[Array, "n L D"]
+    labels: Float[Array, " n"]
+
+    def outputs(self, activation: Any, head: Head) -> Float[Array, " n"]:
+        """Return the outputs `Σ_l s_l(χ) z_l` of a head in the normalisation of [D26], one per prompt."""
+        projections = self.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
+        return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
 
 class LocationTask(eqx.Module):
@@ -124,6 +162,67 @@ class LocationTask(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
+
+    @public
+    def draw(self, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray) -> _TrainingSet:
+        """Return `n` prompts of a task with L ≤ 500, the hidden token first; no head here depends on the order.
+
+        Args:
+          truth: the hidden directions.
+          n: number of prompts.
+          noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+          key: random key.
+
+        Returns:
+          Tokens of shape (n, L, D) and labels of shape (n,); `.outputs(activation, head)` returns the outputs of a head.
+
+        Source: [D26].
+        """
+        token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
+        length, dimension = _static_length(self), truth.key.size
+        signal_scores = jax.vmap(self.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
+        tokens = jr.normal(token_key, (n, length, dimension))
+        along_key = signal_scores / jnp.sqrt(dimension) - self.ambient * tokens @ truth.key / dimension
+        tokens = tokens + along_key[..., None] * truth.key
+        labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
+        return _TrainingSet(tokens, labels)
+
+    @public
+    def fresh_risk(self, activation: Any, overlaps: Overlaps) -> Float[Array, ""]:
+        """Return the excess risk of a head on fresh prompts from its seven overlaps, for a task with L ≤ 500.
+
+        It is an average over fixed quasi-random scores: given them, values and label are jointly Gaussian, so that the
+        average over these is explicit.
+
+        Args:
+          activation: an `Activation`.
+          overlaps: all seven overlaps, each of shape ().
+
+        Returns:
+          The risk, shape (), with an absolute error of about 1e-3; `attention_risk` is more accurate where it applies.
+
+        Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
+        """
+        # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
+        points = jax.lax.optimization_barrier(quasi_normals(2 * _static_length(self) + 1, _RISK_POINTS, 1)[0])
+        geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
+        signal_scores = jax.vmap(self.signal_scores)(geometry, ndtr(points[:, -1]))
+        o, ambient = overlaps, self.ambient
+        score_variance = o.q_k - ambient * o.m_k**2
+        score_value_covariance, value_variance = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
+        centred_scores = jnp.sqrt(score_variance) * noise
+        weights = activation.weights(o.m_k * signal_scores + centred_scores)
+        values = o.m_vk * signal_scores + score_value_covariance / score_variance * centred_scores
+        residual_mean = o.m_kv / score_variance * centred_scores[:, 0] - jnp.sum(weights * values, axis=1)
+        attention, squared_weights = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
+        alignment = o.m_v - score_value_covariance * o.m_kv / score_variance
+        label_remainder = 1.0 - o.m_kv**2 / score_variance
+        return (
+            jnp.mean(residual_mean**2)
+            + label_remainder
+            - 2.0 * alignment * attention
+            + (value_variance - score_value_covariance**2 / score_variance) * squared_weights
+        )
 
     @abc.abstractmethod
     def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:

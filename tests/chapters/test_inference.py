@@ -13,7 +13,6 @@ from lib.single_location.bayes_optimal import (
     bayes_optimal_risk,
     state_evolution,
 )
-from lib.single_location.erm import draw_prompts, draw_truth
 from lib.single_location.tasks import Head, Spiked
 from lib.statistics import comparison_quantile, standard_error
 
@@ -84,8 +83,8 @@ def test_the_algorithm_knows_what_it_knows(case):
 def test_one_token_is_ridge_regression(assert_exact):
     """With L = 1 the posterior mean of v* is ridge regression with ridge Δ², by a direct solve."""
     task, noise, dimension = Spiked(1, 0.0), 0.6, 120
-    truth = draw_truth(dimension, key=jr.key(0))
-    prompts = draw_prompts(task, truth, 200, noise_std=noise, key=jr.key(1))
+    truth = Head.orthogonal(dimension, key=jr.key(0))
+    prompts = task.draw(truth, 200, noise_std=noise, key=jr.key(1))
     start = draw_beliefs(truth, UNINFORMED, key=jr.key(2))
     beliefs = jax.jit(lambda prompts: message_passing(task, prompts, start, noise_std=noise, iterations=200))(prompts)
     tokens = np.asarray(prompts.tokens)[:, 0] / np.sqrt(dimension)
@@ -99,8 +98,8 @@ def test_one_token_is_ridge_regression(assert_exact):
 def test_the_fixed_point_solves_the_equations_of_the_posterior():
     """At rest `W` is the gradient of the log-likelihood of prompts with each own pull removed: here by NumPy."""
     task, noise, dimension = Spiked(3, 4.0), 0.3, 300
-    truth = draw_truth(dimension, key=jr.key(3))
-    prompts = draw_prompts(task, truth, 900, noise_std=noise, key=jr.key(4))
+    truth = Head.orthogonal(dimension, key=jr.key(3))
+    prompts = task.draw(truth, 900, noise_std=noise, key=jr.key(4))
     start = draw_beliefs(truth, UNINFORMED, key=jr.key(5))
     run = jax.jit(lambda prompts: message_passing(task, prompts, start, noise_std=noise, iterations=60, damping=0.2))
     beliefs = run(prompts)
@@ -121,7 +120,7 @@ def test_the_fixed_point_solves_the_equations_of_the_posterior():
 
 
 def test_key_and_value_are_those_of_a_start_with_the_named_overlap():
-    truth = draw_truth(20_000, key=jr.key(0))
+    truth = Head.orthogonal(20_000, key=jr.key(0))
     beliefs = draw_beliefs(truth, 0.3, key=jr.key(1))
     for mine, true in ((beliefs.mean.key, truth.key), (beliefs.mean.value, truth.value)):
         np.testing.assert_allclose([mine @ true / 20_000, mine @ mine / 20_000], [0.3, 0.3], atol=0.02)
@@ -157,8 +156,8 @@ def test_the_textbook_precision_along_the_spike_lacks_what_the_box_says():
     @jax.jit
     def response(key):
         truth_key, prompt_key, start_key = jr.split(key, 3)
-        truth = draw_truth(dimension, key=truth_key)
-        prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise, key=prompt_key)
+        truth = Head.orthogonal(dimension, key=truth_key)
+        prompts = task.draw(truth, round(alpha * dimension), noise_std=noise, key=prompt_key)
         noises = np.sqrt(known * (1.0 - known))[:, None] * jr.normal(start_key, (2, dimension))
         key_vector, value = q_k * truth.key + noises[0], q_v * truth.value + noises[1]
 
@@ -195,8 +194,8 @@ def test_the_hidden_token_has_a_softmax_posterior_also_where_little_is_known(kno
     """By the Gaussian integral over what is unknown of k*, whose variance is near 1; other tokens would refute it."""
     task, deviations = Spiked(3, 4.0), []
     for dimension in (300, 30_000):
-        truth = draw_truth(dimension, key=jr.key(0))
-        tokens = np.asarray(draw_prompts(task, truth, 20, noise_std=0.3, key=jr.key(1)).tokens)
+        truth = Head.orthogonal(dimension, key=jr.key(0))
+        tokens = np.asarray(task.draw(truth, 20, noise_std=0.3, key=jr.key(1)).tokens)
         mean, variance = np.asarray(draw_beliefs(truth, known, key=jr.key(2)).mean.key), 1.0 - known
         share = variance / (1.0 + task.snr * variance / dimension)
 

@@ -39,8 +39,7 @@ from chapters.single_location_training.sphere_descent import (
 )
 from companion.authoring.datasets import faults
 from lib.random import named_keys
-from lib.single_location import Overlaps, Spiked, softmax
-from lib.single_location.erm import draw_prompts, draw_truth
+from lib.single_location import Head, Overlaps, Spiked, softmax
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "single_location_training"
@@ -112,7 +111,7 @@ def test_an_angle_of_the_key_costs_less_than_of_the_value(float64):
 
 def test_starts_are_off_the_manifold_and_on_it(float64):
     """By their overlaps: the same knowledge of the own direction, and all three cross overlaps or none."""
-    truth = draw_truth(400, key=jr.key(0))
+    truth = Head.orthogonal(400, key=jr.key(0))
     off, on = (start(truth, key=jr.key(1)).overlaps(truth) for start in (start_off, start_on))
     np.testing.assert_allclose([on.m_k, on.m_v], 0.2, atol=1e-12)
     np.testing.assert_allclose([on.m_kv, on.m_vk, on.q_vk], 0.0, atol=1e-12)
@@ -122,13 +121,13 @@ def test_starts_are_off_the_manifold_and_on_it(float64):
 
 def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts(float64):
     """One step agrees with the mean gradient of the squared error on many simulated prompts."""
-    task, truth = Spiked(3, 4.0), draw_truth(20, key=jr.key(2))
+    task, truth = Spiked(3, 4.0), Head.orthogonal(20, key=jr.key(2))
     start = start_off(truth, key=jr.key(3))
     path = descend_population(task, softmax, start, truth, step_size=0.1, steps=1, every=1)
     moved = np.concatenate([path.head.key[1] - path.head.key[0], path.head.value[1] - path.head.value[0]])
 
     def slope(key):
-        fresh = draw_prompts(task, truth, 4000, noise_std=0.0, key=key)
+        fresh = task.draw(truth, 4000, noise_std=0.0, key=key)
         return jax.grad(lambda head: ((fresh.labels - fresh.outputs(softmax, head)) ** 2).mean())(start)
 
     slopes = jax.lax.map(slope, jr.split(jr.key(4), 20))

@@ -25,7 +25,6 @@ from lib.single_location import (
     best_risk,
     erf,
     fixed_point,
-    fresh_risk,
     full_batch_trainer,
     linear,
     replica,
@@ -48,7 +47,7 @@ def marginals(snr):
 def risk_of_overlaps():
     """The risk on prompts of a task that is made outside of `jit`, as its length must be concrete."""
     task = Spiked(3, 4.0)
-    return lambda values: fresh_risk(task, softmax, seven(values)), np.asarray(list(SEVEN.values()))
+    return lambda values: task.fresh_risk(softmax, seven(values)), np.asarray(list(SEVEN.values()))
 
 
 def channel(label):
@@ -84,7 +83,7 @@ FOLDER = {
     ),
     "erm.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
     "tasks.Head.overlaps": lambda: (lambda vectors: Head(*vectors).overlaps(Head(*vectors[::-1])), (VECTOR, GRADIENT)),
-    "erm.fresh_risk": risk_of_overlaps,
+    "tasks.LocationTask.fresh_risk": risk_of_overlaps,
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
     "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from chapters.finite_samples.gradient_training import stochastic_trainer
-from lib.single_location import Spiked, linear, softmax
-from lib.single_location.erm import (
-    _minimise,
-    _penalised_loss,
-    _random_start,
-    draw_prompts,
-    draw_truth,
-    full_batch_trainer,
-    simulate_erm,
-)
+from lib.single_location import Head, Spiked, linear, softmax
+from lib.single_location.erm import _minimise, _penalised_loss, _random_start, full_batch_trainer, simulate_erm
 
 RIDGE = (0.5, 0.7)
 
@@ -25,8 +17,8 @@ RIDGE = (0.5, 0.7)
 def problem(float64):
     """Prompts of a small task, a random start, and where L-BFGS ends from there."""
     task, keys = Spiked(3, 2.0), jr.split(jr.key(3), 3)
-    truth = draw_truth(30, key=keys[0])
-    prompts = draw_prompts(task, truth, 90, noise_std=0.3, key=keys[1])
+    truth = Head.orthogonal(30, key=keys[0])
+    prompts = task.draw(truth, 90, noise_std=0.3, key=keys[1])
     return prompts, _random_start(truth, keys[2])
 
 

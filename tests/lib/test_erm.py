@@ -10,16 +10,7 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from lib.single_location.activations import linear, softmax
-from lib.single_location.erm import (
-    _minimise,
-    _random_start,
-    _train_loss,
-    _train_once,
-    draw_prompts,
-    draw_truth,
-    fresh_risk,
-    simulate_erm,
-)
+from lib.single_location.erm import _minimise, _random_start, _train_loss, _train_once, simulate_erm
 from lib.single_location.population import attention_risk
 from lib.single_location.tasks import Head, Max, Spiked
 
@@ -31,7 +22,7 @@ HEADS = {"softmax": softmax, "linear": linear}
 
 @pytest.fixture(scope="module")
 def truth(float64):
-    return draw_truth(60, key=jr.key(1))
+    return Head.orthogonal(60, key=jr.key(1))
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +42,11 @@ def on_prompts(truth, head):
 
 
 def look(task, truth, head):
-    prompts = draw_prompts(task, truth, 20_000, noise_std=0.0, key=jr.key(2))
+    prompts = task.draw(truth, 20_000, noise_std=0.0, key=jr.key(2))
     scores = prompts.tokens[:, 0] @ truth.key / jnp.sqrt(truth.key.size)
     overlaps = head.overlaps(truth)
     errors = {name: (prompts.labels - prompts.outputs(activation, head)) ** 2 for name, activation in HEADS.items()}
-    return scores, errors, {name: fresh_risk(task, activation, overlaps) for name, activation in HEADS.items()}
+    return scores, errors, {name: task.fresh_risk(activation, overlaps) for name, activation in HEADS.items()}
 
 
 def test_directions_are_orthogonal_and_long(truth, assert_exact):
@@ -91,7 +82,7 @@ def test_scores_of_the_first_token_are_those_of_the_hidden_one(on_prompts, asser
 
 
 def test_lbfgs_ends_where_scipy_ends(truth):
-    prompts = draw_prompts(TASKS["spiked"](), truth, 180, noise_std=0.3, key=jr.key(6))
+    prompts = TASKS["spiked"]().draw(truth, 180, noise_std=0.3, key=jr.key(6))
 
     def objective(head):
         return 180 * _train_loss(softmax, prompts, head) + 0.4 * (head.key @ head.key + head.value @ head.value)
