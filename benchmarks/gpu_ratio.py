@@ -40,6 +40,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import page  # noqa: E402
 from benchmarks.table import origin, processor, versions  # noqa: E402
+from chapters.published_experiment.batches import batch_loss  # noqa: E402
 from chapters.published_experiment.protocol import WIDTH, SeparateWeights, published_head, published_task  # noqa: E402
 from chapters.published_experiment.runs import ROWS  # noqa: E402
 from chapters.trajectory_stability.prediction_tasks import Episode  # noqa: E402
@@ -48,7 +49,7 @@ from chapters.trajectory_stability.programs import as_flat, keys_at, read_prompt
 from chapters.trajectory_stability.trajectories import Course, TrainingPlan, training_tasks  # noqa: E402
 from companion.authoring.tasks import Arrays, gather  # noqa: E402
 from lib.flow import sgd  # noqa: E402
-from lib.icl import batch_loss, prompt_loss  # noqa: E402
+from lib.icl import prompt_loss  # noqa: E402
 from lib.measures import _constant_covariance_root, empirical  # noqa: E402
 
 TURNS = 5

@@ -18,9 +18,10 @@ import numpy as np
 import optax
 
 from benchmarks.contests import Contest
+from chapters.published_experiment.batches import batch_loss
 from chapters.published_experiment.protocol import POOLS, SeparateWeights, published_head, published_task
 from lib.flow import _descend, _Descent
-from lib.icl import batch_loss, prompt_loss
+from lib.icl import prompt_loss
 
 THREADS = (1, 2)
 LENGTHS = (20, 100, 1000)

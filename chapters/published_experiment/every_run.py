@@ -15,6 +15,7 @@ import numpy as np
 import optax
 import pandas as pd
 
+from chapters.published_experiment.batches import batch_loss
 from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
 from chapters.published_experiment.protocol import (
     LAWS,
@@ -31,7 +32,6 @@ from chapters.published_experiment.runs import DATA, STEPS_A_ROW
 from companion import Column
 from companion.authoring.checkpoints import Checkpoint
 from lib.flow import Trajectory, train
-from lib.icl import batch_loss
 
 FOLDER = DATA / "every_run"
 LENGTHS = (*range(10, 100, 10), *range(100, 1001, 100))

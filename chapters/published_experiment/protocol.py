@@ -11,13 +11,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from chapters.published_experiment.batches import LINEAR, SOFTMAX
 from lib.attention import Attention
-from lib.icl import LinearRegression, linear_pool, softmax_pool
+from lib.icl import LinearRegression
 
 T = TypeVar("T", float, np.ndarray)
 
 LAWS = {"corrected": False, "as published": True}
-POOLS = {"softmax": softmax_pool, "linear": linear_pool}
+POOLS = {"softmax": SOFTMAX, "linear": LINEAR}
 # Width of the published model's matrices, and number and size of its steps, whose product is the training time.
 WIDTH, PUBLISHED_STEPS, PUBLISHED_STEP_SIZE = 6, 300_000, 1e-3
 # A run has reached a level if it ends at most this far from it, relatively: the noise of short runs leaves about one

@@ -16,6 +16,7 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.published_experiment.batches import batch_loss, covariance_root
 from chapters.published_experiment.every_run import swapped_fraction
 from chapters.published_experiment.head_points import points_of
 from chapters.published_experiment.protocol import (
@@ -33,7 +34,7 @@ from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd
-from lib.icl import Blocks, batch_loss
+from lib.icl import Blocks
 from lib.icl.regression import LinearRegression
 from lib.random import fast_normal
 
@@ -219,9 +220,3 @@ def _judge_on_prompts(activation: str, trained: SeparateWeights) -> tuple[np.nda
     means = np.asarray(jax.jit(partial(jax.lax.map, lambda key: jax.vmap(loss, (0, None))(trained, key)))(keys))
     errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     return means.mean(axis=0), errors, np.full(means.shape[1], np.nan)
-
-
-def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Return a matrix R with `R Rᵀ = cov`, from its eigenvalues."""
-    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
-    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))

@@ -19,7 +19,4 @@ from lib.icl.heads import debiased_descent as debiased_descent
 from lib.icl.heads import heads_risk as heads_risk
 from lib.icl.regression import LinearRegression as LinearRegression
 from lib.icl.score_table import ScoreTable as ScoreTable
-from lib.icl.training import batch_loss as batch_loss
-from lib.icl.training import linear_pool as linear_pool
 from lib.icl.training import prompt_loss as prompt_loss
-from lib.icl.training import softmax_pool as softmax_pool

@@ -174,7 +174,7 @@ class LocationTask(eqx.Module):
           key: random key.
 
         Returns:
-          Tokens of shape (n, L, D) and labels of shape (n,); `.outputs(activation, head)` returns the outputs of a head.
+          Tokens of shape (n, L, D) and labels of shape (n,). `.outputs(activation, head)` returns those of a head.
 
         Source: [D26].
         """

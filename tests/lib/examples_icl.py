@@ -198,16 +198,9 @@ EXAMPLES = {
         partial(icl.prompt_loss(regression(), 4, batch=2, every_token=True), key=KEY),
         regression_head(),
     ),
-    "lib.icl.training.batch_loss": lambda: (
-        partial(icl.batch_loss(regression(), 4, batch=2), key=KEY),
-        regression_head(),
-    ),
     "lib.random.fast_normal": lambda: (lambda x: fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
     "lib.random.normal_pairs": lambda: (lambda x: normal_pairs(jr.wrap_key_data(x), 0, (2,), float), WORDS),
 }
-
-# The gradient of a batch is an unbiased estimate, and not the derivative of the batch's loss.
-ESTIMATED_GRADIENTS = {"lib.icl.training.batch_loss"}
 
 
 def ray(direction):

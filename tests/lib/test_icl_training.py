@@ -19,11 +19,9 @@ from lib.icl import (
     QueryAverage,
     ScoreTable,
     block_risk,
-    linear_pool,
     prompt_loss,
-    softmax_pool,
 )
-from lib.icl.training import _collapsed_output, _with_gradient
+from lib.icl.training import _collapsed_output, _softmax_pool, _with_gradient
 from lib.random import fast_normal
 from lib.statistics import standard_error
 
@@ -43,6 +41,10 @@ def a_head(scale=0.4):
     return Attention(scale * rng.normal(size=(3, 3)), rng.normal(size=(1, 3)))
 
 
+def linear_pool(scores, values):
+    return scores @ values / scores.size
+
+
 def gradients(every_token, pool, length, params, seed):
     """One gradient a row, each of a prompt of its own, in the entries of U and V."""
     loss = prompt_loss(a_task(), length, batch=1, pool=pool, every_token=every_token)
@@ -55,7 +57,7 @@ def gradients(every_token, pool, length, params, seed):
 
 
 @pytest.mark.parametrize("length", [1, 2, 20])
-@pytest.mark.parametrize("pool", [softmax_pool, linear_pool])
+@pytest.mark.parametrize("pool", [_softmax_pool, linear_pool])
 def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_carlo):
     """Mean and covariance of the gradient of one prompt: all nine entries and all their products."""
     params = a_head()
@@ -90,7 +92,7 @@ def outputs(every_token, pool, length, seed):
 
 
 @pytest.mark.parametrize("length", [2, 20])
-@pytest.mark.parametrize("pool", [softmax_pool, linear_pool])
+@pytest.mark.parametrize("pool", [_softmax_pool, linear_pool])
 def test_collapsed_and_plain_outputs_agree_in_law(pool, length, assert_monte_carlo):
     """With no label to miss, what is drawn in place of the tokens is most of the gradient: means, and all products."""
     left, right = (outputs(every_token, pool, length, length + i) for i, every_token in enumerate((True, False)))
@@ -128,7 +130,7 @@ def test_collapsed_gradients_at_singular_heads(name, assert_monte_carlo):
     """Where the two vectors that span what is seen of a token do not span a plane."""
     bilinear, value = SINGULAR[name]
     params = Attention(0.5 * bilinear, np.array([value]))
-    difference = gradients(True, softmax_pool, 5, params, 3) - gradients(False, softmax_pool, 5, params, 4)
+    difference = gradients(True, _softmax_pool, 5, params, 3) - gradients(False, _softmax_pool, 5, params, 4)
     assert np.isfinite(difference).all()
     assert_monte_carlo(difference, np.zeros(9), laws=3)
 

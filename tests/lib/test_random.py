@@ -1,12 +1,13 @@
-"""Named keys depend on their own name only."""
+"""Named keys depend on their own name only; pairs of normals are independent."""
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+import scipy.stats
 
-from lib.random import named_keys
+from lib.random import _threefry, named_keys, normal_pairs
 
 
 def words(keys):
@@ -51,3 +52,27 @@ def test_seeds_can_be_traced():
     assert tuple(np.asarray(traced).tolist()) == words(named_keys(7, "a"))["a"]
     batched = jax.vmap(lambda seed: jr.key_data(named_keys(seed, "a")["a"]))(jnp.arange(3))
     assert [tuple(row) for row in np.asarray(batched).tolist()] == [words(named_keys(s, "a"))["a"] for s in range(3)]
+
+
+def test_threefry_is_that_of_jax():
+    """Whose 32 bits are the two words of the count, combined."""
+    count = jnp.arange(1000, dtype=jnp.uint32)
+    key = jr.key(5)
+    left, right = _threefry(jr.key_data(key), jnp.zeros_like(count), count)
+    np.testing.assert_array_equal(left ^ right, jr.bits(key, (1000,), jnp.uint32))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_pairs_are_independent_normals(dtype, assert_monte_carlo):
+    """Moments of either, products of the two, and of the two streams of a key."""
+    pairs = np.stack([normal_pairs(jr.key(6), stream, (500, 500), dtype) for stream in (0, 1)])
+    assert pairs.dtype == (np.complex64 if dtype == jnp.float32 else np.complex128)
+    normals = np.concatenate([pairs.real, pairs.imag]).reshape(4, -1).astype(float)
+    moments = np.array([0.0, 1, 0, 3, 0, 15, 0, 105])
+    for each in normals:
+        assert_monte_carlo(each[:, None] ** np.arange(1, 9), moments, laws=8)
+        assert scipy.stats.kstest(each, "norm").pvalue > 1e-4
+    i, j = np.triu_indices(4, 1)
+    products = [normals[i] ** p * normals[j] ** q for p, q in ((1, 1), (2, 1), (1, 2), (3, 1))]
+    assert_monte_carlo(np.concatenate(products).T, np.zeros(24), laws=2)

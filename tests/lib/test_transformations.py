@@ -3,8 +3,7 @@
 The files `examples_*.py` of this folder hold the examples: `EXAMPLES` maps the full name of a function or method to a
 maker, which returns a function of one pytree of arrays and the value at which it is tried. Random words and keys are
 integers, by which nothing can be differentiated.
-`ESTIMATED_GRADIENTS` names those whose gradient is a random estimate, so that differences of values do not give it, and
-`LOWEST_CANDIDATES` those that return the candidate with the least energy.
+`LOWEST_CANDIDATES` names those that return the candidate with the least energy.
 """
 
 import ast
@@ -45,9 +44,7 @@ def _load(path: Path):
 
 FILES = [_load(path) for path in sorted(FOLDER.glob("examples_*.py"))]
 EXAMPLES = {name: make for file in FILES for name, make in file.EXAMPLES.items()}
-ESTIMATED_GRADIENTS, LOWEST_CANDIDATES = (
-    set().union(*(getattr(file, names, ()) for file in FILES)) for names in ("ESTIMATED_GRADIENTS", "LOWEST_CANDIDATES")
-)
+LOWEST_CANDIDATES = set().union(*(getattr(file, "LOWEST_CANDIDATES", ()) for file in FILES))
 
 
 def listed_in(doc: str) -> set[str] | None:
@@ -108,8 +105,8 @@ class Example:
     `compile` is `jax.jit`, or the identity if `jit` does not work: one program is compiled faster than its operations.
     """
 
-    def __init__(self, function, argument, *, compile=jax.jit, estimated=False, rounding=ROUNDING):
-        self.function, self.compile, self.estimated, self.rounding = function, compile, estimated, rounding
+    def __init__(self, function, argument, *, compile=jax.jit, rounding=ROUNDING):
+        self.function, self.compile, self.rounding = function, compile, rounding
         self.argument = jax.tree.map(jnp.asarray, argument)
         self.compiled = compile(function)
 
@@ -119,7 +116,7 @@ def example(name: str) -> Example:
     """The example of a function; its three tests follow each other and share a compiled program."""
     compile = jax.jit if "jit" in DOCUMENTED[name] else lambda function: function
     rounding = ROUNDING_OF_LOWEST if name in LOWEST_CANDIDATES else ROUNDING
-    return Example(*EXAMPLES[name](), compile=compile, estimated=name in ESTIMATED_GRADIENTS, rounding=rounding)
+    return Example(*EXAMPLES[name](), compile=compile, rounding=rounding)
 
 
 def check_jit(case):
@@ -144,16 +141,15 @@ def check_grad(case):
 
     gradient = case.compile(jax.grad(lambda argument: total(case.function(argument))))(case.argument)
     assert all(np.isfinite(leaf).all() for leaf in as_numbers(gradient))
-    if not case.estimated:
-        direction = jax.tree.map(symmetric_direction, case.argument)
-        ahead, behind = (
-            total(as_numbers(case.compiled(changed(lambda x, v, s=s: x + s * v, case.argument, direction))))
-            for s in (STEP, -STEP)
-        )
-        products = [g * v for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True)]
-        slope, scale = (sum(size(product).sum() for product in products) for size in (np.asarray, np.abs))
-        difference = (ahead - behind) / (2 * STEP)
-        np.testing.assert_allclose(slope, difference, rtol=DIFFERENCE_ERROR, atol=DIFFERENCE_ERROR * float(scale) / 10)
+    direction = jax.tree.map(symmetric_direction, case.argument)
+    ahead, behind = (
+        total(as_numbers(case.compiled(changed(lambda x, v, s=s: x + s * v, case.argument, direction))))
+        for s in (STEP, -STEP)
+    )
+    products = [g * v for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True)]
+    slope, scale = (sum(size(product).sum() for product in products) for size in (np.asarray, np.abs))
+    difference = (ahead - behind) / (2 * STEP)
+    np.testing.assert_allclose(slope, difference, rtol=DIFFERENCE_ERROR, atol=DIFFERENCE_ERROR * float(scale) / 10)
 
 
 def symmetric_direction(leaf):

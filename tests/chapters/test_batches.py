@@ -10,21 +10,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from chapters.published_experiment.batches import LINEAR, Plane, _chi_square, batch_loss
+from chapters.published_experiment.protocol import POOLS
 from lib import Attention
-from lib.icl import (
-    LinearRegression,
-    batch_loss,
-    linear_pool,
-    prompt_loss,
-    softmax_pool,
-)
-from lib.icl.training import _chi_square, _Plane
-from lib.random import _threefry, normal_pairs
+from lib.icl import LinearRegression, prompt_loss
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 DRAWS = 20_000
-HEADS = {"softmax": softmax_pool, "linear": linear_pool}
 SINGULAR = {
     "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
     "no values": (np.ones((3, 3)), [0.0, 0.0, 0.0]),
@@ -54,13 +47,13 @@ def drawn(loss, params, seed):
 
 
 def both(head, length, params, seed):
-    pool = HEADS[head]
+    pool = POOLS[head]
     right = drawn(prompt_loss(a_task(), length, batch=1, pool=pool, every_token=True), params, seed)
     return drawn(batch_loss(a_task(), length, batch=1, pool=pool), params, seed + 1), right
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 20])
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POOLS)
 def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
     """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
     left, right = both(head, length, a_head(), seed=200 + 2 * length)
@@ -79,10 +72,10 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
     assert min(p_values) > 1e-3 / 100
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POOLS)
 def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_monte_carlo):
     """Tokens of R⁵, short prompts: what of a gradient is outside the plane of scores and values is most of it."""
-    pool = HEADS[head]
+    pool = POOLS[head]
     task, length, rng = LinearRegression(np.eye(4), noise_std=0.3), 4, np.random.default_rng(19)
     params = Attention(0.2 * rng.normal(size=(5, 5)), rng.normal(size=(1, 5)))
     left = drawn(batch_loss(task, length, batch=1, pool=pool), params, seed=400)
@@ -96,7 +89,7 @@ def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_m
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=2)
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POOLS)
 @pytest.mark.parametrize("name", SINGULAR)
 def test_batches_at_singular_heads(name, head, assert_monte_carlo):
     """Where scores and values do not span a plane."""
@@ -119,50 +112,20 @@ def exact(head, length):
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [8, 40])
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POOLS)
 def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
     """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
     task, params, weight = a_task(), a_head(), 1.0
     risk, slope = exact(head, length)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
-        loss = batch_loss(task, length, batch=batch, pool=HEADS[head], weight=weight)
+        loss = batch_loss(task, length, batch=batch, pool=POOLS[head], weight=weight)
         one = jax.value_and_grad(loss)
         values, slopes = jax.jit(jax.vmap(lambda key, one=one: one(rounded, key)))(jr.split(jr.key(batch), 160))
         assert values.dtype == precision
         assert_monte_carlo(values, risk, laws=48)
         assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=48)
         assert_monte_carlo(slopes.value, slope.value, laws=48)
-
-
-def test_an_empty_prompt_or_batch_is_refused():
-    with pytest.raises(ValueError, match="empty prompt"):
-        batch_loss(a_task(), 0, batch=4)
-    with pytest.raises(ValueError, match="mean needs"):
-        batch_loss(a_task(), 5, batch=0)
-
-
-def test_threefry_is_that_of_jax():
-    """Whose 32 bits are the two words of the count, combined."""
-    count = jnp.arange(1000, dtype=jnp.uint32)
-    key = jr.key(5)
-    left, right = _threefry(jr.key_data(key), jnp.zeros_like(count), count)
-    np.testing.assert_array_equal(left ^ right, jr.bits(key, (1000,), jnp.uint32))
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_pairs_are_independent_normals(dtype, assert_monte_carlo):
-    """Moments of either, products of the two, and of the two streams of a key."""
-    pairs = np.stack([normal_pairs(jr.key(6), stream, (500, 500), dtype) for stream in (0, 1)])
-    assert pairs.dtype == (np.complex64 if dtype == jnp.float32 else np.complex128)
-    normals = np.concatenate([pairs.real, pairs.imag]).reshape(4, -1).astype(float)
-    moments = np.array([0.0, 1, 0, 3, 0, 15, 0, 105])
-    for each in normals:
-        assert_monte_carlo(each[:, None] ** np.arange(1, 9), moments, laws=8)
-        assert scipy.stats.kstest(each, "norm").pvalue > 1e-4
-    i, j = np.triu_indices(4, 1)
-    products = [normals[i] ** p * normals[j] ** q for p, q in ((1, 1), (2, 1), (1, 2), (3, 1))]
-    assert_monte_carlo(np.concatenate(products).T, np.zeros(24), laws=2)
 
 
 @pytest.mark.parametrize("degrees", [0, 1, 2, 9, 10, 99, 1000])
@@ -181,8 +144,8 @@ def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo
     """Its mean and covariance, known in closed form, on prompts of eleven tokens."""
     length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
     one = jnp.ones(DRAWS)
-    plane, tokens = _Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
-    seen = linear_pool.summarise(length, plane, tokens, jnp.asarray(further))
+    plane, tokens = Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
+    seen = LINEAR.summarise(length, plane, tokens, jnp.asarray(further))
     gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
     sums = length * np.stack([gg, gh, hh], axis=1)
     assert_monte_carlo(sums, np.array([length, 0.0, length]), laws=2)
