@@ -220,10 +220,10 @@ MUTATIONS = (
     ),
     Mutation(
         "risk-at-the-gain-nearby",
-        "lib/icl/blocks.py",
-        "risk_near - slope**2 / (2 * curvature)",
+        "chapters/icl_finite/valley_search.py",
+        "risk_near - slope**2 / (2 * (slope_at_twice - slope))",
         "risk_near",
-        ("tests/lib/test_icl.py::test_best_gain_is_the_least_over_gains",),
+        ("tests/chapters/test_icl_finite.py::test_a_head_of_the_valley_has_its_best_gain",),
     ),
     Mutation(
         "one-head-at-the-gain-of-infinite-prompts",
@@ -283,10 +283,10 @@ MUTATIONS = (
     ),
     Mutation(
         "one-head-near-another-gain",
-        "chapters/risk_and_parameters/opposite_heads.py",
-        "near=1 / tilt",
-        "near=1.1 / tilt",
-        ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
+        "chapters/icl_finite/valley_search.py",
+        "(1 + shift) * (1 / u)",
+        "(1 + shift) * (1.1 / u)",
+        ("tests/chapters/test_icl_finite.py::test_a_head_of_the_valley_has_its_best_gain",),
         equal="the risk is quadratic in the gain, so that its computed minimum does not depend on the starting point",
     ),
     Mutation(
