@@ -1,8 +1,8 @@
-r"""Heads of small spread can be replaced by their linear prediction, at a cost that adds up, but not by a map fitted on
-other text.
+r"""Heads of small spread can be replaced by their linear prediction, at a cost that adds up, but not by a map with the
+moments of other text.
 
 Left: mean cosine between the embeddings of 128 tokens before and after. A replaced head outputs the linear prediction
-of Gaussian tokens with the moments of the prompt, an affine map fitted on other text, or the mean value. Right: heads
+of Gaussian tokens with the moments of the prompt, an affine map with the moments of other text, or the mean value of the prompt. Right: heads
 are replaced singly; the change is 1 - cosine.
 
 Alt: Two panels. Left, curves fall from one; the one for the Gaussian prediction of the prompt falls slowest, the other
@@ -65,9 +65,8 @@ def _claims(replacement: Replacement) -> Claims:
     )
     claim.at_most(
         "fitted",
-        "The linear map of a head depends on the prompt: at small spread, moments of other stretches restore "
-        "only a small part of the cosine that moments of the prompt restore over the mean value (measured: this "
-        "part).",
+        "At small spread, the affine map with the moments of other stretches restores only a small part of the "
+        "cosine that the moments of the prompt restore over its mean value (measured: this part).",
         replacement.restored,
         0.5,
         because="half; if all prompts had the same moments, it would be 1",

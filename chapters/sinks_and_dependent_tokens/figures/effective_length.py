@@ -1,4 +1,4 @@
-r"""Positively dependent tokens are worth fewer independent ones for small queries, and as many for sharp ones.
+r"""Positively dependent tokens are worth fewer independent ones for small queries, and nearly as many for sharp ones.
 
 A prompt of $L$ dependent tokens fluctuates as $L/\rho$ independent tokens do. Solid: limits for long prompts of an
 autoregressive sequence ($r_k=r^k$) and of a moving average with a negative correlation. Bars are two standard errors.

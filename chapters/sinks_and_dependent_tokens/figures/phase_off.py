@@ -1,4 +1,4 @@
-r"""A small sink does not move freezing; it adds a phase in which the head is off.
+r"""A small sink does not move freezing; a large one adds a phase in which the head is off.
 
 Colour: exact participation of the tokens at one long prompt. Below the solid curve, $\kappa=1+a^2$ up to $a=1$ and
 $\kappa=2a$ beyond, the sink has no weight in the limit, and participation is that of a prompt without a sink. Above it
