@@ -2,8 +2,8 @@ r"""Heads of small spread can be replaced by their linear prediction, at a cost 
 moments of other text.
 
 Left: mean cosine between the embeddings of 128 tokens before and after. A replaced head outputs the linear prediction
-of Gaussian tokens with the moments of the prompt, an affine map with the moments of other text, or the mean value of the prompt. Right: heads
-are replaced singly; the change is 1 - cosine.
+of Gaussian tokens with the moments of the prompt, an affine map with the moments of other text, or the mean value of
+the prompt. Right: heads are replaced singly; the change is 1 - cosine.
 
 Alt: Two panels. Left, curves fall from one; the one for the Gaussian prediction of the prompt falls slowest, the other
 two are close together below it, and a dotted one is lower at first. Right, points mostly below the line at one on the
