@@ -18,6 +18,8 @@ from companion.site import jupyter_book
 from small_books import *  # noqa: F403
 from small_books import forget_modules
 
+startup.skip_grammar_of_addresses()
+
 # What Jupyter Book imports for the site of a book.
 PACKAGES = ("jupyter_book.cli.main", "jupyter_book.sphinx", "myst_nb.sphinx_ext", "sphinx_book_theme", "sphinx_proof")
 PACKAGES += ("sphinx_togglebutton", "sphinxcontrib.bibtex", "companion.site.sphinx", "companion.figures.thumbnails")

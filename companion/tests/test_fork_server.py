@@ -77,5 +77,5 @@ def test_a_fork_server_ends_when_its_standard_input_is_closed(tmp_path):
     """The build that started it holds the other end: it is closed even if the build is killed."""
     command = fork_server.command(str(tmp_path / "socket"), [])
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
-        server.communicate()
+        server.communicate(timeout=60)
         assert server.returncode == 0

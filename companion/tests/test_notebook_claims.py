@@ -100,8 +100,9 @@ def test_differences_are_reported(by_hand, tmp_path):
 
 def test_sweeps_and_the_pages_of_custom_runs_have_the_claims(by_hand, tmp_path):
     other = by_hand.copy_to(tmp_path / "other")
-    finished = other.companion("sweep", "toy", "-p", "seed=1")
-    assert finished.returncode == 0, finished.stderr
+    for command in ("run", "sweep"):  # which finds the result of the run
+        finished = other.companion(command, "toy", "-p", "seed=1")
+        assert finished.returncode == 0, finished.stderr
     claims = pd.read_csv(other.project.sweeps / "toy-seed/claims.csv", keep_default_na=False)
     assert dict(zip(claims["claim"], claims["figure"], strict=True)) == {"toy-rate": "toy_error", "toy-by-hand": ""}
     (run,) = other.project.runs.iterdir()

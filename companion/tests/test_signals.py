@@ -18,6 +18,7 @@ import pytest
 from companion.build import execution, fork_server
 from companion.io import processes, signals
 from companion.project.notebooks import Notebook
+from small_books import Clone
 
 # The first lines of a cell, before its imports, which would take seconds.
 FOREVER = """# setup, after ten minutes
@@ -150,7 +151,7 @@ def test_the_next_run_removes_what_a_killed_run_left(endless):
     staging = set(folders(endless))
     assert len(staging) == 2
     endless.rewrite_cell("# setup", endless.setup)
-    finished = endless.companion("run", "toy")
+    finished = Clone(endless.root).companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert active.poll() is None
     left = set(folders(endless))
