@@ -203,7 +203,8 @@
       status.textContent = message;
       if (chosen < 0) choose(0);
     };
-    const count = (hits, name, limit) => `${hits.length === limit ? `the first ${limit}` : hits.length} ${name}`;
+    const count = (hits, name, limit) =>
+      `${hits.length === limit ? `the first ${limit}` : hits.length} ${name}${hits.length === 1 ? "" : "s"}`;
     const update = async () => {
       const query = field.value.trim(), entries = await searchEntries(query);
       if (field.value.trim() !== query) return; // typed meanwhile
@@ -212,7 +213,9 @@
       if (!query) return show([], "Definitions, figures, theorems by number, claims, symbols, names of the library, and the text of all pages");
       show(entries, "Searching the text of all pages");
       const passages = await searchTexts(query, most);
-      if (field.value.trim() === query) show(passages, `“${query}”: ${count(entries, "places", SHOWN)}, ${count(passages, "passages", most)}`);
+      const found = `${count(entries, "place", SHOWN)}, ${count(passages, "passage", most)}`;
+      const other = list.children.length + passages.length ? "" : ". Try fewer words, or others.";
+      if (field.value.trim() === query) show(passages, `“${query}”: ${found}${other}`);
     };
     field.addEventListener("focus", () => { loadTexts().then(update); });
     field.addEventListener("input", update);
