@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from companion.site.jupyter_book import is_built
 
 ROOT = Path(__file__).resolve().parents[2]
 REDIRECTION = re.compile(r'http-equiv="refresh" content="0; *url=([^"#]+)', re.IGNORECASE)
-DESKTOP = {"width": 1440, "height": 900}
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PACKAGES = ("chromium", "fonts-dejavu")
 INSTALL = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
 FLAGS = [
@@ -104,16 +105,73 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
+    """The page that tests share: one of its own takes a second of CPU more, and loads styles and scripts again."""
+    context = browser.new_context(viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"])
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def unscripted(browser: Browser) -> Iterator[Page]:
+    """A page that runs no scripts, shared by tests."""
+    context = browser.new_context(viewport=DESKTOP, java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def phone(browser: Browser) -> Iterator[Page]:
+    """A page on a phone, shared by tests, which is touched and not clicked."""
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    yield context.new_page()
+    context.close()
+
+
+def leave(page: Page) -> None:
+    """Forget what the page stored and where the pointer is, and open an empty page."""
+    if page.url.startswith("http"):
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.mouse.move(0, 0)
+    page.goto("about:blank")
+
+
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page of the book."""
-    pages: list[Page] = []
+def visit(tab: Page, address: str) -> Callable[..., Page]:
+    """Return a function that opens a page of the book, or an address, in `tab` or another page as if it were new."""
 
-    def opened(name: str, viewport: dict[str, int] = DESKTOP, **options: str) -> Page:
-        pages.append(browser.new_page(viewport=viewport, **options))
-        pages[-1].goto(f"{address}/book/{name}.html")
-        return pages[-1]
+    def opened(name: str, viewport: dict[str, int] = DESKTOP, page: Page = tab, **media: str) -> Page:
+        leave(page)
+        page.set_viewport_size(viewport)
+        page.emulate_media(**{"media": "screen", "color_scheme": "light", "reduced_motion": "no-preference"} | media)
+        page.goto(name if ":" in name else f"{address}/book/{name}.html")
+        return page
 
-    yield opened
-    for page in pages:
-        page.close()
+    return opened
+
+
+@dataclass
+class Events:
+    """The addresses that a page requested, those that failed, and the errors of its scripts."""
+
+    requested: list[str]
+    failed: list[str]
+    errors: list[str]
+
+
+@pytest.fixture
+def events(tab: Page) -> Iterator[Events]:
+    """The events of `tab` during a test."""
+    leave(tab)
+    seen = Events([], [], [])
+    listeners = {
+        "request": lambda request: seen.requested.append(request.url),
+        "requestfailed": lambda request: seen.failed.append(request.url),
+        "pageerror": lambda error: seen.errors.append(str(error)),
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    yield seen
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)

@@ -1,12 +1,11 @@
 """The design in a browser: face, widths, theorem boxes, the lines of figures and chapters, citations, formulas."""
 
 import re
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
@@ -19,32 +18,17 @@ PICTURES = """() => [...document.querySelectorAll('figure.companion-figure img')
     .map(node => [node.getBoundingClientRect().width, Number(node.getAttribute('width'))])"""
 
 
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    tab = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    yield tab
-    tab.close()
-
-
-@pytest.fixture
-def chapter(page: Page, address: str, project: Project) -> Page:
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
-    return page
-
-
-def test_pictures_are_shown_at_their_own_size(chapter: Page):
+def test_pictures_are_shown_at_their_own_size(visit, project: Project):
     """Their text then has the size of text on the page."""
-    widths = chapter.evaluate(PICTURES)
+    widths = visit(project.notebooks()[1]).evaluate(PICTURES)
     assert widths
     assert all(abs(shown - own) <= 1 for shown, own in widths), widths
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_parts_open_below_the_line_without_scripts(browser: Browser, address: str, project: Project, viewport):
+def test_parts_open_below_the_line_without_scripts(visit, unscripted: Page, project: Project, viewport):
     """The keyboard opens them too. An open part has the full width, and opening another closes it."""
-    context = browser.new_context(viewport=viewport, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
+    page = visit(project.notebooks()[1], viewport, unscripted)
     line = page.locator(LINE).first
     folds = line.locator(":scope > details")
     last = folds.last.locator("summary")
@@ -59,15 +43,12 @@ def test_parts_open_below_the_line_without_scripts(browser: Browser, address: st
         assert content.bounding_box()["y"] >= bottom
         assert line.bounding_box()["width"] <= viewport["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    context.close()
 
 
-def test_a_figure_can_be_cited(browser: Browser, address: str, project: Project):
+def test_a_figure_can_be_cited(visit, project: Project):
     """The button copies a BibTeX entry with the headline, the version and the commit."""
-    context = browser.new_context(viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
     name = project.notebooks()[0]
-    page.goto(f"{address}/book/{name}.html")
+    page = visit(name)
     fold = page.locator(f"{LINE} > .companion-cite").first
     fold.locator("summary").click()
     fold.locator("pre").hover()
@@ -80,7 +61,6 @@ def test_a_figure_can_be_cited(browser: Browser, address: str, project: Project)
     assert f"Version {project.metadata['version']}" in entry
     assert re.search(r"year = \{\d{4}\}", entry)
     assert entry.count("{") == entry.count("}")
-    context.close()
 
 
 def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Path], project: Project):

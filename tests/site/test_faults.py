@@ -4,7 +4,7 @@ import itertools
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 NEEDLE, LABORATORY = "needle_in_a_long_prompt", "laboratory"
@@ -164,15 +164,12 @@ def test_the_first_action_of_a_figure_is_to_move_it(visit):
     assert action.evaluate("node => getComputedStyle(node).borderStyle") == "solid"
 
 
-def test_the_link_to_a_setting_is_copied(browser: Browser, address: str):
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(f"{address}/book/{LABORATORY}.html")
+def test_the_link_to_a_setting_is_copied(visit):
+    page = visit(LABORATORY)
     link = page.locator(".lab-link").first
     link.click()
     expect(link).to_have_text("Link copied")
     assert page.evaluate("navigator.clipboard.readText()") == link.evaluate("node => node.href")
-    context.close()
 
 
 def test_code_in_the_text_has_short_docstrings(visit):

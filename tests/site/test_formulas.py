@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 CARD = "#companion-preview"
 # Select a paragraph with a formula, copy it, and return the copied text.
@@ -17,14 +17,11 @@ COPY = """() => {
 }"""
 
 
-def test_formulas_are_set_without_scripts(browser: Browser, address: str, project):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
+def test_formulas_are_set_without_scripts(visit, unscripted: Page, project):
+    page = visit(project.notebooks()[1], page=unscripted)
     formulas = page.locator("article .math")
     assert formulas.count() == page.locator("article .math .katex-html").count() > 0
     expect(page.locator("article .katex-display .katex-html").first).to_be_visible()
-    context.close()
 
 
 def test_a_page_loads_one_style_sheet_and_then_its_scripts(site: Path, project):
@@ -36,22 +33,18 @@ def test_a_page_loads_one_style_sheet_and_then_its_scripts(site: Path, project):
         assert all("defer" in script for script in re.findall(r"<script[^>]* src=[^>]*>", text)), name
 
 
-def test_copied_text_has_the_source_of_its_formulas(browser: Browser, address: str):
-    page = browser.new_page()
-    page.goto(f"{address}/book/gaussian_limit.html")
-    text = page.evaluate(COPY)
+def test_copied_text_has_the_source_of_its_formulas(visit):
+    text = visit("gaussian_limit").evaluate(COPY)
     assert re.search(r"\$[^$]*\\(hat|mu|sqrt)[^$]*\$", text)
-    page.close()
 
 
 @pytest.mark.parametrize(
     ("name", "target"),
     [("measures", "measures.html"), ("trained_at_other_lengths", "concentration.html")],
 )
-def test_a_link_to_a_formula_has_its_number_and_a_preview(browser: Browser, address: str, name, target):
+def test_a_link_to_a_formula_has_its_number_and_a_preview(visit, name, target):
     """The formula can be on another page; its number is next to it, with a permalink."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/{name}.html")
+    page = visit(name)
     link, card = page.locator("article a[href*='#equation-']:not(.headerlink)").first, page.locator(CARD)
     number = link.text_content()
     assert re.fullmatch(r"\(\d+\)", number)
@@ -64,4 +57,3 @@ def test_a_link_to_a_formula_has_its_number_and_a_preview(browser: Browser, addr
     expect(formula).to_be_in_viewport()
     assert formula.locator(".eqno").inner_text().startswith(number)
     assert formula.locator(".headerlink").count() == 1
-    page.close()

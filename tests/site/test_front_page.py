@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from companion.build.publication_policy import published_claims
 from companion.figures import store
@@ -34,13 +34,10 @@ def test_it_leads_with_an_interactive_figure(front: Page):
     assert front.locator(".companion-shown-live img:visible").count() == 0
 
 
-def test_the_interactive_figure_is_a_picture_without_scripts(browser: Browser, address: str):
-    context = browser.new_context(java_script_enabled=False, viewport=PHONE)
-    page = context.new_page()
-    page.goto(f"{address}/book/index.html")
+def test_the_interactive_figure_is_a_picture_without_scripts(visit: Callable[..., Page], unscripted: Page):
+    page = visit("index", PHONE, unscripted)
     expect(page.locator(".companion-shown-live img:visible")).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    context.close()
 
 
 def test_its_numbers_are_those_of_the_build(front: Page, project: Project, profile: str):

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+PHONE = {"width": 390, "height": 844}
 CARD = ".companion-gallery-card"
 OUTPUT = "form.companion-gallery-filter output"
 
@@ -28,16 +28,13 @@ def test_every_figure_has_a_card_that_opens_it(gallery: Page, project: Project):
     expect(gallery.locator(":target")).to_be_in_viewport()
 
 
-def test_pictures_are_loaded_when_they_are_shown(browser: Browser, address: str):
-    page, requested = browser.new_page(viewport=DESKTOP, color_scheme="dark"), []
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto(f"{address}/book/gallery.html")
+def test_pictures_are_loaded_when_they_are_shown(visit: Callable[..., Page], events):
+    page = visit("gallery", color_scheme="dark")
     page.wait_for_load_state("networkidle")
-    pictures = [url for url in requested if "/figures/" in url]
+    pictures = [url for url in events.requested if "/figures/" in url]
     assert 0 < len(pictures) < page.locator(CARD).count() / 2
     shown = page.locator(f"{CARD} img").filter(visible=True)
     assert shown.first.get_attribute("src").endswith(".svg")
-    page.close()
 
 
 def test_the_gallery_can_be_filtered(gallery: Page, project: Project, address: str):
@@ -60,14 +57,7 @@ def test_the_gallery_can_be_filtered(gallery: Page, project: Project, address: s
     assert gallery.locator("section.companion-gallery > h2").filter(visible=True).count() == 0
 
 
-def test_the_gallery_works_without_scripts_and_on_a_phone(browser: Browser, address: str):
-    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/gallery.html")
+def test_the_gallery_works_without_scripts(visit: Callable[..., Page], unscripted: Page):
+    page = visit("gallery", PHONE, unscripted)
     assert page.locator(f"{CARD} a:visible").count() == page.locator(CARD).count() > 50
     expect(page.locator(".companion-gallery-filter")).to_be_hidden()
-    context.close()
-    page = browser.new_page(viewport=PHONE)
-    page.goto(f"{address}/book/gallery.html")
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    page.close()

@@ -1,8 +1,11 @@
 """The interactive pictures: their readings equal the values of the library, and every way to move them works."""
 
+import itertools
 import random
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import jax
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -30,6 +33,7 @@ MOVE = """([figure, values]) => values.forEach((value, place) => {
     slider.dispatchEvent(new Event('input', { bubbles: true }));
 })"""
 FIGURES = ("live-plane", "live-needle", "live-several", "live-valley", "live-cloud", "live-pair")
+ANCHORS = [f"fig-{figure}" for figure in FIGURES]
 
 
 def number(text: str) -> float:
@@ -42,29 +46,33 @@ def number(text: str) -> float:
     return float(digits.translate(RAISED)) * 10.0 ** int(power.removeprefix("10").translate(RAISED))
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser):
-    page = browser.new_page(viewport=DESKTOP)
-    yield page
-    page.close()
+# The laboratory that was opened by these tests.
+OPEN = "() => Boolean(window.laboratoryOfTests)"
 
 
 @pytest.fixture
-def lab(tab: Page, address: str) -> Page:
+def laboratory(visit: Callable[..., Page], address: str) -> Callable[..., Page]:
+    """Return a function that opens the laboratory, with the settings that it has at first or those of a query."""
+
+    def opened(query: str = "", viewport: dict[str, int] = DESKTOP, **where: Page) -> Page:
+        page = visit(f"{address}/{PAGE}{query}", viewport, **where)
+        page.wait_for_selector("#fig-live-plane.lab-live")
+        page.evaluate("() => { window.laboratoryOfTests = true }")
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def lab(tab: Page, laboratory: Callable[..., Page]) -> Page:
     """The laboratory with any settings: it is loaded once, unless a test leaves it."""
-    if urlsplit(tab.url).path != f"/{PAGE}":
-        tab.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
-        tab.wait_for_selector("#fig-live-plane.lab-live")
-    return tab
+    return tab if tab.evaluate(OPEN) else laboratory()
 
 
 @pytest.fixture
-def first_settings(lab: Page, address: str) -> Page:
-    """The laboratory with the settings that it has at first."""
-    lab.goto("about:blank")
-    lab.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
-    lab.wait_for_selector("#fig-live-plane.lab-live")
-    return lab
+def touched(phone: Page, laboratory: Callable[..., Page]) -> Page:
+    """The laboratory with any settings on a phone, loaded once."""
+    return phone if phone.evaluate(OPEN) else laboratory("", PHONE, page=phone)
 
 
 def readings(page: Page, figure: str) -> dict[str, str]:
@@ -153,17 +161,15 @@ def test_the_pair_agrees_with_the_library(float64, lab: Page):
     shown = shown_at(lab, "live-pair", [*settings, (0.0, 0.0, 2.0)])
     task = key_pairs.task()
 
-    def excess(first: float, second: float, log_length: float) -> float:
-        risk = best_values(task, np.asarray([first, second]), log_length)[1]
-        return float(risk) - key_pairs.NOISE / 2
-
+    best = jax.jit(lambda keys, log_length: best_values(task, keys, log_length)[1] - key_pairs.NOISE / 2)
     for place, (first, second, decades) in enumerate(settings):
         log_length = np.log(np.round(10.0**decades))
         descent, gap = float(key_pairs.descent_excess(log_length)) / 2, abs(first - second) / 2
+        excess, opposite = (float(best(np.asarray(keys), log_length)) for keys in ((first, second), (gap, -gap)))
         np.testing.assert_allclose(shown["descent"][place], descent, rtol=SHOWN)
-        np.testing.assert_allclose(shown["excess"][place], excess(first, second, log_length), rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["ratio"][place], excess(first, second, log_length) / descent, rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["opposite"][place], excess(gap, -gap, log_length) / descent, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["excess"][place], excess, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["ratio"][place], excess / descent, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["opposite"][place], opposite / descent, rtol=SHOWN + OFF)
         assert shown["best"][place] <= 1
     assert shown["ratio"][-1] == shown["opposite"][-1] == 1
 
@@ -210,18 +216,15 @@ def test_a_point_can_be_dragged(lab: Page, figure: str):
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_point_can_be_dragged_with_a_finger(browser: Browser, address: str, figure: str):
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
-    page.wait_for_selector(f"#fig-{figure}.lab-live")
+def test_a_point_can_be_dragged_with_a_finger(touched: Page, figure: str):
+    page = touched
     dot = page.locator(f"#fig-{figure} .lab-knob .lab-dot").first
     for _ in range(2):  # sections that come near the window are laid out, and change their heights
         dot.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
         page.wait_for_timeout(200)
     before, box = readings(page, figure), dot.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    touch = context.new_cdp_session(page)
+    touch = page.context.new_cdp_session(page)
 
     def send(kind: str, moved: int) -> None:
         points = [] if kind == "touchEnd" else [{"x": x - moved, "y": y - moved}]
@@ -241,14 +244,12 @@ def test_a_point_can_be_dragged_with_a_finger(browser: Browser, address: str, fi
     expect(tip).to_have_count(0)
     after = dot.bounding_box()
     assert abs(after["x"] - box["x"] + 25) < 8
-    context.close()
+    touch.detach()
 
 
-def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
+def test_a_figure_shows_what_can_be_dragged(visit: Callable[..., Page], phone: Page):
     """A line precedes it; points have arrows until one moves, which a first touch beside them emphasises."""
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    page.goto(f"{address}/book/index.html")
+    page = visit("index", PHONE, phone)
     figure = page.locator(".companion-shown-live .lab")
     hint, panel = figure.locator(".lab-hint"), figure.locator(".lab-panel").first
     assert hint.inner_text().startswith("Drag a point")
@@ -258,7 +259,7 @@ def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
     width = "node => getComputedStyle(node).strokeWidth"
     panel.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     thin, box = arrows.first.evaluate(width), panel.bounding_box()
-    touch = context.new_cdp_session(page)
+    touch = page.context.new_cdp_session(page)
     point = {"x": box["x"] + box["width"] / 3, "y": box["y"] + box["height"] / 3}
     touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
     assert arrows.first.evaluate(width) != thin
@@ -266,14 +267,12 @@ def test_a_figure_shows_what_can_be_dragged(browser: Browser, address: str):
     figure.locator("[role=slider]").first.focus()
     page.keyboard.press("ArrowRight")
     expect(arrows.first).to_be_hidden()
-    context.close()
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_figure_plays_and_a_key_stops_it(browser: Browser, address: str, motion: str):
+def test_a_figure_plays_and_a_key_stops_it(visit: Callable[..., Page], motion: str):
     """The front page plays the needle from 10² to 10¹² tokens, in steps for readers who want no motion."""
-    page = browser.new_page(viewport=DESKTOP, reduced_motion=motion)
-    page.goto(f"{address}/book/index.html")
+    page = visit("index", DESKTOP, reduced_motion=motion)
     figure = page.locator(".companion-shown-live .lab")
     button, slider = figure.locator(".lab-play"), figure.locator("#lab-needle-decades")
     button.click()
@@ -289,13 +288,11 @@ def test_a_figure_plays_and_a_key_stops_it(browser: Browser, address: str, motio
     stopped = slider.input_value()
     page.wait_for_timeout(300)
     assert slider.input_value() == stopped
-    page.close()
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_arrow_keys_move_every_control(first_settings: Page, figure: str):
+def test_arrow_keys_move_every_control(lab: Page, figure: str):
     """Sliders and points can be focused, have a value for screen readers, and show their focus."""
-    lab = first_settings
     for control in lab.locator(f"#fig-{figure} :is(input[type=range], .lab-knob)").all():
         control.focus()
         assert control.evaluate("node => node === document.activeElement")
@@ -316,37 +313,38 @@ def test_arrow_keys_move_every_control(first_settings: Page, figure: str):
     assert knob.bounding_box()["x"] < right
 
 
-def test_a_setting_has_an_address(browser: Browser, address: str, first_settings: Page):
+def test_a_setting_has_an_address(visit: Callable[..., Page], laboratory: Callable[..., Page]):
     """The link under a picture opens its setting; the address of the page opens the settings of all pictures."""
-    lab = first_settings
+    lab = laboratory()
     lab.evaluate(MOVE, ["fig-live-plane", [7.5, 20]])
     lab.evaluate(MOVE, ["fig-live-needle", [25, 3]])
     lab.wait_for_function("location.search.includes('needle')")
     expected = {figure: readings(lab, figure) for figure in FIGURES}
     link = lab.locator("#fig-live-plane .lab-link").evaluate("node => node.href")
     assert parse_qs(urlsplit(link).query) == {"plane.tau": ["7.5"], "plane.decades": ["20"]}
-    whole, page = lab.url, browser.new_page(viewport=DESKTOP)
-    page.goto(whole)
+    page = visit(lab.url, DESKTOP)
     assert {figure: readings(page, figure) for figure in FIGURES} == expected
-    page.goto(link)
+    page = visit(link, DESKTOP)
     page.wait_for_function("scrollY > 0")
     assert readings(page, "live-plane") == expected["live-plane"]
     assert readings(page, "live-needle") != expected["live-needle"]
-    page.goto(f"{address}/{PAGE}?plane.tau=1e9&plane.decades=nonsense&needle.nu=-3")
+    page = laboratory("?plane.tau=1e9&plane.decades=nonsense&needle.nu=-3")
     assert page.locator("#lab-plane-tau").input_value() == "15"
     assert page.locator("#lab-plane-decades").input_value() == "6"
     assert page.locator("#lab-needle-nu").input_value() == "0"
-    page.close()
 
 
-def test_links_in_the_prose_are_valid_settings(lab: Page):
-    """After opening a link, the picture's own link contains the same setting."""
+def test_links_in_the_prose_are_valid_settings(laboratory: Callable[..., Page], lab: Page):
+    """After opening a link, the picture's own link contains the same setting. An address has a link of each picture."""
     links = lab.locator("article a[href^='?']:not(.lab-link)").evaluate_all("all => all.map(node => node.href)")
     assert len(links) > 4
-    for link in links:
-        lab.goto(link, wait_until="domcontentloaded")
-        current = lab.locator(f"#{urlsplit(link).fragment} .lab-link").evaluate("node => node.href")
-        assert parse_qs(urlsplit(link).query).items() <= parse_qs(urlsplit(current).query).items()
+    by_figure = {part: [urlsplit(link).query for link in links if urlsplit(link).fragment == part] for part in ANCHORS}
+    assert sum(map(len, by_figure.values())) == len(links)
+    for queries in itertools.zip_longest(*by_figure.values(), fillvalue=""):
+        page = laboratory(f"?{'&'.join(filter(None, queries))}")
+        for part, query in zip(by_figure, queries, strict=True):
+            current = page.locator(f"#{part} .lab-link").evaluate("node => node.href")
+            assert parse_qs(query).items() <= parse_qs(urlsplit(current).query).items()
 
 
 def test_scripts_are_loaded_only_here_and_from_this_host(browser: Browser, address: str, project: Project):
@@ -368,55 +366,45 @@ def test_scripts_are_loaded_only_here_and_from_this_host(browser: Browser, addre
     page.close()
 
 
-def test_other_chapters_show_interactive_pictures(
-    browser: Browser, address: str, project: Project, first_settings: Page
-):
+def test_other_chapters_show_interactive_pictures(visit: Callable[..., Page], laboratory, project: Project):
     """They are folded, have the readings of the laboratory, react to keys, and their link unfolds them."""
     assert project.settings.live
+    lab = laboratory()
+    at_first = {figure: readings(lab, figure) for figure in FIGURES}
     for borrower, moving in project.settings.live.items():
         name = moving.partition("/")[2].replace("_", "-")
-        page, place = browser.new_page(viewport=DESKTOP), f"live-{name}"
-        page.goto(f"{address}/book/{borrower.partition('/')[0]}.html", wait_until="domcontentloaded")
+        page, place = visit(borrower.partition("/")[0], DESKTOP), f"live-{name}"
         page.wait_for_selector(".lab-live", state="attached")
         fold = page.locator(f"#fig-{borrower.partition('/')[2].replace('_', '-')} > details.companion-live")
         assert not fold.evaluate("node => node.open")
         fold.locator("summary").click()
         assert page.locator(".lab").count() == 1
         before = page.evaluate(READINGS, place)
-        assert before == readings(first_settings, name)
+        assert before == at_first[name]
         knob = fold.locator(".lab-knob").first
         knob.focus()
         page.keyboard.press("ArrowRight")
         after = page.evaluate(READINGS, place)
         assert after != before
-        page.goto(fold.locator(".lab-link").evaluate("node => node.href"), wait_until="domcontentloaded")
-        page.reload(wait_until="domcontentloaded")
+        page = visit(fold.locator(".lab-link").evaluate("node => node.href"), DESKTOP)
         page.locator(f"#{place} .lab").wait_for(state="visible")
         assert page.evaluate(READINGS, place) == after
-        page.close()
 
 
-def test_without_scripts_static_pictures_are_shown(browser: Browser, address: str, project: Project):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/{next(iter(project.settings.live)).partition('/')[0]}.html")
+def test_without_scripts_static_pictures_are_shown(visit: Callable[..., Page], unscripted: Page, project: Project):
+    page = visit(next(iter(project.settings.live)).partition("/")[0], page=unscripted)
     page.locator("details.companion-live > summary").click()
     assert page.locator("details.companion-live img:visible").count() == 1
-    page.goto(f"{address}/{PAGE}")
+    page = visit("laboratory", page=unscripted)
     for figure in FIGURES:
         assert page.locator(f"#fig-{figure} img:visible").count() == 1
     assert page.locator(".lab").count() == 0
-    context.close()
 
 
-def test_the_laboratory_works_from_files(browser: Browser, site):
-    page = browser.new_page(viewport=DESKTOP)
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto((site / PAGE).as_uri())
+def test_the_laboratory_works_from_files(visit: Callable[..., Page], events, site):
+    page = visit((site / PAGE).as_uri(), DESKTOP)
     before = readings(page, "live-plane")
     page.evaluate(MOVE, ["fig-live-plane", [3, 9]])
     assert readings(page, "live-plane") != before
     page.wait_for_timeout(300)
-    assert faults == []
-    page.close()
+    assert events.errors == []

@@ -3,10 +3,11 @@
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from sphinx.util.inventory import InventoryFile
 
 from companion.build.publication_policy import published_claims
@@ -19,20 +20,15 @@ from companion.site.sphinx.inline_text import ledger_anchor, typeset
 ENTRY = ".companion-entry:not(.verdict-withheld)"
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser):
-    page: Page = browser.new_page()
-    yield page
-    page.close()
+READY = "document.querySelector('form.companion-filter output').textContent"
 
 
 @pytest.fixture
-def ledger(tab: Page, address: str) -> Page:
+def ledger(visit: Callable[..., Page]) -> Page:
     """The ledger, reloaded for each test."""
-    tab.goto("about:blank")  # a change of the filter in the address alone would not reload the page
-    tab.goto(f"{address}/book/claims.html")
-    tab.wait_for_function("document.querySelector('form.companion-filter output').textContent")
-    return tab
+    page = visit("claims")
+    page.wait_for_function(READY)
+    return page
 
 
 def test_other_books_can_link_to_figures_claims_and_statements(site: Path, project: Project, claims):
@@ -56,24 +52,15 @@ def claims(project: Project, site, profile) -> list[dict]:
     return published_claims(project, profile)
 
 
-@pytest.fixture(scope="module")
-def whole(browser: Browser, address: str):
-    """The ledger, for tests that only read it."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/claims.html")
-    yield page
-    page.close()
-
-
 def shown(ledger: Page) -> int:
     """Return the number of claims that are visible: their chapter is open, and they match the filters."""
     return ledger.locator(f"{ENTRY}:visible").count()
 
 
-def test_every_claim_has_its_row(whole: Page, claims: list[dict]):
+def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     """Each claim has one entry under its anchor, with its statement, measured value and threshold."""
-    assert whole.locator(ENTRY).count() == len(claims) > 0
-    rows = dict(whole.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
+    assert ledger.locator(ENTRY).count() == len(claims) > 0
+    rows = dict(ledger.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
         assert "".join(node.astext() for node in typeset(claim.statement)) in row
@@ -81,24 +68,22 @@ def test_every_claim_has_its_row(whole: Page, claims: list[dict]):
         assert not re.search(r"\de[-+]\d", row), "powers of ten must be typeset"
 
 
-def test_every_claim_is_judged_by_labelled_lines(whole: Page, browser: Browser, address: str, claims: list[dict]):
+def test_every_claim_is_judged_by_labelled_lines(visit: Callable[..., Page], claims: list[dict]):
     """Measured, expected, tolerance and, where there is one, the alternative; also with the claims of a figure."""
-    figures = browser.new_page()
-    figures.goto(f"{address}/book/{claims[0].notebook}.html")
     of_chapter = [claim for claim in claims if claim.notebook == claims[0].notebook and claim.figure]
-    for page, selector, listed in (
-        (whole, f"{ENTRY} > .companion-evidence", claims),
-        (figures, ".companion-statement-of > .companion-evidence", of_chapter),
+    for name, selector, listed in (
+        (claims[0].notebook, ".companion-statement-of > .companion-evidence", of_chapter),
+        ("claims", f"{ENTRY} > .companion-evidence", claims),
     ):
+        page = visit(name)
         names = page.locator(selector).evaluate_all(
             "all => all.map(list => [...list.querySelectorAll('dt')].map(name => name.firstChild.textContent))"
         )
         words = ["Measured", "Expected", "Tolerance", "Alternative"]
         assert names == [words if claim.alternative else words[:3] for claim in listed]
-    figures.close()
     # far alternatives have no number that would be read as a rival
-    assert re.search(r" \(more than 1,000 tolerances (from|beyond)", whole.content())
-    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", whole.content())
+    assert re.search(r" \(more than 1,000 tolerances (from|beyond)", page.content())
+    assert not re.search("[⁰¹²³⁴⁵⁶⁷⁸⁹] tolerances (from|beyond)", page.content())
 
 
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
@@ -135,29 +120,26 @@ def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
     assert shown(ledger) == 0
 
 
-def test_filters_are_part_of_the_address(browser: Browser, ledger: Page):
+def test_filters_are_part_of_the_address(visit: Callable[..., Page], ledger: Page):
     """Opening the address elsewhere shows the same claims."""
     ledger.select_option("select[name=source]", "bb26")
     ledger.fill("input[name=words]", "gradient & more")
     ledger.fill("input[name=words]", "gradient")
-    page = browser.new_page()
-    page.goto(ledger.url)
-    page.wait_for_function("document.querySelector('form.companion-filter output').textContent")
+    selected = shown(ledger)
+    page = visit(ledger.url)
+    page.wait_for_function(READY)
     assert page.input_value("select[name=source]") == "bb26"
     assert page.input_value("input[name=words]") == "gradient"
-    assert 0 < shown(page) == shown(ledger)
-    page.close()
+    assert 0 < shown(page) == selected
 
 
-def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims: list[dict]):
+def test_a_link_to_a_claim_opens_its_row(visit: Callable[..., Page], address: str, claims: list[dict]):
     """It unfolds the chapter of the claim."""
     anchor = ledger_anchor(claims[-1].id)
-    page = browser.new_page()
-    page.goto(f"{address}/book/claims.html#{anchor}")
+    page = visit(f"{address}/book/claims.html#{anchor}")
     row = page.locator(f"#{anchor}")
     row.locator("p").first.wait_for(state="visible")
     assert row.evaluate("row => row.matches(':target') && row.getBoundingClientRect().top < innerHeight")
-    page.close()
 
 
 def test_anchors_of_a_page_are_unique(site: Path):

@@ -22,13 +22,6 @@ PLACE = """() => {
 AT_TOP = "() => { const near = document.elementFromPoint(innerWidth / 2, 200); return near.closest('[id]').id; }"
 
 
-@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
-def page(browser: Browser, request):
-    page = browser.new_page(viewport=request.param)
-    yield page
-    page.close()
-
-
 def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp_path: Path):
     """Fonts, scripts and pictures that arrive later do not make the browser lay out distant sections either."""
     page = browser.new_page(viewport=PHONE)
@@ -44,24 +37,22 @@ def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp
     page.close()
 
 
-def test_links_lead_to_their_place(page: Page, address: str):
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_links_lead_to_their_place(visit, address: str, viewport):
     """From another page, and from the contents of the page."""
     for name in ("limits", "the-bounds-on-the-gradients"):
-        page.goto("about:blank")
-        page.goto(f"{address}/book/{LONG}.html#{name}")
+        page = visit(f"{address}/book/{LONG}.html#{name}", viewport)
         page.wait_for_timeout(300)
         assert abs(page.evaluate(PLACE)) < 4
-        page.goto("about:blank")
-        page.goto(f"{address}/book/{LONG}.html")
+        page = visit(LONG, viewport)
         assert page.evaluate(SKIPPED)
         page.locator(f"a[href='#{name}']").first.evaluate("link => link.click()")
         page.wait_for_timeout(500)
         assert abs(page.evaluate(PLACE)) < 4
 
 
-def test_a_reload_keeps_the_place(browser: Browser, address: str):
-    page = browser.new_page(viewport=PHONE)
-    page.goto(f"{address}/book/{LONG}.html")
+def test_a_reload_keeps_the_place(visit):
+    page = visit(LONG, PHONE)
     for _ in range(25):
         page.mouse.wheel(0, 400)
         page.wait_for_timeout(40)
@@ -70,32 +61,24 @@ def test_a_reload_keeps_the_place(browser: Browser, address: str):
     page.reload()
     page.wait_for_timeout(500)
     assert page.evaluate(AT_TOP) == before
-    page.close()
 
 
-def test_words_in_distant_sections_are_found(browser: Browser, address: str):
+def test_words_in_distant_sections_are_found(visit):
     """As by the search of the browser, which shows them."""
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/{LONG}.html")
+    page = visit(LONG)
     assert page.evaluate(SKIPPED)
     assert page.evaluate("find('solution', false, false, true) || find('exercise', false, false, true)")
-    page.close()
 
 
-def test_paper_and_pages_without_scripts_are_whole(browser: Browser, address: str):
-    context = browser.new_context(viewport=DESKTOP, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/{LONG}.html")
+def test_paper_and_pages_without_scripts_are_whole(visit, unscripted: Page):
+    page = visit(LONG, page=unscripted)
     section = page.locator("article.bd-article > section > section").last
     assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
-    context.close()
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/{LONG}.html")
+    page = visit(LONG)
     section = page.locator("article.bd-article > section > section").last
     assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "auto"
     page.emulate_media(media="print")
     assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
-    page.close()
 
 
 def test_the_first_picture_is_fetched_first(site: Path):

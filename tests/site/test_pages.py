@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -164,6 +164,12 @@ MARK_KINDS = """known => {
     kinds.forEach(element => element.setAttribute('data-kind', ''));
     return [...kinds.keys()];
 }"""
+# One page of each kind, which axe-core examines each time. It examines all pages in the daily tests: that takes as long
+# as everything else in this file.
+EXAMINED = (
+    *("needle_in_a_long_prompt", "laboratory", "lib_attention", "index", "claims"),
+    *("statements", "gallery", "maps", "notation"),
+)
 # Rules that the Sphinx theme itself breaks on every page.
 THEME_RULES = {"label-content-name-mismatch", "region"}
 
@@ -174,7 +180,7 @@ class Visit:
 
     Attributes:
       faults: errors, requests to other hosts, missing pictures, and what does not fit the window.
-      inaccessible: the findings of axe-core in both themes, with all folds open.
+      inaccessible: the findings of axe-core on a page that it examined.
       facts: the contents of the page, with the names in FACTS.
     """
 
@@ -208,15 +214,6 @@ def watch(page: Page, host: str) -> list[str]:
     return forbidden
 
 
-def open_and_watch(page: Page, url: str) -> list[str]:
-    """Open `url` and wait until it is loaded; return the list of `watch`."""
-    forbidden = watch(page, urlsplit(url).netloc)
-    page.goto(url)
-    page.wait_for_load_state("networkidle")
-    page.evaluate("document.fonts.ready")
-    return forbidden
-
-
 def inaccessible(page: Page, known: set[str], *, of_a_theme: bool) -> list[str]:
     """Return the serious and critical violations that axe-core finds, except those of the theme.
 
@@ -240,11 +237,31 @@ def inaccessible(page: Page, known: set[str], *, of_a_theme: bool) -> list[str]:
     return [f"{rule['id']}: {rule['help']}: {where[rule['id']]}" for rule in serious if rule["id"] not in THEME_RULES]
 
 
-def visit(page: Page, forbidden: list[str], known: dict[str, set[str]], url: str, *, ours: bool) -> Visit:
-    """Open a page in light, with folds as they are, then all open, also on a phone, then in dark.
+def examine(page: Page, known: dict[str, set[str]]) -> list[str]:
+    """Return the findings of axe-core on an open page in both themes, with all folds open.
 
-    `forbidden` is the list that `watch` returned for `page`. Only our own pages are examined by axe-core; `known` has
-    the kinds of words that it has seen in each theme.
+    `known` has the kinds of words that it has seen in each theme.
+    """
+    page.set_viewport_size(DESKTOP)
+    page.wait_for_load_state("networkidle")
+    page.evaluate(OPEN_ALL)
+    page.add_style_tag(content="* { transition: none !important }")  # axe-core would read intermediate colours
+    page.evaluate(REPLACE_FORMULAS)
+    page.evaluate(Axe().axe_script)
+    page.wait_for_timeout(350)  # a script makes scrollable code focusable
+    violations = []
+    for scheme in ("light", "dark"):
+        use_theme(page, scheme)
+        page.evaluate(AT_REST)
+        found = inaccessible(page, known[scheme], of_a_theme=scheme == "dark")
+        violations += [f"{scheme}: {violation}" for violation in found]
+    return violations
+
+
+def observe(page: Page, forbidden: list[str], url: str) -> Visit:
+    """Open a page in light, with folds as they are, then all open, also on a phone.
+
+    `forbidden` is the list that `watch` returned for `page`.
     """
     page.goto("about:blank")
     page.set_viewport_size(DESKTOP)
@@ -258,20 +275,14 @@ def visit(page: Page, forbidden: list[str], known: dict[str, set[str]], url: str
     messages = page.evaluate(DECODE_IMAGES) + page.evaluate(FORMULAS) + page.evaluate(CUT, False)
     page.set_viewport_size(PHONE)
     messages += [f"on a phone: {fault}" for fault in page.evaluate(CUT, True)]
-    page.set_viewport_size(DESKTOP)
     page.wait_for_load_state("networkidle")
-    faults, violations = forbidden + messages, []  # axe-core requests further files
-    if ours:
-        page.add_style_tag(content="* { transition: none !important }")  # axe-core would read intermediate colours
-        page.evaluate(REPLACE_FORMULAS)
-        page.evaluate(Axe().axe_script)
-        page.wait_for_timeout(350)  # a script makes scrollable code focusable
-        for scheme in ("light", "dark"):
-            use_theme(page, scheme)
-            page.evaluate(AT_REST)
-            found = inaccessible(page, known[scheme], of_a_theme=scheme == "dark")
-            violations += [f"{scheme}: {violation}" for violation in found]
-    return Visit(url, faults, violations, facts)
+    return Visit(url, forbidden + messages, [], facts)  # axe-core requests further files
+
+
+def file_of(site: Path, url: str) -> Path:
+    """Return the file that the server sends for an address: the first page of a folder, if it is one."""
+    path = site / unquote(urlsplit(url).path).lstrip("/")
+    return path / "index.html" if path.is_dir() else path
 
 
 def use_theme(page: Page, scheme: str) -> None:
@@ -287,13 +298,15 @@ def visits(
     """The observations on every page of the site that stays open, by file name."""
     pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
     pages -= redirections.keys()
-    ours = f"{project.book.name}/"
-    assert any(name.startswith(ours) for name in pages)
+    examined = {f"{project.book.name}/{name}.html" for name in EXAMINED}
+    assert examined <= pages
     page = browser.new_page()
     forbidden, known = watch(page, urlsplit(address).netloc), {"light": set(), "dark": set()}
-    observations = {
-        name: visit(page, forbidden, known, f"{address}/{name}", ours=name.startswith(ours)) for name in sorted(pages)
-    }
+    observations = {}
+    for name in sorted(pages):
+        observations[name] = observe(page, forbidden, f"{address}/{name}")
+        if name in examined:
+            observations[name].inaccessible = examine(page, known)
     page.close()
     return observations
 
@@ -321,9 +334,22 @@ def test_every_page_loads_completely_and_fits(visits: dict[str, Visit]):
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.faults] == []
 
 
-def test_axe_finds_nothing_serious(visits: dict[str, Visit]):
-    """All pages of the book are checked in both themes with all folds open."""
+def test_axe_finds_nothing_serious_on_a_page_of_each_kind(visits: dict[str, Visit]):
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.inaccessible] == []
+
+
+@pytest.mark.daily
+def test_axe_finds_nothing_serious_on_any_page_of_the_book(
+    browser: Browser, visits: dict[str, Visit], project: Project
+):
+    page, known, faults = browser.new_page(), {"light": set(), "dark": set()}, []
+    for name, seen in visits.items():
+        if name.startswith(f"{project.book.name}/"):
+            page.goto(seen.url)
+            use_theme(page, "light")
+            faults += [f"{name}: {fault}" for fault in examine(page, known)]
+    page.close()
+    assert faults == []
 
 
 def test_every_redirection_leads_to_a_page(redirections: dict[str, Path], project: Project):
@@ -332,14 +358,13 @@ def test_every_redirection_leads_to_a_page(redirections: dict[str, Path], projec
     assert [name for name, target in redirections.items() if not target.is_file()] == []
 
 
-def test_a_chapter_opens_on_a_phone_in_the_dark_theme(browser: Browser, address: str, project: Project):
+def test_a_chapter_opens_on_a_phone_in_the_dark_theme(visit, events, project: Project):
     """These are the settings from the start, and not changed later as in `visits`."""
-    page = browser.new_page(viewport=PHONE, color_scheme="dark")
-    forbidden = open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
+    page = visit(project.notebooks()[0], PHONE, color_scheme="dark")
+    page.wait_for_load_state("networkidle")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert forbidden + page.evaluate(DECODE_IMAGES) == []
+    assert events.failed + events.errors + page.evaluate(DECODE_IMAGES) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    page.close()
 
 
 def test_every_figure_is_on_its_page(chapters: dict[str, dict], project: Project):
@@ -475,21 +500,19 @@ def test_the_site_offers_the_published_files(site: Path, project: Project, profi
                 assert digest((site / "figures" / name / f"{figure}{suffix}").read_bytes()) == files[suffix]
 
 
-def test_theme_button_works(browser: Browser, address: str, project: Project):
+def test_theme_button_works(visit, project: Project):
     """The button in the header changes the theme."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
+    page = visit(project.notebooks()[0])
     themes = set()
     for _ in range(3):
         themes.add(page.evaluate("document.documentElement.dataset.theme"))
         page.locator("button.theme-switch-button:visible").first.click()
     assert themes == {"light", "dark"}
-    page.close()
 
 
-def test_an_unknown_address_leads_to_the_front_page(browser: Browser, address: str, site: Path, project: Project):
+def test_an_unknown_address_leads_to_the_front_page(tab: Page, address: str, site: Path, project: Project):
     """A host shows the page at any address."""
-    page, missing = browser.new_page(), f"{address}/{project.book.name}/old/page.html"
+    page, missing = tab, f"{address}/{project.book.name}/old/page.html"
     text = (site / "404.html").read_text(encoding="utf-8")
     page.route(missing, lambda route: route.fulfill(status=404, content_type="text/html", body=text))
     page.goto(missing)
@@ -497,21 +520,18 @@ def test_an_unknown_address_leads_to_the_front_page(browser: Browser, address: s
     page.wait_for_function("front => document.querySelector('a').href === front", arg=front)
     page.click("a")
     page.wait_for_url(front)
-    page.close()
+    page.unroute(missing)
 
 
-def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dict[str, Visit], project: Project):
+def test_downloads_of_each_figure_match_its_record(site: Path, visits: dict[str, Visit], project: Project):
     """All files exist, and the CSV has the recorded checksum and columns; a schematic has no CSV."""
-    page = browser.new_page()
     for name in project.notebooks():
         links = {Path(urlsplit(href).path).name: href for href in visits[f"book/{name}.html"].facts["downloads"]}
         for figure in Notebook.named(project, name).figures:
             bodies = {}
             schematic = store.read_record(project.published / name, figure).is_schematic
             for suffix in (".json", ".svg") if schematic else (".csv", ".json", ".svg"):
-                response = page.request.get(links[f"{figure}{suffix}"])
-                assert response.ok
-                bodies[suffix] = response.body()
+                bodies[suffix] = file_of(site, links[f"{figure}{suffix}"]).read_bytes()
             record = json.loads(bodies[".json"])
             if schematic:
                 continue
@@ -520,12 +540,11 @@ def test_downloads_of_each_figure_match_its_record(browser: Browser, visits: dic
             assert rows[0] == list(record["columns"])
             assert len(rows) > 1
             assert {len(row) for row in rows} == {len(rows[0])}
-    page.close()
 
 
-def test_every_internal_link_works(browser: Browser, address: str, visits: dict[str, Visit]):
+def test_every_internal_link_works(site: Path, address: str, visits: dict[str, Visit]):
     """The page exists, and so does the anchor."""
-    page, faults = browser.new_page(), []
+    faults = []
     anchors = {urlsplit(visit.url).path: set(visit.facts["anchors"]) for visit in visits.values()}
     for url in sorted({link for visit in visits.values() for link in visit.facts["links"]}):
         parts = urlsplit(url)
@@ -534,10 +553,9 @@ def test_every_internal_link_works(browser: Browser, address: str, visits: dict[
         if parts.path in anchors:
             valid = not parts.fragment or parts.fragment in anchors[parts.path]
         else:
-            valid = page.request.get(f"{address}{parts.path}").ok
+            valid = file_of(site, url).is_file()
         if not valid:
             faults.append(url)
-    page.close()
     assert not faults, "\n".join(faults)
 
 
@@ -582,15 +600,13 @@ def test_launch_buttons_open_the_notebook(visits: dict[str, Visit], project: Pro
         assert colab.endswith(f"{repository}/blob/main/{source}")
 
 
-def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], project: Project):
+def test_executed_notebooks_can_be_downloaded(site: Path, visits: dict[str, Visit], project: Project):
     """The page `rerun` links to the executed notebook of every chapter, with outputs that link to the pictures."""
-    page = browser.new_page()
     for name in project.notebooks():
         (href,) = [href for href in visits["book/rerun.html"].facts["downloads"] if href.endswith(f"/{name}.ipynb")]
-        cells = page.request.get(href).json()["cells"]
+        cells = json.loads(file_of(site, href).read_text(encoding="utf-8"))["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", [])]
         linked = LINK_TO_A_PICTURE.findall("".join(output.get("data", {}).get("text/html", "") for output in outputs))
         assert linked
         for source in linked:
-            assert page.request.get(urljoin(href, source)).ok
-    page.close()
+            assert file_of(site, urljoin(href, source)).is_file()

@@ -2,13 +2,14 @@
 
 import base64
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 from PIL import Image
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator, Page
 
 from companion.figures.style import INK, PALETTE, PAPER, contrast, sequence
 from companion.project.paths import Project
@@ -28,27 +29,22 @@ SHOWN = """() => [...new Set([...document.images].filter(image => image.checkVis
     .filter(address => address.endsWith('.svg') && address.includes('/figures/')).sort()"""
 
 
-def test_one_file_is_shown_in_both_themes(browser: Browser, address: str, project: Project):
+def test_one_file_is_shown_in_both_themes(visit: Callable[..., Page], events, project: Project):
     """After a change of the theme, the page has the same file in the other colours; white is the background."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    requested: list[str] = []
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html", wait_until="networkidle")
+    page = visit(project.notebooks()[1], DESKTOP)
     for theme in ("light", "dark"):
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         page.evaluate(SCROLL_THROUGH)
         page.wait_for_load_state("networkidle")
-        pictures = sorted(url for url in requested if url.endswith(".svg") and "/figures/" in url)
+        pictures = sorted(url for url in events.requested if url.endswith(".svg") and "/figures/" in url)
         assert pictures == page.evaluate(SHOWN)  # not those in folds
         for image in page.locator(f"{FIGURE} img:visible").all()[:2]:
             assert paper_of(image) == pytest.approx(colour_of_paper(theme), abs=1)
-    page.close()
 
 
-def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(browser: Browser, address: str, project: Project):
+def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..., Page], project: Project):
     """Each colour contrasts with the dark background about as with the light one, or by 3 to 1."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
+    page = visit(project.notebooks()[1], DESKTOP, color_scheme="dark")
     for colour in (*PALETTE, *map(to_hex, sequence(5)), INK):
         square = io.BytesIO()
         Image.new("RGB", (20, 20), colour).save(square, "PNG")
@@ -62,27 +58,24 @@ def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(browser: Browser, 
         assert contrast(dark, tokens.COLOURS["paper"]["dark"]) > min(3, 0.9 * contrast(colour, PAPER)), colour
         hue, before = (rgb_to_hsv(to_rgb(one))[0] for one in (dark, colour))
         assert colour == INK or abs((hue - before + 0.5) % 1 - 0.5) < 0.06, colour
-    page.close()
 
 
 @pytest.mark.parametrize("from_disk", [False, True])
 def test_an_enlarged_picture_has_the_colours_of_the_theme(
-    browser: Browser, address: str, site: Path, project: Project, from_disk: bool
+    visit: Callable[..., Page], address: str, site: Path, project: Project, from_disk: bool
 ):
-    page = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-    page.goto(f"{site.as_uri() if from_disk else address}/book/{project.notebooks()[1]}.html")
+    where = site.as_uri() if from_disk else address
+    page = visit(f"{where}/book/{project.notebooks()[1]}.html", DESKTOP, color_scheme="dark")
     page.locator("a.companion-zoom:visible").first.click()
     image = page.locator("dialog.companion-large img")
     image.evaluate("image => image.decode()")
     assert paper_of(image) == pytest.approx(colour_of_paper("dark"), abs=1)
-    page.close()
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Project, viewport):
+def test_a_picture_can_be_enlarged(visit: Callable[..., Page], project: Project, viewport):
     """Enter opens the large picture with the same alt text; Escape closes it and returns the focus."""
-    page = browser.new_page(viewport=viewport)
-    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+    page = visit(project.notebooks()[0], viewport)
     link = page.locator("a.companion-zoom:visible").first
     link.focus()
     page.keyboard.press("Enter")
@@ -98,29 +91,26 @@ def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Proj
     large.click()  # the picture has the focus now
     page.keyboard.press("Escape")
     assert not large.is_visible()
-    page.close()
 
 
-def test_pictures_in_one_page_look_as_alone(browser: Browser, project: Project):
+def test_pictures_in_one_page_look_as_alone(visit: Callable[..., Page], project: Project):
     """Many tools write an SVG into the page, where all ids share one name space."""
     files = sorted((project.published / project.notebooks()[1]).glob("*.svg"))[:2]
     texts = [path.read_text(encoding="utf-8").partition("?>")[2] for path in files]
     places = [f"<div style='position: absolute; top: {900 * place}px'>{text}</div>" for place, text in enumerate(texts)]
-    page = browser.new_page(viewport={"width": 1000, "height": 2000})
+    page = visit("about:blank", {"width": 1000, "height": 2000})
     page.set_content("".join(places))
     together = [shown(picture) for picture in page.locator("div").all()]
     for place, seen in zip(places, together, strict=True):
         page.set_content(place)
         assert len(np.unique(seen)) > 10
         assert np.array_equal(shown(page.locator("div")), seen)
-    page.close()
 
 
-def test_a_png_of_a_figure_is_made_in_the_browser(browser: Browser, address: str, site: Path, project: Project):
+def test_a_png_of_a_figure_is_made_in_the_browser(visit: Callable[..., Page], site: Path, project: Project):
     """It has three times the size on the page and the colours of the theme. Pages on a disk do not offer it."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-    chapter = f"{project.book.name}/{project.notebooks()[1]}.html"
-    page.goto(f"{address}/{chapter}")
+    name = project.notebooks()[1]
+    page = visit(name, DESKTOP, color_scheme="dark")
     link, image = page.locator("a.companion-png").first, page.locator(f"{FIGURE} img:visible").first
     link.evaluate("link => { link.closest('details').open = true }")
     with page.expect_download() as download:
@@ -129,10 +119,9 @@ def test_a_png_of_a_figure_is_made_in_the_browser(browser: Browser, address: str
     picture = Image.open(download.value.path()).convert("RGB")
     assert picture.width == 3 * int(image.get_attribute("width"))
     assert picture.getpixel((9, 9)) == pytest.approx(colour_of_paper("dark"), abs=1)
-    page.goto(f"{site.as_uri()}/{chapter}")
+    page.goto(f"{site.as_uri()}/{project.book.name}/{name}.html")
     assert page.locator("a.companion-png").count() == 0
     assert page.locator("a.download[href$='.svg']").count() > 0
-    page.close()
 
 
 def shown(image: Locator) -> np.ndarray:

@@ -1,10 +1,11 @@
 """Previews: a card next to a link shows the theorem, claim or reference that the link leads to."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from bs4 import BeautifulSoup
+from playwright.sync_api import Locator, Page, expect
 
 from companion.project.paths import Project
 
@@ -13,20 +14,10 @@ CARD = "#companion-preview"
 CLAIM = "article > section a.companion-claim[href^='#'], article section a.companion-claim[href^='#']"
 
 
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport=DESKTOP)
-    yield context
-    context.close()
-
-
 @pytest.fixture
-def chapter(context: BrowserContext, address: str, project: Project) -> Iterator[Page]:
+def chapter(visit: Callable[..., Page], project: Project) -> Page:
     """The second chapter with typeset formulas."""
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
-    yield page
-    page.close()
+    return visit(project.notebooks()[1], DESKTOP)
 
 
 def words(text: str) -> str:
@@ -90,27 +81,22 @@ def test_a_citation_shows_the_reference(chapter: Page):
     assert link.get_attribute("title") == before
 
 
-def test_a_theorem_of_another_page_is_shown_typeset(browser: Browser, address: str):
+def test_a_theorem_of_another_page_is_shown_typeset(visit: Callable[..., Page], events, address: str):
     """It is fetched from the same site; its formulas are typeset and its links work."""
-    page = browser.new_page(viewport=DESKTOP)
-    foreign = []
-    page.on("request", lambda request: None if request.url.startswith(address) else foreign.append(request.url))
-    page.goto(f"{address}/book/what_holds.html")
+    page = visit("what_holds", DESKTOP)
     link, card = page.locator("article a[href$='gaussian_limit.html#bb26-lemma-2-1']").first, page.locator(CARD)
     link.hover()
     expect(card).to_contain_text("Lemma 2.1 of [BB26]")
     expect(card.locator(".katex-html").first).to_be_visible()
     assert "\\(" not in card.inner_text()
     assert all("/book/" in href for href in card.locator("a").evaluate_all("all => all.map(link => link.href)"))
-    assert foreign == []
-    page.close()
+    assert [url for url in events.requested if not url.startswith((address, "about:"))] == []
 
 
-def test_a_link_to_a_figure_shows_its_picture_and_headline(browser: Browser, address: str, chapter: Page):
+def test_a_link_to_a_figure_shows_its_picture_and_headline(visit: Callable[..., Page], project: Project):
     """This holds for figures of the same page and of others."""
-    other = browser.new_page(viewport=DESKTOP)
-    other.goto(f"{address}/book/what_holds.html")
-    for page in (chapter, other):
+    for name in (project.notebooks()[1], "what_holds"):
+        page = visit(name, DESKTOP)
         link, card = page.locator("article a[href*='#fig-']:not(.headerlink)").first, page.locator(CARD)
         link.hover()
         expect(card.locator("img:visible")).to_have_count(1)
@@ -119,13 +105,11 @@ def test_a_link_to_a_figure_shows_its_picture_and_headline(browser: Browser, add
         box = card.bounding_box()
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= DESKTOP["height"]
-    other.close()
 
 
-def test_the_first_mention_of_a_term_shows_its_definition(browser: Browser, address: str):
+def test_the_first_mention_of_a_term_shows_its_definition(visit: Callable[..., Page], site: Path):
     """The definition is a row of the notation or a box; a chapter does not link to its own definitions."""
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/needle_in_a_long_prompt.html")
+    page = visit("needle_in_a_long_prompt", DESKTOP)
     term, card = page.locator("a.companion-term", has_text="signal strength"), page.locator(CARD)
     assert term.count() == 1
     term.hover()
@@ -134,9 +118,10 @@ def test_the_first_mention_of_a_term_shows_its_definition(browser: Browser, addr
     term.click()
     page.wait_for_url("**/notation.html#symbol-nu")
     expect(page.locator(":target")).to_be_in_viewport()
-    page.goto(f"{address}/book/measures.html")
-    assert page.locator("a.companion-term", has_text="tilt").count() == 0
-    page.close()
+    own = BeautifulSoup((site / "book/measures.html").read_text(encoding="utf-8"), "html.parser")
+    terms = [term.get_text() for term in own.select("a.companion-term")]
+    assert terms
+    assert not [term for term in terms if "tilt" in term.lower()]
 
 
 def test_links_to_headings_have_no_card(chapter: Page):
@@ -153,17 +138,17 @@ def test_links_to_headings_have_no_card(chapter: Page):
     assert chapter.locator(f"{CARD}:visible").count() == 0
 
 
-def test_a_tap_follows_the_link_and_a_long_press_shows_the_card(browser: Browser, address: str, project: Project):
+def test_a_tap_follows_the_link_and_a_long_press_shows_the_card(
+    visit: Callable[..., Page], phone: Page, project: Project
+):
     """On a phone the card is at the lower edge of the screen, and a long press does not follow the link."""
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
+    page = visit(project.notebooks()[1], PHONE, phone)
     link, card = page.locator(CLAIM).first, page.locator(CARD)
     link.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     box = link.bounding_box()
     touch = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    fingers = context.new_cdp_session(page)
+    fingers = page.context.new_cdp_session(page)
     fingers.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [touch]})
     page.wait_for_timeout(800)
     expect(card).to_be_visible()
@@ -179,18 +164,14 @@ def test_a_tap_follows_the_link_and_a_long_press_shows_the_card(browser: Browser
     link.tap()
     page.wait_for_function("location.hash !== ''")
     expect(card).to_be_hidden()
-    context.close()
 
 
-def test_previews_work_from_files(browser: Browser, site: Path, project: Project):
+def test_previews_work_from_files(visit: Callable[..., Page], events, site: Path, project: Project):
     """Claims come from the page itself, and references from the list below the page."""
-    page, faults = browser.new_page(viewport=DESKTOP), []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto((site / project.book.name / f"{project.notebooks()[1]}.html").as_uri())
+    page = visit((site / project.book.name / f"{project.notebooks()[1]}.html").as_uri(), DESKTOP)
     link, card = page.locator(CLAIM).first, page.locator(CARD)
     link.hover()
     expect(card).to_contain_text(statement(page, link)[:40])
     page.locator(".bibtex-citation a", has_text="BB26").first.hover()
     expect(card).to_contain_text("[BB26]")
-    assert faults == []
-    page.close()
+    assert events.errors == []

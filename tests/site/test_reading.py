@@ -3,9 +3,11 @@
 import gzip
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 
 from companion.analysis.dependencies import digest
@@ -15,19 +17,15 @@ from companion.project.paths import Project
 from companion.project.repository import public_address
 
 SITE_NAME = "Softmax attention, computed"
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
 MEGABYTE = 1_000_000
 CODE = ".cell details.hide"
 
 
 @pytest.fixture
-def chapter(browser: Browser, address: str, project: Project):
-    """The second chapter in a new browser context."""
-    context = browser.new_context(viewport=DESKTOP)
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
-    yield page
-    context.close()
+def chapter(visit: Callable[..., Page], project: Project) -> Page:
+    """The second chapter, as readers find it at first."""
+    return visit(project.notebooks()[1], DESKTOP)
 
 
 def folded(page: Page) -> set[bool]:
@@ -49,17 +47,14 @@ def test_code_is_folded_and_one_button_unfolds_it(chapter: Page, address: str, p
     assert folded(chapter) == {True}
 
 
-def test_code_can_be_read_without_scripts(browser: Browser, address: str, project: Project):
+def test_code_can_be_read_without_scripts(visit: Callable[..., Page], unscripted: Page, project: Project):
     """Folds open, the picture is shown once, and its link leads to the file."""
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
+    page = visit(project.notebooks()[1], page=unscripted)
     page.locator(f"{CODE} > summary").first.click()
     assert page.locator(f"{CODE} pre").first.is_visible()
     figure = page.locator("figure.companion-figure").first
     assert figure.locator("img:visible").count() == 1
     assert figure.locator("a.companion-zoom:visible").get_attribute("href").endswith(".svg")
-    context.close()
 
 
 def test_no_line_begins_with_the_punctuation_after_a_formula(chapter: Page):
@@ -72,20 +67,18 @@ def test_no_line_begins_with_the_punctuation_after_a_formula(chapter: Page):
     assert set(kept.evaluate_all("all => all.map(node => getComputedStyle(node).whiteSpace)")) == {"nowrap"}
 
 
-def test_a_page_is_printed_without_controls(browser: Browser, address: str, project: Project):
-    page = browser.new_page(viewport=DESKTOP)
+def test_a_page_is_printed_without_controls(visit: Callable[..., Page], project: Project):
     for name, controls in (
         (project.notebooks()[0], ".companion-code-button"),
         ("claims", ".companion-filter"),
     ):
-        page.goto(f"{address}/book/{name}.html")
+        page = visit(name, DESKTOP)
         assert page.locator(controls).first.is_visible()
         page.emulate_media(media="print")
         assert page.locator(controls).filter(visible=True).count() == 0
         page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")  # opens the chapters of the ledger
     assert page.locator("details.companion-chapter:not([open])").count() == 0
-    page.close()
 
 
 def test_a_number_links_to_its_claim_and_back(chapter: Page):
@@ -128,15 +121,13 @@ def test_a_formula_that_does_not_fit_can_be_focused(chapter: Page):
     formula.evaluate("node => { node.parentElement.style.width = ''; node.removeAttribute('id') }")
 
 
-def test_boxes_have_the_numbers_of_their_paper(browser: Browser, address: str):
+def test_boxes_have_the_numbers_of_their_paper(site: Path):
     """The title of a box and the text of links to it contain the number of the lemma in the paper."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/gaussian_limit.html")
-    title = page.locator("#bb26-lemma-2-1 .admonition-title").text_content()
+    pages = [(site / f"book/{name}.html").read_text(encoding="utf-8") for name in ("gaussian_limit", "what_holds")]
+    box, linking = (BeautifulSoup(page, "html.parser") for page in pages)
+    title = box.select_one("#bb26-lemma-2-1 .admonition-title").get_text()
     assert title.strip() == "Lemma 2.1 of [BB26] (Gaussian prompts)"
-    page.goto(f"{address}/book/what_holds.html")
-    assert page.locator("a[href$='#bb26-lemma-2-1']").first.text_content() == "BB26, Lemma 2.1"
-    page.close()
+    assert linking.select_one("a[href$='#bb26-lemma-2-1']").get_text() == "BB26, Lemma 2.1"
 
 
 def test_the_site_is_small(site: Path, project: Project):
@@ -166,10 +157,9 @@ def test_the_front_page_is_small(browser: Browser, address: str):
     context.close()
 
 
-def test_a_card_has_a_thumbnail(browser: Browser, address: str, project: Project):
+def test_a_card_has_a_thumbnail(visit: Callable[..., Page], project: Project):
     """The thumbnail has twice the displayed size and under 30 kB; the card has the chapter's title and links to it."""
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/index.html")
+    page = visit("index", DESKTOP)
     links = page.locator(".companion-card a:has(img)")
     names = links.evaluate_all("all => all.map(node => node.getAttribute('href').replace('.html', ''))")
     assert len(names) == 3
@@ -179,7 +169,6 @@ def test_a_card_has_a_thumbnail(browser: Browser, address: str, project: Project
         image.evaluate("image => { image.loading = 'eager'; return image.decode() }")
         assert image.evaluate("image => image.naturalWidth") == 2 * thumbnails.SIZE[0]
         assert len(page.request.get(image.evaluate("image => image.src")).body()) < 30_000
-    page.close()
 
 
 def test_every_page_has_a_description(site: Path, redirections: dict[str, Path], project: Project):
@@ -196,18 +185,13 @@ def test_every_page_has_a_description(site: Path, redirections: dict[str, Path],
         assert ("og:url" in head) == (public_address(project) is not None)
 
 
-def test_pages_work_from_files(browser: Browser, site: Path, project: Project):
+def test_pages_work_from_files(visit: Callable[..., Page], events, site: Path, project: Project):
     """Pictures, folds and the ledger need no server."""
-    context = browser.new_context(viewport=DESKTOP)
-    page, failed = context.new_page(), []
-    page.on("requestfailed", lambda request: failed.append(request.url))
-    page.on("pageerror", lambda error: failed.append(str(error)))
-    page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
+    page = visit((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
     image = page.locator("figure img:visible").first
     image.scroll_into_view_if_needed()  # pictures are loaded when they come near
     image.evaluate("image => image.decode()")
     page.goto((site / project.book.name / "claims.html").as_uri())
     page.fill("input[name=words]", "the")
     assert page.locator(".companion-entry:visible").count() > 0
-    assert failed == []
-    context.close()
+    assert events.failed + events.errors == []

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from companion.project.paths import Project
 from companion.site.sphinx.search_index import INDEX, TEXTS
@@ -67,15 +67,19 @@ UNSEEN = {
 TEX = re.compile(r"\\[a-zA-Z(\[]|\$|[\^_]\{")
 
 
+# A page on which a search is open for any test.
+OPEN = "() => window.searchOfTests && document.querySelector('#pst-search-dialog').checkVisibility()"
+
+
 @pytest.fixture
-def page(browser: Browser, address: str, project: Project) -> Iterator[Page]:
-    """The first chapter with an open search."""
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
-    page.keyboard.press("/")
-    expect(page.locator(FIELD)).to_be_focused()
-    yield page
-    page.close()
+def page(tab: Page, visit: Callable[..., Page], project: Project) -> Page:
+    """The first chapter with an open search. It is loaded again if the test before left the page or the search."""
+    if not tab.evaluate(OPEN):
+        visit(project.notebooks()[0])
+        tab.keyboard.press("/")
+        expect(tab.locator(FIELD)).to_be_focused()
+        tab.evaluate("() => { window.searchOfTests = true }")
+    return tab
 
 
 def hits(page: Page, query: str) -> list[str]:
@@ -85,8 +89,9 @@ def hits(page: Page, query: str) -> list[str]:
     return [" ".join(text.split()) for text in page.locator(HITS).all_inner_texts()]
 
 
-def serious(page: Page) -> list[str]:
-    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+def serious(page: Page, part: str | None = None) -> list[str]:
+    """Return the serious findings of axe-core in a page, or in a part of it."""
+    violations = Axe().run(page, part, {"resultTypes": ["violations"]}).response["violations"]
     known = {"label-content-name-mismatch", "region"}  # rules that the theme itself breaks
     return [v["id"] for v in violations if v["impact"] in ("serious", "critical") and v["id"] not in known]
 
@@ -256,19 +261,18 @@ def test_a_word_with_a_typing_error_is_found(page: Page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_an_open_search_is_accessible(browser: Browser, address: str, project: Project, scheme):
+def test_an_open_search_is_accessible(visit: Callable[..., Page], scheme):
     """Also on a phone, where it fits the screen."""
+    page = visit("cite", color_scheme=scheme)  # a short page: axe-core reads all of it
+    page.keyboard.press("/")
+    hits(page, "gaussian")
     for viewport in (DESKTOP, PHONE):
-        page = browser.new_page(viewport=viewport, color_scheme=scheme)
-        page.goto(f"{address}/book/{project.notebooks()[0]}.html")
-        page.keyboard.press("/")
-        hits(page, "gaussian")
-        assert serious(page) == []
+        page.set_viewport_size(viewport)
+        assert serious(page, DIALOG) == []
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        page.close()
 
 
-def test_no_result_has_raw_formulas(page: Page, browser: Browser, address: str):
+def test_no_result_has_raw_formulas(page: Page, visit: Callable[..., Page], address: str):
     assert not [
         text for query in ("mean", "risk", "sqrt", "norm", "L") for text in hits(page, query) if TEX.search(text)
     ]
@@ -276,36 +280,28 @@ def test_no_result_has_raw_formulas(page: Page, browser: Browser, address: str):
         "() => window.companionSearch.entries.map(([kind, page, anchor, label, text]) => `${label} ${text}`)"
     )
     assert any("\\sqrt" in text for text in texts)
-    results = browser.new_page(viewport=DESKTOP, color_scheme="dark")
-    results.goto(f"{address}/search.html?q={quote('mean output')}")
+    results = visit(f"{address}/search.html?q={quote('mean output')}", color_scheme="dark")
     expect(results.locator(STATUS)).to_contain_text("passages")
     passages = results.locator(PASSAGES).all_inner_texts()
     assert len(passages) > 3
     assert not [text for text in passages if TEX.search(text) or "import " in text]
     assert serious(results) == []
-    results.close()
 
 
-def test_the_index_is_loaded_when_the_search_opens(browser: Browser, address: str, site: Path, project: Project):
-    page, requested = browser.new_page(viewport=DESKTOP), []
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+def test_the_index_is_loaded_when_the_search_opens(visit: Callable[..., Page], events, site: Path, project: Project):
+    page = visit(project.notebooks()[0])
     page.wait_for_load_state("networkidle")
-    assert not [url for url in requested if "search-" in url or "minisearch" in url]
+    assert not [url for url in events.requested if "search-" in url or "minisearch" in url]
     page.keyboard.press("Control+k")
     page.wait_for_function("window.companionSearch && window.companionTexts")
     assert sum((site / name).stat().st_size for name in (INDEX, TEXTS)) < 1_500_000
-    page.close()
 
 
-def test_the_search_works_from_a_disk(browser: Browser, site: Path, project: Project):
-    page, faults = browser.new_page(viewport=DESKTOP), []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
+def test_the_search_works_from_a_disk(visit: Callable[..., Page], events, site: Path, project: Project):
+    page = visit((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
     page.keyboard.press("/")
     assert hits(page, "Proposition 7")[0].startswith("Proposition 7 ")
     assert page.locator(PASSAGES).count() > 0
     page.keyboard.press("Enter")
     page.wait_for_url("file://**#*")
-    assert faults == []
-    page.close()
+    assert events.errors == []

@@ -1,9 +1,10 @@
 """The statement index on the site: one entry per row, and a mark on statements that were read second-hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Page
 
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
@@ -32,10 +33,12 @@ def statements(project: Project, site: Path, profile: str) -> Statements:
     return index
 
 
-def test_every_statement_has_its_entry(browser: Browser, address: str, statements: Statements):
-    """The entry has its origin, a mark if that is second-hand, and one link to each of its claims."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/{PAGE}.html")
+def test_every_statement_has_its_entry(visit: Callable[..., Page], statements: Statements):
+    """The entry has its origin, a mark if that is second-hand, and one link to each of its claims.
+
+    Below, one line per statement with something to compare with the full texts links to its entry.
+    """
+    page = visit(PAGE)
     page.evaluate("delete document.documentElement.dataset.lazy")  # lay out all sections
     assert page.locator(".companion-statement").count() == len(statements.index.statements)
     entries = {anchor: entry for entry in page.evaluate(DESCRIBE, ".companion-statement") for anchor in entry["ids"]}
@@ -45,24 +48,15 @@ def test_every_statement_has_its_entry(browser: Browser, address: str, statement
         assert (SECOND_HAND in text) == statements.index.second_hand(row)
         for claim in statements.claims_of(row):
             assert links.count(ledger_anchor(claim.id)) == 1
-    page.close()
-
-
-def test_the_page_lists_what_to_compare_with_the_full_texts(browser: Browser, address: str, statements: Statements):
-    """The list has one line per statement with something to compare, which links to its entry."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/{PAGE}.html")
     lines = page.evaluate(DESCRIBE, "#to-check-against-the-full-text tbody tr")
-    page.close()
     compared = [row for row in statements.index.statements if row.compare]
     assert [line["links"] for line in lines] == [[row.anchor] for row in compared]
     assert all(str(row.compare)[:20] in line["content"] for row, line in zip(compared, lines, strict=True))
 
 
-def test_the_ledger_shows_where_sources_were_read(browser: Browser, address: str, statements: Statements):
+def test_the_ledger_shows_where_sources_were_read(visit: Callable[..., Page], statements: Statements):
     """This holds for each claim whose source is a listed paper."""
-    page = browser.new_page()
-    page.goto(f"{address}/book/claims.html")
+    page = visit("claims")
     contents = {
         anchor: entry["content"] for entry in page.evaluate(DESCRIBE, ".companion-entry") for anchor in entry["ids"]
     }
@@ -73,4 +67,3 @@ def test_the_ledger_shows_where_sources_were_read(browser: Browser, address: str
     visible = page.locator(".companion-entry:visible")
     assert 0 < visible.count() < len(statements.claims)
     assert all(f"({SECOND_HAND})" in text for text in visible.all_text_contents())
-    page.close()

@@ -7,7 +7,7 @@ parameters and origin, which are on the site. Links lead to places in the same f
 import html
 import os
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,8 +138,11 @@ def find_browser() -> str:
     raise UserError("A PDF needs Chromium, which is not installed. Install it, or set CHROMIUM=/path/to/it.")
 
 
-def read_pages(project: Project, profile: str) -> list[Page]:
-    """Return the pages of the site, except a gallery, in the order of the table of contents, prepared for paper."""
+def read_pages(project: Project, profile: str, names: Collection[str] | None = None) -> list[Page]:
+    """Return the pages with these names (default: all), in the order of the table of contents, prepared for paper.
+
+    A gallery is left out.
+    """
     site = project.site(profile)
     contents = read_yaml(project.root / "_toc.yml")
     files = [("", contents["root"])] + [
@@ -149,13 +152,16 @@ def read_pages(project: Project, profile: str) -> list[Page]:
     ]
     pages: list[Page] = []
     for part, file in files:
+        name = file.rpartition("/")[2]
+        if names is not None and name not in names:
+            continue
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")
         assert article is not None, file
         if article.select_one(f".{GALLERY}"):  # its pictures are in the chapters
             continue
         _for_paper(article, site / project.book.name)
-        pages.append(Page(file.rpartition("/")[2], article, part))
+        pages.append(Page(name, article, part))
     return pages
 
 
