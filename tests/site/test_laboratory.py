@@ -280,6 +280,8 @@ def test_a_figure_plays_and_a_key_stops_it(visit: Callable[..., Page], motion: s
     seen = set()
     for _ in range(40):
         seen.add(float(slider.input_value()))
+        if motion == "no-preference" and len(seen) > 4 and max(seen) > 3:
+            break
         page.wait_for_timeout(50)
     assert min(seen) < 3 < max(seen)
     assert len(seen) > 4 if motion == "no-preference" else 2 <= len(seen) <= 4

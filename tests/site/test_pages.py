@@ -292,18 +292,21 @@ def use_theme(page: Page, scheme: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def visits(
-    browser: Browser, address: str, site: Path, redirections: dict[str, Path], project: Project
-) -> dict[str, Visit]:
-    """The observations on every page of the site that stays open, by file name."""
+def names(site: Path, redirections: dict[str, Path]) -> list[str]:
+    """The file names of every page of the site that stays open."""
     pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
-    pages -= redirections.keys()
+    return sorted(pages - redirections.keys())
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, address: str, names: list[str], project: Project) -> dict[str, Visit]:
+    """The observations on every page, by file name."""
     examined = {f"{project.book.name}/{name}.html" for name in EXAMINED}
-    assert examined <= pages
+    assert examined <= set(names)
     page = browser.new_page()
     forbidden, known = watch(page, urlsplit(address).netloc), {"light": set(), "dark": set()}
     observations = {}
-    for name in sorted(pages):
+    for name in names:
         observations[name] = observe(page, forbidden, f"{address}/{name}")
         if name in examined:
             observations[name].inaccessible = examine(page, known)
@@ -340,12 +343,12 @@ def test_axe_finds_nothing_serious_on_a_page_of_each_kind(visits: dict[str, Visi
 
 @pytest.mark.daily
 def test_axe_finds_nothing_serious_on_any_page_of_the_book(
-    browser: Browser, visits: dict[str, Visit], project: Project
+    browser: Browser, address: str, names: list[str], project: Project
 ):
     page, known, faults = browser.new_page(), {"light": set(), "dark": set()}, []
-    for name, seen in visits.items():
+    for name in names:
         if name.startswith(f"{project.book.name}/"):
-            page.goto(seen.url)
+            page.goto(f"{address}/{name}")
             use_theme(page, "light")
             faults += [f"{name}: {fault}" for fault in examine(page, known)]
     page.close()
