@@ -59,18 +59,25 @@ def test_published_claims_hold_and_could_fail(name, figure):
         assert claim.alternative.theory.strip(), claim
 
 
-@needs_figures
-@pytest.mark.parametrize(("name", "figure"), FIGURES)
-def test_published_claims_have_a_source(name, figure):
-    """The source is a cited key of the bibliography, a box of the book, a measurement here, or a heuristic."""
+@pytest.fixture(scope="module")
+def sources():
+    """The keys of the bibliography, and the labels of the boxes."""
     keys = re.findall(r"^@\w+\{(\w+),", (PROJECT.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
+    return set(keys), theorem_labels(PROJECT)
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_claims_have_a_source(name, figure, sources):
+    """The source is a cited key of the bibliography, a box of the book, a measurement here, or a heuristic."""
+    keys, labels = sources
     for claim in store.read_record(PROJECT.published / name, figure).claims:
         cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim.source)
         assert cited or claim.source in ("derived here", "measured here", "heuristic"), claim
-        assert set(cited) <= set(keys), claim
+        assert set(cited) <= keys, claim
         assert claim.box or claim.source != "derived here", claim
-        assert claim.box is None or claim.box in theorem_labels(PROJECT), claim
+        assert claim.box is None or claim.box in labels, claim
 
 
 @needs_figures
