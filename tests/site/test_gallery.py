@@ -52,6 +52,10 @@ def test_the_gallery_can_be_filtered(gallery: Page, project: Project, address: s
     count = gallery.locator(OUTPUT).inner_text()
     gallery.goto(gallery.url)
     expect(gallery.locator(OUTPUT)).to_have_text(count)
+    gallery.select_option("select[name=topic]", "exact_finite_prompt")
+    gallery.fill("input[name=words]", "freezing")  # "Attention freezes when …"
+    expect(gallery.locator(f"{CARD} a[href$='#fig-tokens-under-the-bell']")).to_be_visible()
+    gallery.select_option("select[name=topic]", "part-1")
     gallery.fill("input[name=words]", "zzzz")
     expect(gallery.locator(OUTPUT)).to_have_text(f"0 of {every} figures")
     assert gallery.locator("section.companion-gallery > h2").filter(visible=True).count() == 0

@@ -14,7 +14,8 @@ document.addEventListener("DOMContentLoaded", () => {
   if (topic.selectedIndex < 0) topic.value = "";
 
   const update = () => {
-    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    // without its ending, so that "freezing" finds "freezes"
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/(?<=\w{4})(?:ings?|ed|es|s|e)$/, ""));
     const within = !topic.value ? "*" : topic.value.startsWith("part-") ? `.${topic.value} *` : `.chapter-${CSS.escape(topic.value)} *`;
     cards.forEach((card) => { card.hidden = !card.matches(within) || !wanted.every((word) => texts.get(card).includes(word)); });
     document.querySelectorAll(".companion-gallery-chapter, section.companion-gallery").forEach((group) => {
