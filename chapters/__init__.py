@@ -3,9 +3,13 @@
 import os
 import warnings
 
-# Flags that shorten compilation and lengthen the computation a little. A compiler that does not know a flag ends the
+# Flags that shorten compilation and lengthen the computation a little; the last one compiles a program as one module of
+# LLVM, where XLA would make up to 32 that compile on several cores. A compiler that does not know a flag ends the
 # process, so they are set only for the version of JAX in the lock.
-QUICK, KNOWN_TO = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1", "0.10."
+QUICK, KNOWN_TO = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1",
+    "0.10.",
+)
 # Settings of JAX that decide numbers. Each can also be set by an environment variable, such as
 # JAX_THREEFRY_PARTITIONABLE, which would silently give other numbers from the same seed.
 NUMERIC_SETTINGS = {
