@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
-from lib.attention import Attention, attend
+from lib.attention import Attention
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, GaussianMixture, empirical
@@ -68,9 +69,8 @@ def _respond(
         prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
 
         def one_query(query):
-            tilt = ray.params.bilinear @ query
-            square = jnp.exp(prompt.log_mgf(2 * tilt) - 2 * prompt.log_mgf(tilt)) / length
-            return ray.read(attend(ray.params, prompt, query)), square
+            weights = jax.nn.softmax(prompt.points @ (ray.params.bilinear @ query))
+            return ray.read(ray.params.value @ (weights @ prompt.points)), jnp.sum(weights**2)
 
         largest = jnp.max(ray.read(prompt.points @ ray.params.value.T))
         return *map_batched(one_query, ray.queries(taus), size=length), largest

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.attention import Attention, attend, fluctuation
 from lib.batching import map_batched
@@ -72,16 +72,21 @@ def _lemma_errors(normals: Float[np.ndarray, "n entries d"]) -> tuple[np.ndarray
 def simulate_rate_errors(ray: QueryRay, length: int, prompts: int, *, key: PRNGKeyArray) -> RateErrors:
     """Return L · squared error of finite prompts around the lemma, with two predictions of its mean."""
     query = ray.queries(RATE_TAU)
-    limit = attend(ray.params, ray.gaussian, query)
-
-    tilt = ray.params.bilinear @ query
-    weight = jnp.exp(ray.gaussian.log_mgf(2 * tilt) - 2 * ray.gaussian.log_mgf(tilt))
-    tilted = jnp.trace(ray.params.value @ tilted_cov(ray.gaussian, tilt) @ ray.params.value.T)
-    predicted = jnp.trace(fluctuation(ray.params, ray.gaussian, query))
+    limit, predicted, counted = _predictions(ray, query)
 
     def one(index):
         prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
         return jnp.sum((attend(ray.params, prompt, query) - limit) ** 2)
 
     errors = length * np.asarray(map_batched(one, jnp.arange(prompts), size=length))
-    return RateErrors(length, errors, float(predicted), float(weight * tilted))
+    return RateErrors(length, errors, float(predicted), float(counted))
+
+
+@jax.jit
+def _predictions(ray: QueryRay, query: Float[Array, " q"]) -> tuple[Array, Array, Array]:
+    """Return the output of the infinite prompt, and the two predictions of `RateErrors`."""
+    tilt = ray.params.bilinear @ query
+    weight = jnp.exp(ray.gaussian.log_mgf(2 * tilt) - 2 * ray.gaussian.log_mgf(tilt))
+    tilted = jnp.trace(ray.params.value @ tilted_cov(ray.gaussian, tilt) @ ray.params.value.T)
+    predicted = jnp.trace(fluctuation(ray.params, ray.gaussian, query))
+    return attend(ray.params, ray.gaussian, query), predicted, weight * tilted

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -25,7 +24,7 @@ def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyAr
     drawn = query_distribution().sample(queries, key=query_key)
     through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
     mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
-    root = jnp.linalg.cholesky(through @ query_distribution().cov @ through.T)
+    root = np.linalg.cholesky(through @ query_distribution().cov @ through.T)
 
     def infinite(measure) -> Float[Array, "queries e"]:
         return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
@@ -41,4 +40,4 @@ def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyAr
         f"prompts of {length} tokens": finite(tokens, drawn),
         MIXTURE: infinite(two_clusters(ray.gaussian)),
     }
-    return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
+    return {kind: np.linalg.solve(root, np.asarray(each - mean).T).T for kind, each in outputs.items()}

@@ -4,7 +4,6 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -31,7 +30,7 @@ def solve_tilt_matching(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
 
     queries = np.asarray(query_distribution().sample(MATCHED, key=key))
     tilts = queries @ np.asarray(ray.params.bilinear).T
-    means = np.asarray(jax.vmap(partial(tilted_mean, two_clusters(ray.gaussian)))(jnp.asarray(tilts)))
+    means = np.asarray(jax.jit(jax.vmap(partial(tilted_mean, two_clusters(ray.gaussian))))(tilts))
 
     def fraction_kept(points: Float[np.ndarray, "n d"]) -> float:
         costs = np.sum((points[:, None] - means[None]) ** 2, axis=2)
