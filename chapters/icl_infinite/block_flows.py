@@ -106,9 +106,13 @@ def decay_rates(task: LinearRegression) -> Float[np.ndarray, " n"]:
 
     They are the eigenvalues of the Hessian of the infinite risk on block heads, by automatic differentiation.
     """
-    flat, as_blocks = ravel_pytree(infinite_limit(task))
-    hessian = jax.hessian(lambda entries: task.infinite_risk(Blocks.head(as_blocks(entries))))(flat)
-    return np.linalg.eigvalsh(np.asarray(hessian))
+    return np.linalg.eigvalsh(np.asarray(_hessian(task, infinite_limit(task))))
+
+
+@jax.jit
+def _hessian(task: LinearRegression, blocks: Blocks) -> Float[Array, "n n"]:
+    flat, as_blocks = ravel_pytree(blocks)
+    return jax.hessian(lambda entries: task.infinite_risk(Blocks.head(as_blocks(entries))))(flat)
 
 
 def slowest_rate(eigenvalues: Float[np.ndarray, " d"]) -> float:
