@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 
 from chapters.icl_finite.valley_search import solve_final_risks
@@ -19,11 +20,11 @@ def loss_of_drawn_prompts(losses: np.ndarray) -> Claims:
         "The mean loss of the head $A = I/2$, $b = 2$ on drawn prompts of 64 pairs in five dimensions is the exact "
         "risk.",
         losses.mean(),
-        block_risk(task, head, ScoreTable.at(np.log(64)), QueryAverage.radial(5)),
+        jax.jit(block_risk)(task, head, ScoreTable.at(np.log(64)), QueryAverage.radial(5)),
         std_error=standard_error(losses),
         rejects=(
             "the risk is that of the infinite prompt",
-            task.infinite_risk(block_attention(head.matrix, head.gain)),
+            jax.jit(LinearRegression.infinite_risk)(task, block_attention(head.matrix, head.gain)),
         ),
     )
     return claim
