@@ -7,16 +7,19 @@ from chapters.finite_samples.training import HEADS, SNR, read_tracked
 from companion import Claims
 from lib.statistics import comparison_quantile, standard_error
 
-# Prompts per dimension of the first cell, points of the average in the theory, and batches of the second cell.
-ALPHA, POINTS, BATCHES = 2.0, 1024, 20
+# Prompts per dimension of the first cell, and batches of the second cell.
+ALPHA, BATCHES = 2.0, 20
 
 
-def overlaps_determine_the_risk(squares: np.ndarray) -> Claims:
-    """Claim the excess risk of softmax at α = 2, from prompts that are drawn for its four overlaps."""
+def overlaps_determine_the_risk(squares: np.ndarray, *, points: int) -> Claims:
+    """Claim the excess risk of softmax at α = 2, from prompts that are drawn for its four overlaps.
+
+    `points` is the number of prompts of the average in the theory.
+    """
     claim = Claims("finite-samples-by-hand", source="[D26, Result 5.1]", box="replica-prediction")
     ridges = read_tracked("best_ridges")
     softmax, linear = (
-        quantities_of(solve_fixed_point(head, ALPHA, ridge_at(ridges, name, ALPHA), points=POINTS))["risk"]
+        quantities_of(solve_fixed_point(head, ALPHA, ridge_at(ridges, name, ALPHA), points=points))["risk"]
         for name, head in HEADS.items()
     )
     error = np.hypot(standard_error(squares), softmax.std_error)
