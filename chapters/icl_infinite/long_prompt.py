@@ -43,8 +43,8 @@ def simulate_prompt(d: int, *, key: PRNGKeyArray) -> Prompt:
     task, prompt_key, tasks_key = LinearRegression(toeplitz(d)), *jr.split(key)
     blocks = infinite_limit(task)
     head = block_attention(blocks.matrix, blocks.gain)
-    isotropic = jnp.eye(d) * jnp.linalg.norm(blocks.matrix) / jnp.sqrt(d)
-    sample = task.draw(LONGEST, 1, key=prompt_key)
+    isotropic = np.eye(d) * np.linalg.norm(blocks.matrix) / np.sqrt(d)
+    sample = jax.jit(lambda key: task.draw(LONGEST, 1, key=key))(prompt_key)
     tokens, query = np.asarray(sample.tokens[0]), np.asarray(sample.queries[0])
     lengths = [2**n for n in range(LONGEST.bit_length()) if 2**n >= SHOWN]
     kinds = {"softmax": jax.jit(attend), "linear": jax.jit(linear_attend)}
@@ -71,9 +71,9 @@ def _relative_error(task: LinearRegression, head: Attention, *, key: PRNGKeyArra
     """Return the largest error on infinite prompts, over random tasks, relative to the root mean square label."""
     task_key, query_key = jr.split(key)
     tasks = jr.normal(task_key, (TASKS, task.dimension))
-    queries = jr.normal(query_key, (TASKS, task.dimension)) @ jnp.linalg.cholesky(task.cov).T
+    queries = np.asarray(jr.normal(query_key, (TASKS, task.dimension))) @ np.linalg.cholesky(task.cov).T
 
-    return float(_largest_error(task, head, tasks, queries) / jnp.sqrt(jnp.trace(task.cov)))
+    return float(_largest_error(task, head, tasks, queries) / np.sqrt(np.trace(task.cov)))
 
 
 @jax.jit
