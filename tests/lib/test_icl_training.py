@@ -187,6 +187,13 @@ def test_head_turns_parameters_into_a_head():
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(slope))
 
 
+def test_an_empty_prompt_or_batch_is_refused():
+    with pytest.raises(ValueError, match="empty prompt"):
+        prompt_loss(a_task(), 0, batch=4)
+    with pytest.raises(ValueError, match="mean needs"):
+        prompt_loss(a_task(), 5, batch=0)
+
+
 def test_single_precision_trains_in_single_precision():
     """Even where float64 is on: the parameters say."""
     params = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), a_head())
