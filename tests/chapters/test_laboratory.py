@@ -1,4 +1,8 @@
-"""The laboratory: its tables, read between their nodes, are the library's numbers."""
+"""The laboratory: its tables, the ranges of its pages, and the properties that its headlines state.
+
+The claims `live-plane-read`, `live-needle-read`, `live-pair-read`, `live-valley-read` and `live-cloud-read` compare
+the tables with the library between their nodes.
+"""
 
 import ast
 import re
@@ -19,16 +23,14 @@ from chapters.laboratory import (
     several_risks,
     valley_risks,
 )
-from chapters.laboratory.clouds import draw_clouds, outputs
+from chapters.laboratory.clouds import draw_clouds
 from chapters.laboratory.figures import live_needle, live_pair, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.table_interpolation import share_left
 from chapters.laboratory.trials import Trial
 from companion.analysis.dependencies import digest
 from companion.project.paths import Project
-from lib import single_location as sl
-from lib.finite_prompt import participation, score_error
-from lib.icl import LinearRegression, best_pair, best_values, block_attention
+from lib.icl import LinearRegression, best_pair, best_values, heads_risk
 from lib.icl.blocks import price_of_one_head
 
 NAME = "laboratory"
@@ -62,19 +64,6 @@ def test_nodes_have_the_digits_of_the_table():
     assert (np.diff(nodes) > 0).all()
 
 
-def test_the_published_plane_is_the_library(float64):
-    rng = np.random.default_rng(11)
-    taus, log_lengths = rng.uniform(0, 15, SETTINGS), rng.uniform(0, 40 * np.log(10), SETTINGS)
-    grid, places = published("live_plane", "tau", "top"), (taus, np.sqrt(2 * log_lengths))
-    np.testing.assert_allclose(
-        np.exp(grid.read("log_participation", *places)), participation(taus, log_lengths), rtol=1e-3
-    )
-    np.testing.assert_allclose(np.exp(grid.read("log_score_error", *places)), score_error(taus, log_lengths), rtol=1e-3)
-    step = 1e-2
-    longer, shorter = (np.log(score_error(taus, log_lengths + sign * step)) for sign in (1, -1))
-    np.testing.assert_allclose(grid.read("slope", *places), (shorter - longer) / (2 * step), atol=1e-3)
-
-
 def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_first():
     """As the headline of the plane says: at every length nearer to the line less is left, and less of a shorter one."""
     grid, ratios = published("live_plane", "tau", "top"), np.linspace(0.3, 1.0, 15)
@@ -105,20 +94,6 @@ def test_one_token_and_the_corners_of_the_plane(float64):
     np.testing.assert_allclose(np.exp(grid.read("log_score_error", taus, 0.0 * taus)), 1 + taus**2, rtol=1e-3)
 
 
-def test_the_published_needle_is_the_library(float64):
-    rng = np.random.default_rng(12)
-    snrs, lengths = rng.uniform(0, 80, SETTINGS), np.round(10 ** rng.uniform(np.log10(2), 12, SETTINGS))
-    grid, places = published("live_needle", "scale", "top"), (np.sqrt(snrs), np.sqrt(2 * np.log(lengths - 1)))
-    tasks = sl.Spiked(lengths, snrs)
-    for name, risk in (
-        ("softmax", sl.bayes_risk(tasks)),
-        ("element_wise", sl.best_elementwise_risk(tasks)),
-        ("linear", 1 / (lengths / (lengths - 1) + snrs / lengths)),
-        ("largest_score", sl.best_risk(tasks, sl.hardmax)),
-    ):
-        np.testing.assert_allclose(np.exp(grid.read(name, *places)), risk, rtol=5e-4)
-
-
 def test_no_head_is_below_softmax():
     grid = published("live_needle", "scale", "top")
     assert all((grid.columns["softmax"] <= grid.columns[name] + 1e-5).all() for name in live_needle.NAMES)
@@ -134,11 +109,11 @@ def valley(grid: Grid, share, *places):
 
 
 def test_the_published_valley_is_the_library(float64):
-    """Against the risk of any head, by other nodes than the block risk that the table is made of."""
+    """Against the risk of one of several heads, by other nodes than the block risk that the table is made of."""
     grid, rng = published("live_valley", *VALLEY), np.random.default_rng(13)
     for dimension, noise, length in ((1, 0.0, 7), (2, 1.0, 60), (2, 0.1, 3000)):
         task, tilt, share = LinearRegression(np.eye(dimension), noise_std=np.sqrt(noise)), *rng.uniform(0.2, 0.9, 2)
-        risk = task.finite_risk(block_attention(tilt * np.eye(dimension), share / tilt), np.log(length))
+        risk = heads_risk(task, np.array([tilt]), np.array([share / tilt]), np.log(length))
         head, linear = valley(grid, share, *map(np.asarray, (float(dimension), np.log(length), tilt, noise)))
         np.testing.assert_allclose(head, risk - noise / 2, rtol=3e-3)
         np.testing.assert_allclose(linear, task.linear_attention_risk(length) - noise / 2, rtol=1e-3)
@@ -171,18 +146,9 @@ def log_ratio(first: float, second: float, log_length: float) -> float:
     return float(np.log(2 * excess / key_pairs.descent_excess(log_length)))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_the_published_pairs_are_the_library(float64, pair):
-    grid = published("live_pair", *PAIR)
-    size, product = key_plane.coordinates(*pair)
-    for log_length in np.log([10.0, 700.0]):
-        found = grid.read("log_ratio", log_length, size, product)
-        np.testing.assert_allclose(found, log_ratio(*pair, log_length), atol=live_pair.INTERPOLATION)
-
-
 def test_risks_of_pairs_are_those_of_the_library(float64):
     """At all lengths from one quadrature, to more digits than the table has; also for keys that nearly coincide."""
-    log_lengths = np.log([10.0, 150.0, 1e4])
+    log_lengths = np.log([10.0, 1e4])
     for first, second in PAIRS:
         size, product = key_plane.coordinates(first, second)
         found = key_pairs.log_ratios(size[None], float(product), log_lengths)[0]
@@ -190,9 +156,9 @@ def test_risks_of_pairs_are_those_of_the_library(float64):
 
 
 def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
-    """The least risk of the plane is that of `best_pair`, which the library finds among opposite pairs alone."""
+    """The least risk of the plane is that of `best_pair`, whose key for ten tokens the tests of the library check."""
     log_length = np.log(10.0)
-    _, _, risk = best_pair(key_pairs.task(), log_length)
+    _, _, risk = best_pair(key_pairs.task(), log_length, 1.149 / np.sqrt(10.0))
     grid, keys = published("live_pair", *PAIR), np.linspace(-0.6, 0.6, 121)
     size, product = key_plane.coordinates(keys[:, None], keys)
     least = np.exp(grid.read("log_ratio", log_length, size, product).min())
@@ -218,15 +184,9 @@ def test_the_corners_of_the_square_are_the_largest_sizes():
     assert max(np.sum(key_plane.keys_at(1.0, one)) for one in products) < key_pairs.STEEPEST
 
 
-def test_the_published_cloud_is_the_library(float64):
-    frame, rng = pd.read_csv(PROJECT.published / NAME / "live_cloud.csv"), np.random.default_rng(14)
-    queries = rng.uniform(-3, 3, (SETTINGS, 2))
+def test_clouds_have_the_moments_of_their_gaussian(float64):
+    frame = pd.read_csv(PROJECT.published / NAME / "live_cloud.csv")
     for law, cloud in draw_clouds(20000, key=jr.key(3)).items():
-        mine = frame[(frame["law"] == law) & (frame["kind"] == "law")]
-        axes = tuple(Axis(name, np.sort(mine[name].unique())) for name in ("x", "y"))
-        grid = Grid(axes, {name: mine[name].to_numpy().reshape(clouds.NODES, -1) for name in ("u", "v")})
-        found = np.stack([grid.read(name, *queries.T) for name in ("u", "v")], axis=-1)
-        np.testing.assert_allclose(found, outputs(cloud.law, queries), atol=1e-3)
         tokens = frame[(frame["law"] == law) & (frame["kind"] == "token")]
         assert len(tokens) == clouds.TOKENS
         np.testing.assert_allclose(tokens[["x", "y"]].to_numpy().mean(axis=0), cloud.gaussian.mean, atol=0.25)
