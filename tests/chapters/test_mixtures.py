@@ -293,7 +293,7 @@ def test_noise_levels_are_symmetric_and_contain_the_published_one():
 
 def test_the_best_single_head_depends_neither_on_random_starts_nor_on_the_grid(monkeypatch):
     """To the digits that `heads_needed` publishes, down to a third of the standard deviation of the tokens."""
-    ratios = [1.5, 2.0, 3.0]
+    ratios = [1.5, 3.0]
     levels = best_denoisers.solve_noise_levels(ratios, key=jr.key(1))
     monkeypatch.setattr(best_denoisers, "FINE", (640, 32))
     finer = best_denoisers.solve_noise_levels(ratios, key=jr.key(2))

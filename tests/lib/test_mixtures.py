@@ -1,6 +1,6 @@
 """Denoising and discrimination of Gaussian mixtures: risks against grids in NumPy, mpmath and Monte Carlo."""
 
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -54,19 +54,6 @@ def log_joint(places, log_weights, means, cov):
     return log_weights - 0.5 * np.einsum("nki,ij,nkj->nk", centred, inverse, centred) - 0.5 * norm
 
 
-def grid_denoising_risk(mixture, noise_std, points=POINTS):
-    """The trace of the posterior covariance, integrated over noisy tokens."""
-    log_weights, means, cov = parts(mixture)
-    noisy = cov + noise_std**2 * np.eye(len(cov))
-    gain = cov @ np.linalg.inv(noisy)
-    places, area = grid(means, noisy, points)
-    logs = log_joint(places, log_weights, means, noisy)
-    posterior = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    centres = means + (places[:, None] - means) @ gain.T
-    spread = np.sum((centres - np.einsum("nk,nki->ni", posterior, centres)[:, None]) ** 2, axis=2)
-    return area * np.sum(np.exp(logs) * (np.trace(cov - gain @ cov) + spread))
-
-
 def grid_label_risk(mixture, points=POINTS):
     """The expected logistic loss of the log-odds, one class after the other."""
     log_weights, means, cov = parts(mixture)
@@ -106,25 +93,12 @@ LABELS = {
 }
 
 
-@cache
-def grid_risk(name):
-    *of, noise_std = DENOISING[name]
-    return grid_denoising_risk(make(*of), noise_std)
-
-
 @pytest.mark.parametrize("name", DENOISING)
-def test_denoising_risk_agrees_with_a_grid_and_reports_no_smaller_error(name):
-    *of, noise_std = DENOISING[name]
-    mixture = make(*of)
-    reported = float(mixture_quadrature_error(denoising_bayes_risk, mixture, noise_std))
-    error = abs(float(denoising_bayes_risk(mixture, noise_std)) / grid_risk(name) - 1)
-    assert error <= reported + GRID_ROUNDING
-    assert reported < 1e-8
+def test_denoising_risks_agree_with_a_grid_and_report_no_smaller_error(name):
+    """The trace of the posterior covariance, and the least squares of the denoised on the noisy tokens.
 
-
-@pytest.mark.parametrize("name", DENOISING)
-def test_linear_risk_agrees_with_a_grid_and_reports_no_smaller_error(name):
-    """The least squares of the denoised on the noisy tokens, with all moments summed over a grid of noisy tokens."""
+    All moments are sums over a grid of noisy tokens.
+    """
     *of, noise_std = DENOISING[name]
     mixture = make(*of)
     log_weights, means, cov = parts(mixture)
@@ -132,10 +106,17 @@ def test_linear_risk_agrees_with_a_grid_and_reports_no_smaller_error(name):
     gain = cov @ np.linalg.inv(noisy)
     places, area = grid(means, noisy, POINTS)
     logs = log_joint(places, log_weights, means, noisy)
-    posterior = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    denoised = np.einsum("nk,nki->ni", posterior, means + (places[:, None] - means) @ gain.T)
-    root = np.sqrt(area) * np.exp(logsumexp(logs, axis=1) / 2)
-    bayes_risk = grid_risk(name)
+    density = np.exp(logs)
+    total = density.sum(axis=1)
+    posterior = density / np.maximum(total, np.finfo(float).tiny)[:, None]
+    centres = means + (places[:, None] - means) @ gain.T
+    denoised = np.einsum("nk,nki->ni", posterior, centres)
+    spread = np.sum((centres - denoised[:, None]) ** 2, axis=2)
+    bayes_risk = area * np.sum(density * (np.trace(cov - gain @ cov) + spread))
+    reported = float(mixture_quadrature_error(denoising_bayes_risk, mixture, noise_std))
+    assert abs(float(denoising_bayes_risk(mixture, noise_std)) / bayes_risk - 1) <= reported + GRID_ROUNDING
+    assert reported < 1e-8
+    root = np.sqrt(area * total)
     for intercept, inputs in [(False, places), (True, np.column_stack([places, np.ones(len(places))]))]:
         weighted = root[:, None] * inputs
         best = np.linalg.solve(weighted.T @ weighted, weighted.T @ (root[:, None] * denoised))
@@ -220,7 +201,7 @@ def test_denoising_risks_are_what_the_denoisers_lose(assert_monte_carlo):
     """In R^4: means in a plane off the origin, a singular covariance; the denoisers by normal equations and Bayes."""
     rng = np.random.default_rng(5)
     plane, root = rng.normal(size=(2, 4)), rng.normal(size=(4, 3))
-    mixture = make([0.3, 0, -1, 0.5], rng.normal(size=(4, 2)) @ plane + 0.5, 0.3 * root @ root.T)
+    mixture = make([0.3, 0, -1], rng.normal(size=(3, 2)) @ plane + 0.5, 0.3 * root @ root.T)
     log_weights, means, cov = parts(mixture)
     noise_std, n = 0.9, 200_000
     tokens = np.asarray(mixture.sample(n, key=jr.key(1)))
@@ -261,7 +242,7 @@ def test_label_risk_is_the_mean_loss_of_the_log_odds(assert_monte_carlo):
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["two, one heavy", "singular", "five"])
+@pytest.mark.parametrize("name", ["two, one heavy", "singular"])
 def test_risks_do_not_depend_on_order_place_or_splitting(name, assert_exact):
     """Components may be permuted, rotated, moved, split in two of half the weight, and have any weights' sum."""
     log_weights, means, cov, noise_std = (np.asarray(each, float) for each in DENOISING[name])
@@ -285,7 +266,7 @@ def test_risks_do_not_depend_on_order_place_or_splitting(name, assert_exact):
 
 def test_a_dimension_without_means_adds_its_own_gaussian_risk(assert_exact):
     """Means in a plane of R^3, off the origin, rotated; Γ = I and ξ = 1 add 1/2."""
-    log_weights, means = np.array([0, 0.3, 0, -1]), np.array([[0, 0, 4], [1, 0, 4], [0, 2, 4], [3, 1, 4.0]])
+    log_weights, means = np.array([0, 0.3, -1]), np.array([[0, 0, 4], [1, 0, 4], [3, 2, 4.0]])
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
     flat = denoising_bayes_risk(make(log_weights, means[:, :2], ROUND), 1.0)
     assert_exact(denoising_bayes_risk(make(log_weights, means @ rotation.T, np.eye(3)), 1.0), float(flat) + 0.5)
@@ -385,16 +366,15 @@ def vector_of(name, cov=ROUND):
     return np.concatenate([[0.3, 0.0, -0.5], [1.0, 0, 0, 1, 2, 2], np.ravel(cov), [0.7]])
 
 
-@pytest.mark.parametrize("cov", [ROUND, LONG], ids=["isotropic", "correlated"])
 @pytest.mark.parametrize("name", ["bayes", "linear", "affine", "labels"])
-def test_risks_under_jit_vmap_and_grad(name, cov, assert_exact):
-    """Also where eigenvalues coincide."""
-    risk, vector = risk_of(name), jnp.asarray(vector_of(name, cov))
-    value = float(risk(vector))
-    assert_exact(jax.jit(risk)(vector), value)
-    assert_exact(jax.jit(jax.vmap(risk))(jnp.stack([vector, vector])), np.full(2, value))
-    gradient = np.asarray(jax.jit(jax.grad(risk))(vector))
-    for direction in np.random.default_rng(3).normal(size=(3, len(vector))):
+def test_risks_under_jit_vmap_and_grad(name, assert_exact):
+    """Values and gradients by one program; also where eigenvalues coincide, at the first of the two covariances."""
+    risk = risk_of(name)
+    vectors = jnp.stack([jnp.asarray(vector_of(name, cov)) for cov in (ROUND, LONG)])
+    found, gradients = jax.jit(jax.vmap(jax.value_and_grad(risk)))(vectors)
+    direction = np.random.default_rng(3).normal(size=vectors.shape[1])
+    for vector, value, gradient in zip(vectors, found, np.asarray(gradients), strict=True):
+        assert_exact(value, float(risk(vector)))
         values = [float(risk(vector + step * direction)) for step in (-2e-4, -1e-4, 1e-4, 2e-4)]
         slope = np.dot([1, -8, 8, -1], values) / 12e-4
         np.testing.assert_allclose(gradient @ direction, slope, rtol=1e-8, atol=1e-9)
