@@ -322,7 +322,7 @@ def test_fluctuation_of_dependent_tokens_without_correlations_is_that_of_indepen
 
 
 def test_fluctuation_of_dependent_tokens_is_a_sum_of_tilted_cross_moments(assert_exact):
-    """At thirty places: lag by lag, derivatives of the joint moment generating function of two correlated tokens."""
+    """At ten places: lag by lag, derivatives of the joint moment generating function of two correlated tokens."""
     rng = np.random.default_rng(55)
 
     @jax.jit
@@ -336,7 +336,7 @@ def test_fluctuation_of_dependent_tokens_is_a_sum_of_tilted_cross_moments(assert
         scale = jnp.exp(tilt @ drift)  # weights e^{⟨ξ,z⟩ - τ²/2}, and e^{2⟨ξ,Γξ⟩} from the shifts above
         return scale * jax.jacfwd(jax.grad(weighed, 0), 1)(tilt, tilt)
 
-    for _ in range(30):
+    for _ in range(10):
         root, correlations = rng.normal(size=(3, 3)), rng.uniform(-1, 1, 4)
         gaussian, params = Gaussian(rng.normal(size=3), 0.3 * root @ root.T), head(3, scale=rng.uniform(0.2, 1.5))
         query = jnp.asarray(rng.normal(size=3))
@@ -391,7 +391,7 @@ def test_fluctuation_at_zero_query_is_the_covariance(measure, assert_exact):
     assert_exact(fluctuation_once(params, measure, zero), params.value @ mean_and_cov(measure)[1] @ params.value.T)
 
 
-@pytest.mark.parametrize("size", [3.0, 27.0, 1e3, 1e10, 1e155])
+@pytest.mark.parametrize("size", [3.0, 1e3, 1e155])
 def test_no_function_returns_nan_at_extreme_tilts(measure, size):
     """Where a number is too large or not defined, it is infinite or an error."""
     identity = Attention(np.eye(measure.dimension), np.eye(measure.dimension))

@@ -27,12 +27,12 @@ from lib.icl.averages import _few_radii, _radial
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-DIMENSIONS = (2, 5, 16)
+DIMENSIONS = (2, 5)
 # prompts drawn a batch, and batches: the samples of a test are the means of batches
 BATCH = {1: 4000, 10: 2000, 300: 100}
 BATCHES = 60
 # (d, length): short prompts in few dimensions, long ones in many
-DRAWN = [(2, 1), (2, 10), (5, 1), (5, 10), (5, 300), (16, 10), (16, 300)]
+DRAWN = [(2, 1), (2, 10), (5, 10), (5, 300), (16, 10)]
 # compiled as one program each
 risk_of_blocks = jax.jit(block_risk)
 
@@ -233,22 +233,19 @@ def test_blocks_are_heads(assert_exact):
     assert_exact(task.infinite_risk(head), predicted + 0.5 * task.noise_std**2)
 
 
-@pytest.mark.parametrize("d", [2, 5])
-def test_reported_error_covers_the_true_error(d):
+@pytest.mark.parametrize(("d", "length"), [(2, 300), (5, 10)])
+def test_reported_error_covers_the_true_error(d, length):
     """The truth being the mean over ten other sets of nodes."""
-    task, params = a_task(d), a_head(d)
-    for length in (10, 300):
-        log_length = math.log(length)
-        others = [
-            task.finite_risk(params, log_length, average=PairAverage.of_frames(d, seed=seed)) for seed in range(10, 20)
-        ]
-        error = abs(task.finite_risk(params, log_length) - np.mean(others))
-        assert error <= task.finite_risk_error(params, log_length) < 0.05 * np.mean(others)
+    task, params, log_length = a_task(d), a_head(d), math.log(length)
+    risk = jax.jit(lambda average: task.finite_risk(params, log_length, average=average))
+    others = [risk(PairAverage.of_frames(d, seed=seed)) for seed in range(10, 20)]
+    error = abs(task.finite_risk(params, log_length) - np.mean(others))
+    assert error <= task.finite_risk_error(params, log_length) < 0.05 * np.mean(others)
 
 
-@pytest.mark.parametrize(("d", "ratio"), [(1, 4.2179), (5, 3.1926), (10, 2.9722)])
+@pytest.mark.parametrize(("d", "ratio"), [(1, 4.2179), (5, 3.1926)])
 def test_price_of_one_softmax_head(d, ratio):
-    """Σ = I, no noise, L = 10⁸: softmax over linear is the closed limit of long prompts, from three starts if d ≤ 5."""
+    """Σ = I, no noise, L = 10⁸: softmax over linear has its limit of long prompts, from three starts if d = 5."""
 
     def limit(s):
         return (1 - 2 * s) ** (-d / 2) * (1 / (1 - 2 * s) + 1 / s) / (d + 1)
@@ -258,7 +255,7 @@ def test_price_of_one_softmax_head(d, ratio):
     if d == 5:
         assert best.x**0.5 == pytest.approx(0.35050, abs=1e-5)
     task, log_length, queries = LinearRegression(np.eye(d)), math.log(1e8), QueryAverage.radial(d)
-    for scale, gain in ((0.3, 2.0), (1.0, 1.0), (0.9, 1.2))[: 3 if d <= 5 else 1]:
+    for scale, gain in ((0.3, 2.0), (1.0, 1.0), (0.9, 1.2))[: 3 if d == 5 else 1]:
         blocks = best_blocks(task, log_length, start=Blocks(scale * np.eye(d), gain), queries=queries)
         risk = risk_of_blocks(task, blocks, ScoreTable.at(log_length), queries)
         assert risk / task.linear_attention_risk(10**8) == pytest.approx(best.fun, rel=1e-3)

@@ -56,7 +56,7 @@ def gradients(every_token, pool, length, params, seed):
     return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
 
 
-@pytest.mark.parametrize("length", [1, 2, 20])
+@pytest.mark.parametrize("length", [1, 20])
 @pytest.mark.parametrize("pool", [_softmax_pool, linear_pool])
 def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_carlo):
     """Mean and covariance of the gradient of one prompt: all nine entries and all their products."""
@@ -71,7 +71,7 @@ def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_c
         return jnp.concatenate([centred, centred[:, i] * centred[:, j]], axis=1)
 
     difference = powers(left) - powers(right)
-    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=6)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=4)
 
 
 def outputs(every_token, pool, length, seed):
@@ -105,17 +105,16 @@ def test_collapsed_and_plain_outputs_agree_in_law(pool, length, assert_monte_car
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=4)
 
 
-@pytest.mark.parametrize("every_token", [True, False])
-@pytest.mark.parametrize("weight", [0.5, 1.0])
+@pytest.mark.parametrize(("every_token", "weight"), [(True, 0.5), (False, 1.0)])
 def test_loss_and_gradient_are_unbiased(every_token, weight, assert_monte_carlo):
     """For the exact finite-prompt risk and its gradient, which know nothing of sampling."""
     task, params, length = a_task(), a_head(), 8
     loss = prompt_loss(task, length, batch=250, every_token=every_token, weight=weight)
     values, slopes = jax.jit(jax.vmap(lambda key: jax.value_and_grad(loss)(params, key)))(jr.split(jr.key(1), 160))
     risk, slope = jax.jit(jax.value_and_grad(lambda params: task.finite_risk(params, math.log(length))))(params)
-    assert_monte_carlo(values, 2 * weight * risk, laws=12)
-    assert_monte_carlo(slopes.bilinear, 2 * weight * slope.bilinear, laws=12)
-    assert_monte_carlo(slopes.value, 2 * weight * slope.value, laws=12)
+    assert_monte_carlo(values, 2 * weight * risk, laws=6)
+    assert_monte_carlo(slopes.bilinear, 2 * weight * slope.bilinear, laws=6)
+    assert_monte_carlo(slopes.value, 2 * weight * slope.value, laws=6)
 
 
 SINGULAR = {

@@ -109,7 +109,7 @@ def elementwise_terms(shape, length, snr, m_k, q_k):
         spread, offset = mp.sqrt(q_k), mp.sqrt(snr) * m_k
 
         def mean(power, centre):
-            nodes = sorted({mp.mpf(3), *(centre + spread * k / 2 for k in range(-24, 49))})
+            nodes = sorted({mp.mpf(3), *(centre + spread * k for k in range(-12, 25))})
             return mp.quad(lambda x: shape(x) ** power * mp.npdf(x, centre, spread), nodes)
 
         return float(mean(1, offset)), float(mean(2, offset) + (length - 1) * mean(2, mp.mpf(0)))

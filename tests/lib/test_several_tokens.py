@@ -49,7 +49,8 @@ def rows(*columns):
 
 # ------------------------------------------------------------------------------------------- independent quadratures
 
-ELEMENTWISE = rows(10.0 ** RNG.uniform(-12, -0.01, 30), RNG.uniform(0.1, 400.0, 30))
+# the first twelve of thirty draws
+ELEMENTWISE = rows(10.0 ** RNG.uniform(-12, -0.01, 30), RNG.uniform(0.1, 400.0, 30))[:12]
 
 
 @pytest.mark.parametrize(("probability", "snr"), ELEMENTWISE)
@@ -103,7 +104,7 @@ def random_tasks(count):
         yield make, RNG.uniform(0.2, 4.0), RNG.uniform(-2.0, 6.0), (RNG.uniform(-3, 10) if index % 2 else -math.inf)
 
 
-@pytest.mark.parametrize(("make", "slope", "mean", "sink"), list(random_tasks(30)))
+@pytest.mark.parametrize(("make", "slope", "mean", "sink"), list(random_tasks(30))[:12])
 def test_softmax_against_a_plain_quadrature(make, slope, mean, sink):
     task = make()
     snr = float(task.snr)
@@ -115,7 +116,7 @@ def test_softmax_against_a_plain_quadrature(make, slope, mean, sink):
     assert float(risk) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("index", range(30))
+@pytest.mark.parametrize("index", range(12))
 def test_bayes_risk_with_absence_against_a_plain_quadrature(index):
     rng = np.random.default_rng(index)
     task = Absent(float(rng.integers(2, 2000)), rng.uniform(0.2, 14.0), rng.uniform(0.02, 1.0))

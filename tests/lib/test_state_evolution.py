@@ -84,8 +84,6 @@ def test_the_error_of_a_fixed_point_is_that_of_its_points():
 # Risks at the uninformed end and their standard errors, by 16 scrambles of 16,384 points with the seeds from 999,000
 # on, which `quasi_normals` does not use: at the setting of the book's hard phase, and at one that it does not show.
 ENDS = {
-    (10, 2.0, 0.03, 1.935): (0.89180, 1.9e-4),
-    (10, 2.0, 0.03, 2.239): (0.84134, 4.9e-4),
     (10, 2.0, 0.03, 2.315): (0.82027, 9.0e-4),
     (7, 3.0, 0.05, 1.2): (0.79159, 2.0e-4),
 }
@@ -118,7 +116,7 @@ def test_the_standard_error_is_known_well(monkeypatch):
     assert np.std(errors, ddof=1) / np.mean(errors) < (1 + 3 * relative) / np.sqrt(2 * (16 - 1))
 
 
-@pytest.mark.parametrize("alpha", [1.25, 2.239, 2.315, 2.391])
+@pytest.mark.parametrize("alpha", [1.25, 2.391])
 @pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
 def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
     """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
