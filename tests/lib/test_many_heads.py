@@ -2,6 +2,7 @@
 
 import json
 import runpy
+from contextlib import contextmanager
 from pathlib import Path
 
 import jax
@@ -29,15 +30,18 @@ from lib.statistics import comparison_quantile, standard_error
 pytestmark = pytest.mark.usefixtures("float64")
 
 REFERENCES = Path(__file__).parent / "references" / "many_heads.json"
-_OTHER = runpy.run_path(str(REFERENCES.with_name("other_heads.py")))
-centred_heads_risk, kernel_best_values = _OTHER["centred_heads_risk"], _OTHER["kernel_best_values"]
-kernel_pair, query_risk = _OTHER["kernel_pair"], _OTHER["query_risk"]
-ROWS = np.asarray(runpy.run_path(str(REFERENCES.with_suffix(".py")))["points"]())[:80]
+ROWS = np.asarray(runpy.run_path(str(REFERENCES.with_suffix(".py")))["points"]())[:40]
 A, B, LOG_LENGTH = ROWS.T
 ALLOWED = 1e-9
 L40 = np.log(40)
 # For traced programs, which contain several grids and run a few times: without most of the compiler's optimisations.
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+
+def centred_heads_risk(task, omega, mu, log_length):
+    """The risk of heads with weights $p_l - 1/L$: C, G̃, P and Q lose 1/L each, and E ĝ does not change."""
+    average = (task.task_scale**2 * task.dimension + task.noise_std**2) * np.exp(-log_length)
+    return heads_risk(task, omega, mu, log_length) - 0.5 * average * np.sum(mu) ** 2
 
 
 def published():
@@ -47,18 +51,19 @@ def published():
 
 @pytest.fixture(scope="module")
 def pairs(float64):
-    """Values at the first 80 of the 200 points, and √(Q(a) Q(b))."""
+    """Values at the first 40 of the 200 points, and √(Q(a) Q(b))."""
     values = _pair_statistics(A, B, LOG_LENGTH)
     scale = np.sqrt(score_error(A, LOG_LENGTH) * score_error(B, LOG_LENGTH))
     return np.asarray(values.participation), np.asarray(values.score_error), np.asarray(scale)
 
 
-@pytest.fixture
-def three_grids(monkeypatch):
-    """Traced programs contain the first three grids, which hold the pairs of a test, and not all seven."""
-    monkeypatch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:3])
-    pairs_module._differentiable.cache_clear()
-    yield
+@contextmanager
+def three_grids():
+    """Programs traced here contain the first three grids, which hold the pairs of a test, and not all seven."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:3])
+        pairs_module._differentiable.cache_clear()
+        yield
     pairs_module._differentiable.cache_clear()
 
 
@@ -112,7 +117,7 @@ def trapezoid(a, b, log_length, *, step=0.33, reach=9.0, drop=30.0):
 
 
 def test_pairs_agree_with_a_second_quadrature(pairs):
-    """At 80 random points, relative to C and to √(Q(a) Q(b))."""
+    """At 40 random points, relative to C and to √(Q(a) Q(b))."""
     found_c, found_g, scale = pairs
     desired = np.asarray([trapezoid(*row) for row in ROWS])
     assert np.abs(found_c / desired[:, 0] - 1).max() < ALLOWED
@@ -201,11 +206,12 @@ def test_pairs_at_singular_points():
     np.testing.assert_allclose(pair_score_error(a, b, 0.0), 1 + a * b, rtol=0, atol=1e-11)
 
 
-def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_points(three_grids):
+def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_points():
     slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(_pair_statistics(*x)))), compiler_options=QUICK)
     places = np.asarray([(1.0, -2.0, 3.0), (-4.0, 0.5, np.log(2)), (2.0, 2.0, 40.0), (0.0, 1.5, 4.0), (5.0, -5.0, 8.0)])
     singular = np.asarray([(0, 0, 0), (0, 0, 3), (2, 0, 0), (-1, -1, 0), (0, 3, 300)], float)
-    found = np.asarray(slopes(np.concatenate([places, singular])))
+    with three_grids():
+        found = np.asarray(slopes(np.concatenate([places, singular])))
     assert np.isfinite(found).all()
     step = 1e-3
     for k in range(3):
@@ -248,11 +254,12 @@ def test_risks_of_the_published_task(omega, mu, square):
 
 @pytest.mark.parametrize(
     ("omega", "square", "plain"),
-    [(0.05, 0.24400, 1.02157), (0.1, 0.24746, 0.85468), (0.2, 0.26140, 0.58120), (0.45, 0.32025, 0.40704)],
+    [(0.05, 0.24400, 1.02157), (0.45, 0.32025, 0.40704)],
 )
 def test_centred_and_plain_heads_at_their_best_values(omega, square, plain):
     task, key = published(), np.array([omega])
     assert abs(2 * best_values(task, key, L40)[1] - plain) < 1e-5
+    assert abs(2 * best_values(task, key, L40, centred=True)[1] - square) < 1e-5
     at = [float(2 * centred_heads_risk(task, key, np.array([mu]), L40)) for mu in (0.0, 1.0, 2.0)]
     curvature = (at[2] - 2 * at[1] + at[0]) / 2
     least = at[0] - (at[1] - at[0] - curvature) ** 2 / (4 * curvature)
@@ -281,12 +288,17 @@ def test_risk_agrees_with_monte_carlo():
 
 
 @pytest.mark.parametrize("log_length", [np.log(3), L40])
-def test_best_values_minimise_the_risk(log_length):
-    task, omega = published(), np.array([0.3, -0.25, 0.1])
-    mu, risk = best_values(task, omega, log_length)
-    np.testing.assert_allclose(heads_risk(task, omega, mu, log_length), risk, rtol=1e-12)
-    for shift in np.vstack([np.eye(3), -np.eye(3)]):
-        assert heads_risk(task, omega, mu + 0.01 * shift, log_length) > risk
+@pytest.mark.parametrize("centred", [False, True])
+def test_best_values_minimise_the_risk(monkeypatch, centred, log_length):
+    """The moments of the heads, which do not depend on the values, are computed once."""
+    task, omega = published(), np.array([0.3, -0.25] if centred else [0.3, -0.25, 0.1])
+    moments = heads_module._head_moments(task, omega, log_length)
+    monkeypatch.setattr(heads_module, "_head_moments", lambda *_: moments)
+    risk_of = centred_heads_risk if centred else heads_risk
+    mu, risk = best_values(task, omega, log_length, centred=centred)
+    np.testing.assert_allclose(risk_of(task, omega, mu, log_length), risk, rtol=1e-10 if centred else 1e-12)
+    for shift in np.vstack([np.eye(len(mu)), -np.eye(len(mu))]):
+        assert risk_of(task, omega, mu + 0.01 * shift, log_length) > risk
 
 
 def test_best_values_of_equal_keys_are_shared():
@@ -311,28 +323,29 @@ def test_best_values_keep_the_digits_of_long_prompts():
     np.testing.assert_allclose(risk * np.exp(200.0), long_prompt_coefficient(task, omega, mu), rtol=1e-8)
 
 
-def test_slopes_of_the_best_risk_are_finite_and_right(three_grids):
-    """Also where keys coincide, at a key of 0 and at one token."""
+def test_slopes_of_the_best_risk_are_finite_and_right(monkeypatch):
+    """Also where keys coincide, at a key of 0 and at one token; averages over eight lengths of the query."""
     task = published()
+    monkeypatch.setattr(heads_module, "_RADII", 8)
 
     def risk(x):
         return best_values(task, x[:2], x[2])[1]
 
     slope = jax.jit(jax.grad(risk), compiler_options=QUICK)
-    for place in ([0.3, 0.3, L40], [0.3, 0.0, L40], [0.3, -0.2, 0.0]):
-        assert np.isfinite(slope(np.asarray(place))).all()
     at, step = np.asarray([0.3, 0.3, L40]), 1e-3
+    with three_grids():
+        found = slope(at)
+        for place in ([0.3, 0.0, L40], [0.3, -0.2, 0.0]):
+            assert np.isfinite(slope(np.asarray(place))).all()
     values = [float(risk(at + j * step * np.array([1.0, 1.0, 0.0]))) for j in (-2, -1, 1, 2)]
     desired = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
-    np.testing.assert_allclose(slope(at)[:2].sum(), desired, rtol=1e-6)
+    np.testing.assert_allclose(found[:2].sum(), desired, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("length", "key"),
     [
         (10, 1.149),
-        (20, 0.552),
-        (40, 0.451),
         (160, 0.407),
         (2560, 0.3967),
         (1e12, np.sqrt(12 / 76.5)),
@@ -351,6 +364,8 @@ def test_best_pair_has_its_known_keys(length, key):
 def test_best_pair_of_the_published_task():
     omega, mu, risk = best_pair(published(), L40)
     assert abs(omega - 0.0712) < 6e-5
+    assert abs(omega * np.sqrt(40) - 0.451) < 6e-4
+    assert risk < debiased_descent(published(), L40)[1]
     assert abs(mu - 6.176) < 1e-3
     assert abs(2 * risk - 0.242824) < 1e-6
     key, mu, risk = best_pair(published(), 0.0)
@@ -359,7 +374,7 @@ def test_best_pair_of_the_published_task():
     np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("dimension", "noise"), [(1, 0.0), (3, 1.2), (5, 0.3), (20, 0.7)])
+@pytest.mark.parametrize(("dimension", "noise"), [(1, 0.0), (5, 0.3)])
 def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch, dimension, noise):
     """To the accuracy that is promised for ω; from this length on no larger key is better than the one near 0."""
     task = LinearRegression(np.eye(dimension), task_scale=dimension**-0.5, noise_std=noise)
@@ -383,9 +398,11 @@ def test_best_pair_in_many_dimensions():
         assert abs(0.01 * slope / curvature) < 1e-5
 
 
-@pytest.mark.parametrize("dimension", [3, 7])
-@pytest.mark.parametrize(("omega", "length"), [(0.05, 12), (0.3, 40), (-0.7, 40), (0.2, 1e4), (0.9, 1e60)])
+@pytest.mark.parametrize(
+    ("dimension", "omega", "length"), [(7, 0.05, 12), (3, 0.3, 40), (7, -0.7, 40), (7, 0.2, 1e4), (3, 0.9, 1e60)]
+)
 def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, length):
+    """In few and in many dimensions; in many, small keys and large ones have rules of their own."""
     task = LinearRegression(np.eye(dimension), task_scale=0.7, noise_std=0.4)
     _, mu, risk = best_pair(task, np.log(length), omega)
     values, desired = best_values(task, np.array([omega, -omega]), np.log(length))
@@ -404,18 +421,20 @@ def test_opposite_values_at_singular_points():
     assert np.isnan(best_pair(task, L40, 9.0)[2])
 
 
-def test_traced_pairs_are_those_that_are_computed_one_by_one(three_grids):
+def test_traced_pairs_are_those_that_are_computed_one_by_one():
     """Jitted, vmapped and differentiated programs contain several grids, and concrete pairs compile their own."""
     task, keys = published(), jnp.array([0.1, -0.4])
     value_and_slope = jax.value_and_grad(lambda x: best_pair(task, L40, x)[2])
     traced = jax.jit(jax.vmap(value_and_slope), compiler_options=QUICK)
-    values, slopes = traced(keys)
+    with three_grids():
+        values, slopes = traced(keys)
     np.testing.assert_allclose(values, [best_pair(task, L40, key)[2] for key in keys], rtol=1e-12)
     step = 1e-3
     at = [np.array([best_pair(task, L40, key + j * step)[2] for key in keys]) for j in (-2, -1, 1, 2)]
     np.testing.assert_allclose(slopes, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), rtol=1e-7)
-    traced = jax.jit(best_pair, compiler_options=QUICK)
-    for found, desired in zip(traced(task, L40), best_pair(task, L40), strict=True):
+    with three_grids():
+        searched = jax.jit(best_pair, compiler_options=QUICK)(task, L40)
+    for found, desired in zip(searched, best_pair(task, L40), strict=True):
         np.testing.assert_allclose(found, desired, rtol=1e-6)
 
 
@@ -465,96 +484,3 @@ def test_tasks_and_heads_that_do_not_fit_are_refused():
         heads_risk(LinearRegression(np.eye(2)), key, np.ones(2), 1.0)
     with pytest.raises(ValueError, match="H ≥ 1"):
         best_values(LinearRegression(np.eye(2)), np.zeros(0), 1.0)
-
-
-# --- other kernels, and other matrices --------------------------------------------------------------------
-
-
-def identity(x):
-    return x
-
-
-def square(x):
-    """Logarithm of (1 + x/2)², with a zero at -2."""
-    return 2 * jnp.log(jnp.abs(1 + x / 2))
-
-
-def shifted_tanh(x):
-    return jnp.log1p(jnp.tanh(x))
-
-
-def test_kernel_pair_of_an_exponential_is_that_of_a_softmax():
-    a, b = 1.0, -0.6
-    found = kernel_pair(identity, a, b, L40)
-    c, error = _pair_statistics(a, b, L40)
-    means = np.asarray([a, b]) * (1 - participation(np.asarray([a, b]), L40))
-    np.testing.assert_allclose(found.participation, c, rtol=1e-10)
-    np.testing.assert_allclose(found.means, means, rtol=1e-10)
-    np.testing.assert_allclose(found.product, error + a * means[1] + b * means[0] - a * b, rtol=1e-9)
-
-
-@pytest.mark.parametrize("log_kernel", [square, shifted_tanh, jax.nn.log_sigmoid])
-def test_kernel_pairs_agree_with_monte_carlo(log_kernel):
-    rng = np.random.default_rng(9)
-    g = rng.normal(size=(20_000, 12))
-    first, second = (np.exp(log_kernel(tilt * g)) for tilt in (1.2, -0.7))
-    first, second = (each / each.sum(axis=1, keepdims=True) for each in (first, second))
-    mean, other = (np.sum(each * g, axis=1) for each in (first, second))
-    samples = np.stack([np.sum(first * second, axis=1), mean * other, mean, other], axis=1)
-    found = kernel_pair(log_kernel, 1.2, -0.7, np.log(12))
-    expected = np.asarray([found.participation, found.product, *found.means])
-    deviations = (samples.mean(axis=0) - expected) / standard_error(samples)
-    assert np.abs(deviations).max() < comparison_quantile(12)
-    np.testing.assert_allclose(found.total, 1, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("log_kernel", "omega", "mu", "risk"), [(square, 0.2844, 1.768, 0.238341), (shifted_tanh, 0.1434, 3.447, 0.239383)]
-)
-def test_best_values_of_pairs_with_other_kernels(log_kernel, omega, mu, risk):
-    """Both beat linear attention, 0.239785, on the published task."""
-    found, half = kernel_best_values(published(), log_kernel, np.array([omega, -omega]), L40)
-    np.testing.assert_allclose(found, [mu, -mu], rtol=1e-3)
-    assert abs(2 * half - risk) < 1e-6
-
-
-def test_best_values_of_centred_heads_minimise_their_risk():
-    task, omega = published(), np.array([0.3, -0.25])
-    mu, risk = best_values(task, omega, L40, centred=True)
-    np.testing.assert_allclose(centred_heads_risk(task, omega, mu, L40), risk, rtol=1e-10)
-    for shift in np.vstack([np.eye(2), -np.eye(2)]):
-        assert centred_heads_risk(task, omega, mu + 0.01 * shift, L40) > risk
-    for key, square_error in ((0.05, 0.24400), (0.45, 0.32025)):
-        assert abs(2 * best_values(task, np.array([key]), L40, centred=True)[1] - square_error) < 1e-5
-
-
-def test_query_risk_of_multiples_of_the_identity_is_that_of_pairs():
-    task, omega, mu, log_length = published(), np.array([0.3, -0.3]), np.array([2.0, -1.0]), L40
-    query = 2.0 * np.eye(5)[0]
-    own, mixed = (_pair_statistics(0.6, b, log_length) for b in (0.6, -0.6))
-    noise = np.asarray(
-        [[0.2 * s.score_error + 0.9 * s.participation for s in row] for row in ((own, mixed), (mixed, own))]
-    )
-    missing = 1 - mu @ omega
-    bias = 0.2 * 4 * (missing**2 + 2 * missing * (mu @ omega) * own.participation)
-    desired = 0.5 * (0.1 + bias + mu @ noise @ mu)
-    found = query_risk(task, omega[:, None, None] * np.eye(5), mu, query, log_length)
-    np.testing.assert_allclose(found, desired, rtol=1e-8)
-
-
-def test_query_risk_agrees_with_monte_carlo():
-    """Two matrices that do not commute with each other or with the covariance; their scores correlate negatively."""
-    rng = np.random.default_rng(3)
-    root = np.array([[1.0, 0.0, 0.0], [0.4, 0.8, 0.0], [-0.2, 0.3, 0.6]])
-    task = LinearRegression(root @ root.T, task_scale=0.9, noise_std=0.4)
-    matrices = np.stack([0.4 * np.eye(3) + 0.2 * rng.normal(size=(3, 3)), -0.5 * np.eye(3)])
-    mu, query, n, length = np.array([1.3, -0.8]), np.array([0.8, -0.5, 1.1]), 60_000, 8
-    w = 0.9 * rng.normal(size=(n, 3))
-    x = rng.normal(size=(n, length, 3)) @ root.T
-    y = np.einsum("nld,nd->nl", x, w) + 0.4 * rng.normal(size=(n, length))
-    weights = np.exp(np.einsum("nld,hd->hnl", x, matrices @ query))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    target = w @ query + 0.4 * rng.normal(size=n)
-    squares = (np.einsum("h,hnl,nl->n", mu, weights, y) - target) ** 2 / 2
-    expected = query_risk(task, matrices, mu, query, np.log(length))
-    assert abs(squares.mean() - expected) < comparison_quantile(1) * standard_error(squares)
