@@ -24,12 +24,12 @@ from lib.single_location.activations import (
     _Sigmoid,
     _Softplus,
 )
-from lib.single_location.population import _in_numpy_or_stack, _map_stack, _moments
+from lib.single_location.population import _first_in_numpy, _in_numpy_or_stack, _moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-# Averages of weights, of every element of stacks.
-attention_moments = partial(_map_stack, _moments, batch=1)
+# Averages of weights, of every element of stacks: the first ones by NumPy.
+attention_moments = partial(_first_in_numpy, _moments, batch=1)
 
 # The Bayes risk by two integrals, of every element of stacks.
 bayes_integrals = partial(_in_numpy_or_stack, jitted()(lambda task: task.bayes_integrals()), batch=1)
@@ -57,16 +57,7 @@ def test_the_two_bayes_integrals_agree(model):
     np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("snr", [0.01, 1.0, 20.0, 60.0, 120.0])
-def test_bayes_risk_of_two_spiked_tokens_is_an_average_of_a_sigmoid(snr):
-    """Relative to its size, against thirty digits."""
-    with mpmath.workdps(30):
-        nodes = mpmath.linspace(-30 - mpmath.sqrt(2 * snr), 30, 60)
-        exact = mpmath.quad(lambda g: mpmath.npdf(g) / (1 + mpmath.exp(snr + mpmath.sqrt(2 * snr) * g)), nodes)
-    np.testing.assert_allclose(sl.bayes_risk(sl.Spiked(2, snr)), float(exact), rtol=1e-9)
-
-
-@pytest.mark.parametrize("snr", [0.01, 1.0, 20.0, 60.0, 1000.0])
+@pytest.mark.parametrize("snr", [0.01, 1.0, 20.0, 1000.0])
 def test_bayes_risk_of_two_tokens_in_the_max_model(snr):
     """`1 - E Σp² = E[1/(2 cosh²(d/2))]/1` of a difference of scores d ~ N(0, 2ν²)."""
     with mpmath.workdps(30):
@@ -141,7 +132,7 @@ def gaussian_mean(function, mean=0.0):
     )[0]
 
 
-@pytest.mark.parametrize(("length", "snr"), [(2, 0.01), (2, 5.0), (30, 12.0), (10**6, 40.0)])
+@pytest.mark.parametrize(("length", "snr"), [(2, 0.01), (30, 12.0), (10**6, 40.0)])
 def test_best_spiked_risks_have_closed_forms(length, snr):
     root, odds = np.sqrt(snr), np.log(length - 1) + snr / 2
     task = sl.Spiked(length, snr)
@@ -159,7 +150,7 @@ def test_best_spiked_risks_have_closed_forms(length, snr):
         np.testing.assert_allclose(sl.best_risk(task, getattr(sl, name)), desired, rtol=0, atol=1e-8, err_msg=name)
 
 
-@pytest.mark.parametrize("length", [2, 30, 10**6])
+@pytest.mark.parametrize("length", [2, 10**6])
 def test_best_risks_of_the_certain_max_model_have_closed_forms(length):
     """μ_L by quadrature of the law of the maximum; for two tokens the best weight Φ(χ) is an erf."""
     task = sl.Max(length, np.inf)
@@ -209,7 +200,6 @@ def gram(*overlaps):
 @pytest.mark.parametrize(
     ("model", "length", "snr", "overlaps"),
     [
-        (sl.Spiked, 2, 4.0, SEVEN),
         (sl.Spiked, 5, 2.0, SEVEN),
         (sl.Max, 5, 2.0, FOUR),
         (sl.Max, 5, np.inf, FOUR),
@@ -282,12 +272,13 @@ def risk_at(task, activation, c):
 def test_softmax_searched_from_several_starts_is_bayes(model, length, snr, best):
     """[D26, Prop. 4.2], without using it."""
     task = model(length, snr)
-    for start in (0.2, 1.0, 8.0):
-        found = optimize.minimize(
-            lambda c: risk_at(task, sl.softmax, np.exp(c[0])), [np.log(start)], method="Nelder-Mead"
+    for start in (0.2, 8.0):
+        bracket = np.log(start), np.log(start) + 0.5
+        found = optimize.minimize_scalar(
+            lambda c: np.nan_to_num(risk_at(task, sl.softmax, np.exp(c)), nan=2.0), bracket, tol=1e-5
         )
         assert found.fun == pytest.approx(float(sl.bayes_risk(task)), abs=1e-8)
-        assert np.exp(found.x[0]) == pytest.approx(best, rel=1e-3)
+        assert np.exp(found.x) == pytest.approx(best, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["erf", "sigmoid", "relu"])
@@ -327,7 +318,7 @@ def test_softplus_searched_from_several_starts(length, snr):
     """The best c is finite for two tokens and infinite for fifty."""
     task = sl.Spiked(length, snr)
     best = float(sl.best_risk(task, sl.softplus))
-    for start in (0.5, 4.0, 12.0):
+    for start in (0.5, 12.0):
         found = optimize.minimize(
             lambda c: np.nan_to_num(risk_at(task, sl.softplus, np.exp(c[0])), nan=2.0),
             [np.log(start)],
@@ -366,9 +357,7 @@ def test_softplus_far_down_its_bias_is_softmax(model, slope):
     np.testing.assert_allclose(_Softplus(-2.0).weights(scores), kernel / kernel.sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("model", "length", "snr"), [(sl.Spiked, 3, 0.5), (sl.Spiked, 10**4, 30.0), (sl.Max, 3, 0.5), (sl.Max, 10**4, 6.0)]
-)
+@pytest.mark.parametrize(("model", "length", "snr"), [(sl.Spiked, 10**4, 30.0), (sl.Max, 3, 0.5)])
 def test_no_activation_is_below_bayes(model, length, snr):
     task = model(length, snr)
     bayes = float(sl.bayes_risk(task))
@@ -458,25 +447,31 @@ def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact)
     assert_exact(_elementwise_risk(mixture, 1.0 + slope * mixture.scores), risk)
 
 
-@pytest.mark.parametrize("batch", [2, 7])
-def test_batches_of_a_stack_do_not_change_risks(assert_exact, batch):
-    """Also where the last batch is not full, inside `jit` and `vmap`."""
+def test_batches_of_a_stack_do_not_change_risks(assert_exact):
+    """Also where the last batch is not full, inside `jit` and `vmap`, and where the batch is larger than the stack."""
     snrs = jnp.linspace(0.5, 6.0, 5)
 
     def risk(batch, snr):
         return sl.bayes_risk(sl.Spiked(5.0, snr), batch=batch)
 
     expected = risk(1, snrs)
-    assert_exact(risk(batch, snrs), expected)
-    assert_exact(jax.jit(partial(risk, batch))(snrs), expected)
-    assert_exact(jax.vmap(partial(risk, batch))(snrs), expected)
+    assert_exact(risk(7, snrs), expected)
+    assert_exact(jax.jit(partial(risk, 2))(snrs), expected)
+    assert_exact(jax.vmap(partial(risk, 2))(snrs), expected)
     with pytest.raises(ValueError, match="batch"):
         risk(0, snrs)
 
 
-@pytest.mark.parametrize(("model", "snr"), [(sl.Spiked, 2.0), (sl.Max, 3.0)])
-def test_the_bayes_risk_has_a_reverse_mode_gradient(model, snr):
-    """Also of stacks, against central differences, whose error is of the order of step²."""
+@pytest.mark.parametrize(
+    ("model", "snr", "gradient"),
+    [
+        (sl.Spiked, 2.0, lambda risk: jax.grad(lambda snrs: jnp.sum(risk(snrs)))),
+        (sl.Max, 3.0, lambda risk: jax.vmap(jax.grad(risk))),
+    ],
+    ids=["a stack of Spiked", "Max under vmap"],
+)
+def test_the_bayes_risk_has_a_reverse_mode_gradient(model, snr, gradient):
+    """Against central differences, whose error is of the order of step²."""
     step = 1e-4
 
     def risk(snr):
@@ -484,6 +479,4 @@ def test_the_bayes_risk_has_a_reverse_mode_gradient(model, snr):
 
     slope = float(risk(snr + step) - risk(snr - step)) / (2 * step)
     snrs = jnp.asarray([snr, 2 * snr])
-    assert float(jax.grad(risk)(snr)) == pytest.approx(slope, rel=1e-6)
-    assert float(jax.grad(lambda snrs: jnp.sum(risk(snrs)))(snrs)[0]) == pytest.approx(slope, rel=1e-6)
-    assert float(jax.vmap(jax.grad(risk))(snrs)[0]) == pytest.approx(slope, rel=1e-6)
+    assert float(gradient(risk)(snrs)[0]) == pytest.approx(slope, rel=1e-6)
