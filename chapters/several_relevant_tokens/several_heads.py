@@ -69,12 +69,12 @@ def solve_heads_on_one_key() -> HeadsOnOneKey:
 def claims(risks: HeadsOnOneKey) -> Claims:
     """Claim how far softmax heads on one key are from a sigmoid, and that a second head helps."""
     claim = Claims("several-heads", source="derived here", box="which-weights-are-bayes")
-    setting = f"at $L = {LENGTH}$, $r = {RELEVANT}$, $ν = {STRENGTH:g}$"
+    setting = f"$L = {LENGTH}$, $r = {RELEVANT}$, $ν = {STRENGTH:g}$"
     per_head = math.log(STRENGTH) ** 2 / STRENGTH
     claim.at_least(
         "one",
-        "A second softmax head on the same key lowers the risk at least by the factor $(ln ν)²/ν$ "
-        f"(least risk of one head {setting}).",
+        f"At {setting}, a second softmax head on the same key lowers the risk at least by the factor $(ln ν)²/ν$ "
+        "(least risk of one head).",
         risks.one,
         risks.two / per_head,
         because="the least risk of two heads over the factor $(ln ν)²/ν$, the heuristic gain of one head",
@@ -84,8 +84,8 @@ def claims(risks: HeadsOnOneKey) -> Claims:
     )
     claim.at_least(
         "two",
-        "Two softmax heads on one key have a risk above $1/ν²$ "
-        f"(least risk over positive slopes {setting}, approached as the slopes coincide).",
+        f"At {setting}, two softmax heads on one key have a risk above $1/ν²$ "
+        "(least risk over positive slopes, approached as the slopes coincide).",
         risks.two,
         STRENGTH**-2,
         because="one power of the strength for each head, the heuristic without its logarithms",
@@ -96,7 +96,7 @@ def claims(risks: HeadsOnOneKey) -> Claims:
     claim.at_most(
         "sigmoid",
         r"The risk of the best sigmoid is exponentially small: at most "
-        rf"$\sqrt{{(L-r)/r}}\sqrt{{π/(2ν)}}e^{{-ν/8}}$ ({setting}).",
+        rf"$\sqrt{{(L-r)/r}}\sqrt{{π/(2ν)}}e^{{-ν/8}}$ (at {setting}).",
         risks.one_sigmoid,
         math.sqrt((LENGTH - RELEVANT) / RELEVANT * math.pi / (2.0 * STRENGTH)) * math.exp(-STRENGTH / 8.0),
         because="the integral of the risk, with its Gaussian factor replaced by its largest value",

@@ -3,7 +3,7 @@ r"""For centred elliptical tokens the output has the direction of linear attenti
 The vertical axis is the length of the output minus $Vm$, along $V\Gamma Uz$, for three elliptical distributions with
 the same mean and covariance $\Gamma$. Curves are exact for the infinite prompt; points are means of finite prompts,
 with two standard errors. Inset: the three outputs at the largest query. Large queries favour the larger of two scales;
-no output is outside the ellipsoid.
+tokens on an ellipsoid have outputs inside it.
 
 Alt: Line chart of output length against query size. A straight diagonal for Gaussian tokens; a curve above it for a
 mixture of two scales, a curve below it for tokens on an ellipsoid. All three touch at the origin. An

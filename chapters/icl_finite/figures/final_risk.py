@@ -1,9 +1,9 @@
 r"""After training to the end, the length that a small risk needs is proportional to the inverse of this risk.
 
-Left: the least length $L(\varepsilon)$ at which the risk of the exact flow after infinite time is below $\varepsilon$
-(solid), and the same for the head $(A^*,b^*)$ where the infinite flow ends (dotted), up to lengths far beyond real
-prompts. Right, for one value of $d$: these risks against the length. Points are the last losses of the descents, with
-two standard errors over seeds.
+Left: the least length $L(\varepsilon)$ at which the least risk of heads $uI$, where flows were found to end, is below
+$\varepsilon$ (solid), and the same for the head $(A^*,b^*)$ where the infinite flow ends (dotted), up to lengths far
+beyond real prompts. Right, for one value of $d$: these risks against the length. Points are the last losses of the
+descents, with two standard errors over seeds.
 
 Alt: Left, length against risk, over many decades: solid lines of slope minus one, and dotted ones above them that rise
 faster. Right, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
@@ -73,8 +73,9 @@ def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescen
     table = pd.DataFrame(risks)
     claim.at_most(
         "price",
-        "The length $L(ε)$ that an accuracy $ε$ needs grows like $1/ε$ (measured: the largest distance of the exponent "
-        f"at the longest prompts from 1, in dimensions {listing(str(d) for d in table['dimension'].unique())}).",
+        "The length $L(ε)$ at which the least risk of heads $uI$ is $ε$ grows like $1/ε$ (measured: the largest "
+        "distance of the exponent at the longest prompts from 1, in dimensions "
+        f"{listing(str(d) for d in table['dimension'].unique())}).",
         _farthest_from_one(table, "trained"),
         0,
         within=0.01,

@@ -3,7 +3,7 @@ r"""The risks converge uniformly over balls of heads: of block heads like a powe
 The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
 heads in the plane; dashed: powers $L^{-\beta(\rho)}$ with the exponent of {doc}`sharp_rates` at $H=\rho$. Right: all
 heads on the line, whose scores may depend on labels; dashed: powers through the first two points. Crosses: a ball whose
-radius grows like $\sqrt{2\ln L}$, over which the risks do not converge.
+radius grows like $\sqrt{2\ln L}$, over which the risks do not converge. Both rates are heuristics.
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
 nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves

@@ -1,4 +1,4 @@
-r"""With one relevant token softmax is best, with two a sigmoid is, and with fifty a linear head is better than softmax.
+r"""At strong signals softmax is best for one relevant token, a sigmoid for two; for fifty a linear head beats softmax.
 
 The vertical axes show the least excess risk of three kinds of heads on prompts of $L=100$ tokens, of which $r$ are
 relevant: softmax, sigmoid, and linear attention. Left: against the signal strength $\nu$, at the chosen $r$. Right:
@@ -36,7 +36,7 @@ def numbers(risks: pd.DataFrame) -> Numbers:
     claim.at_least(
         "linear",
         f"With {RELEVANT[-1]} of {SEVERAL_LENGTH} tokens relevant the best linear head has a lower risk than the best "
-        "softmax head at every signal strength of the figure (smallest ratio of the risk of softmax to it).",
+        "softmax head at every signal strength above 0 of the figure (smallest ratio of the risk of softmax to it).",
         ratios[RELEVANT[-1]].min(),
         1,
         because="at 1 the risks are equal",

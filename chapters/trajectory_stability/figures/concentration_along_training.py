@@ -1,4 +1,4 @@
-r"""The squared error of gradients of sub-Gaussian tasks falls like $1/L$, early and late in training.
+r"""From small tilts, the squared error of gradients of sub-Gaussian tasks falls like $1/L$ throughout training.
 
 The exponent $r$ with which $\|\nabla\hat R_L-\nabla R_\infty\|^2$, a mean over single prompts on new episodes, falls
 like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, and with
@@ -84,8 +84,8 @@ def _claims(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) ->
     )
     claim.at_most(
         "norm",
-        "At all checkpoints of the sub-Gaussian tasks $H²$ is below ½, where averages over queries fall like the error "
-        "at one query (measured: the largest $H²$).",
+        "At all checkpoints of the sub-Gaussian tasks $H²$ is below ½, where for Gaussian tokens averages over queries "
+        "fall like the error at one query (measured: the largest $H²$).",
         max(of_task.max() for of_task in sub_gaussian(norms).values()),
         0.5,
         because="the condition of the theory",

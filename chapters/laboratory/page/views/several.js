@@ -3,7 +3,7 @@ laboratory.view({
   name: "several",
   figure: "live_several",
   about: "Risks of three heads, with a signal strength and a number of relevant tokens to move",
-  says: "With one relevant token softmax is best, with two a sigmoid is, and with fifty a linear head is better than softmax.",
+  says: "At strong signals softmax is best for one relevant token, a sigmoid for two; for fifty a linear head beats softmax.",
   settings: {
     nu: { label: "signal strength, ν", low: 0, high: 30, step: 1, start: 15, say: String },
     relevant: { label: "relevant tokens, r", stops: [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50], start: 2, say: (relevant) => `${relevant} of 100` },
