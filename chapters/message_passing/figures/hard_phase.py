@@ -2,7 +2,7 @@ r"""In a hard phase the prompts contain information that message passing does no
 
 A weak signal in long prompts with hardly any noise; the output 0 has risk 1. Lines: ends of the state evolution, from
 an uninformed start (solid) or close to the truth (dashed). Marks: message passing on the same prompts, with two
-standard errors. Shaded: the lower end has the larger free entropy, so it is the Bayes-optimal one.
+standard errors. Shaded: the lower end has the larger free entropy, so by a heuristic it is the Bayes-optimal one.
 
 Alt: Two lines that coincide at few and at many prompts per dimension. In between the upper one stays high and then
 drops at once to the lower one. Circles follow the upper line, squares the lower. The right part of the gap is shaded.
@@ -32,8 +32,8 @@ def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.Da
     gap = _largest_gap(ends)
     claim.at_least(
         "hard-phase",
-        "With little noise there are sample ratios at which the Bayes-optimal risk is lower than the end of the "
-        "state evolution that message passing reaches: the largest difference of the two risks.",
+        "With little noise there are sample ratios at which the end of larger free entropy has a lower risk "
+        "than the end of the state evolution that message passing reaches: the largest difference of the two risks.",
         gap.value,
         DIFFERENT,
         because="risks that differ by more belong to different ends",

@@ -8,8 +8,7 @@ covariances, the optimum.
 Alt: Four charts of mean square against training time with many thin curves, linear attention left, softmax right, the
 corrected covariances above, those of the published code below. In three of them some curves end on a dashed line, and
 others on a dash-dotted line far above it or, for linear attention under the corrected covariances, on a dotted line
-below that. In the fourth, linear attention under the published covariances ends on its dashed line from nearly all
-starts.
+below that. In the fourth, linear attention under the published covariances ends on its dashed line from all starts.
 """
 
 import matplotlib.pyplot as plt

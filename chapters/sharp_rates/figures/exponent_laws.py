@@ -2,8 +2,8 @@ r"""The error of small heads falls with exponent 1, and the error of larger head
 
 Points are local slopes of the exact query-averaged error. Solid: $\beta(H)$, which is 1 for $H^2\le\frac12$ and, by a
 heuristic, $\frac12(\sqrt{1+4/H^2}-1)$ beyond. Dashed: the form $c_2/\sigma^2$ of Prop. 3.1 for $U=I$, at
-$\sigma=H\ge1$, with $c_2=\beta(1)$; no larger constant is valid for all $\sigma\ge1$. Dotted: $1/(1+H^2)$, twice the
-exponent of [TSC].
+$\sigma=H\ge1$, with $c_2=\beta(1)$; by the heuristic no larger constant is valid for all $\sigma\ge1$. Dotted:
+$1/(1+H^2)$, twice the exponent of [TSC].
 
 Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one, then falling like
 one over H squared. A dashed line starts on it at one and runs below it; a dotted curve below joins it at the right.

@@ -1,7 +1,7 @@
 r"""The faster a query grows with the prompt, the more slowly the error falls.
 
 The vertical axis is $-\,d\ln Q/d\ln L$ along $\tau=a\sqrt{2\ln L}$, at a fixed ratio $a$. Solid curves are exact, one
-per length; the dashed curve is the heuristic limit $r(a)$. Beyond $a=1/\sqrt3$ rare large scores dominate the mean
+per length; the dashed curve is the heuristic limit $r(a)$. Beyond $a=\frac12$ rare large scores dominate the mean
 square; beyond $a=1$ a longer prompt does not reduce the error.
 
 Alt: Line chart of an exponent against a. A dashed curve falls from one, bends at 0.58, and reaches zero at one,

@@ -82,7 +82,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
         key[FALLING],
         2.0,
         because="2°, as stated",
-        rejects=("$λ$ is always 0.1", key[FLAT]),
+        rejects=("$λ$ is always 0.1, with fewer steps", key[FLAT]),
     )
     claim.at_least(
         "sharp",
@@ -103,7 +103,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
         because="a fifth, as stated",
         box="where-and-what",
         count=(exchanged[FALLING], runs[FALLING]),
-        rejects=("$λ$ is always 0.1", exchanged[FLAT] / runs[FLAT]),
+        rejects=("$λ$ is always 0.1, with fewer steps", exchanged[FLAT] / runs[FLAT]),
     )
     claim.at_most(
         "exchanged-risk",
@@ -113,7 +113,7 @@ def _claims(ends: pd.DataFrame) -> Claims:
         1.0,
         because="at 1 the two risks are equal",
         box="where-and-what",
-        rejects=("$λ$ is always 0.1", of_found[FLAT]),
+        rejects=("$λ$ is always 0.1, with fewer steps", of_found[FLAT]),
     )
     return claim
 

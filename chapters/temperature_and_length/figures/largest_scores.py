@@ -1,12 +1,12 @@
-r"""Between $c=1/\sqrt3$ and 1 the mean participation comes from tokens that just dominate their prompt.
+r"""Between $c=1/\sqrt3$ and 1 the mean participation comes from tokens whose weight is just of order one.
 
 The part of $\mathbb{E}\sum_ip_i^2$ from tokens of one score; 1 is the largest score of a typical prompt. Larger scores
-are rarer, with larger squared weights; the product is largest at $2c$. From $c=1/\sqrt3$ on the weight reaches one
-before, at $(1+c^2)/2c$, and a larger score brings no more. The limit is heuristic.
+are rarer, with larger squared weights; the product is largest at $2c$. From $c=1/\sqrt3$ on the weight has
+order one before, at $(1+c^2)/2c$, and a larger score brings no more. The limit is heuristic.
 
 Alt: Line chart of three hills, from low left to high right. The lowest is a rounded parabola left of a vertical line at
-one. The highest has a kink at its top, a little right of that line, named "a token just dominates its prompt", from
-where a dashed parabola continues to rise.
+one. The highest has a kink at its top, a little right of that line, named "a token just has a weight of order one",
+from where a dashed parabola continues to rise.
 """
 
 from collections.abc import Sequence
@@ -64,8 +64,8 @@ def numbers(parts: Sequence[Parts]) -> Numbers:
     )
     claim.equal(
         "cap",
-        f"At $c = {largest.ratio:g}$ the mean participation comes from tokens whose score just suffices to dominate "
-        f"their prompt: at $ln L = {LOG_LENGTH:g}$ the score with the largest part, over $√(2 ln L)$, is "
+        f"At $c = {largest.ratio:g}$ the mean participation comes from tokens whose score just suffices for a weight "
+        f"of order one: at $ln L = {LOG_LENGTH:g}$ the score with the largest part, over $√(2 ln L)$, is "
         "$(1 + c²)/2c$.",
         largest.top,
         capped(largest.ratio),
@@ -98,11 +98,11 @@ def draw(table: pd.DataFrame) -> Figure:
         elif ratio == table["ratio"].max():
             label(axes, top, height, name, colour, xytext=(-14, 5), ha="right", va="bottom")
         else:
-            text = f"{name}: a weight\nreaches 1 here"
+            text = f"{name}: a weight is\nof order 1 here"
             label(axes, top, height, text, colour, xytext=(58, -68), arrowprops=arrow)
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
-    label(axes, top, height, "a token just\ndominates\nits prompt", colour, xytext=(60, 14), arrowprops=arrow)
+    label(axes, top, height, "a token just\nhas a weight\nof order one", colour, xytext=(60, 14), arrowprops=arrow)
     label(axes, 1, 0.38, "scores in a\ntypical prompt", ink(), ha="right", xytext=(-8, 0), va="top")
     label(axes, 1.25, -0.4, "only in rare prompts", "C1", xytext=(0, 0), fontsize=12)
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
