@@ -98,7 +98,7 @@ def draw(table: pd.DataFrame) -> Figure:
         elif ratio == table["ratio"].max():
             label(axes, top, height, name, colour, xytext=(-14, 5), ha="right", va="bottom")
         else:
-            text = f"{name}: a weight is\nof order 1 here"
+            text = f"{name}: weight\nof order one here"
             label(axes, top, height, text, colour, xytext=(58, -68), arrowprops=arrow)
     axes.axvline(1, color=ink(), linewidth=1)
     axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
