@@ -29,7 +29,7 @@ def descent_passes_a_large_tilt(squared_tilts: Sequence[float]) -> Claims:
         max(squared_tilts),
         np.max(tilts) ** 2,
         within=0.01 * np.max(tilts) ** 2,
-        because="half the step $10^{-3}$ times the largest curvature of the risk at the end, which is 18",
+        because="half the step $10^{-3}$ times the largest curvature of the risk at the end, which is below 20",
         rejects=("the first direction is learnt before the others grow, and $H² = Σ_{11}$", VARIANCES.max()),
     )
     return claim

@@ -5,8 +5,8 @@ $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, is divided by $g
 of the gradients of drawn and infinite prompts at the same head. There is one curve per sub-Gaussian task and length.
 The arrow leads from the envelope to the highest curve.
 
-Alt: One log-log panel. An orange curve is flat at one and then rises beyond the top. All solid curves start near one
-and bend downwards, more and more with time; none follows the orange curve.
+Alt: One log-log panel. An orange curve is flat at one and then rises beyond the top. All solid curves start between
+0.2 and one and bend downwards, more and more with time; none follows the orange curve.
 """
 
 from collections.abc import Mapping
