@@ -1,7 +1,7 @@
 r"""Two functions of query size and length, participation and score error, give the mean output and the error.
 
 The horizontal axis is the size $\tau$ of the query, the vertical axis is $\ln L$. Left: participation
-$P=\mathbb{E}\sum_i p_i^2$, the inverse of the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat
+$P=\mathbb{E}\sum_i p_i^2$, the mean inverse of the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat
 g-\tau)^2$. Colour steps are finest near the value 1. The dashed line is $\tau=\sqrt{2\ln L}$, about the largest
 standardised score. Well above it both functions are small, well below it they are not.
 
@@ -38,7 +38,7 @@ def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
     columns = {
         "tau": Column("Size of the query, $τ = ‖Γ^{1/2} U z‖$"),
         "log_length": Column("$ln L$, the natural logarithm of the prompt length"),
-        "participation": Column("$P = 𝔼 Σp²$, the inverse of the number of tokens that matter"),
+        "participation": Column("$P = 𝔼 Σp²$, the mean inverse of the number of tokens that matter"),
         "score_error": Column("$Q = 𝔼(ĝ - τ)²$, mean square error of the weighted mean score"),
     }
     claim = Claims("exact-finite-prompt", source="derived here")

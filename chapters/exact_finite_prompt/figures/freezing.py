@@ -82,7 +82,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, 1, 0.93, text, ink(), ha=side, xytext=(-8 if side == "right" else 8, 0), fontweight="bold")
     axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
     axes.set_xlabel(r"size of the query over that of the largest score, $a=\tau/\sqrt{2\,\ln L}$")
-    axes.set_ylabel("participation $P$: 1 over the\nnumber of tokens that matter")
+    axes.set_ylabel("participation $P$: mean of 1 over\nthe number of tokens that matter")
     return figure
 
 
