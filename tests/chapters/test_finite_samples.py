@@ -21,7 +21,8 @@ NAME = "finite_samples"
 
 
 def test_claims_hold_and_tables_are_finite(run):
-    run.assert_sound()
+    # with so few points, rounding decides whether an iteration ends
+    run.assert_sound("finite-samples-right-floor")
 
 
 def test_a_head_that_has_seen_the_wrong_number_of_prompts_is_noticed(run):

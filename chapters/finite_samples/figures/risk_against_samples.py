@@ -111,6 +111,10 @@ def _claims(curves: Trained, bounds: Bounds, rerun: Rerun) -> Claims:
             "each head tends to the best risk of the other",
             np.min(np.abs((far - floors[::-1]) / (near - floors[::-1]))),
         ),
+        requires=(
+            np.isfinite(far).all() and np.isfinite(near).all(),
+            f"the iteration found no fixed point at $α = {FAR[1]:,g}$ with so few `points`",
+        ),
     )
     claim.equal(
         "floor",
