@@ -1,4 +1,4 @@
-"""Remove what no reader needs: source maps, unused icons and styles, translations, spans, the index of the search.
+"""Remove what no reader needs: source maps, unused icons and styles, translations, spans, indents, an unused index.
 
 Scripts move from the head of a page to its end, so that the text is shown before they are loaded.
 The files come from the theme. The theme's icon font is reduced to the icons of this site.
@@ -44,6 +44,9 @@ WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # The quotes around the classes of words in listings, and a class of docutils on every name in a page, which no style of
 # code needs, each add a tenth of a megabyte.
 TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
+# The templates of the theme indent their lines, which shows in preformatted text only.
+PREFORMATTED = re.compile(r"(<(pre|textarea|script)\b.*?</\2>)", re.DOTALL)
+INDENT = re.compile(r"\n[ \t\n]+(?=<)")
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
@@ -71,7 +74,7 @@ def slim(out: Path) -> None:
     for page, text in texts.items():
         slimmer = ICON_SCRIPT.sub("", SEARCH_SCRIPT.sub("", text)).replace(AUTOMATIC, SYSTEM + LAZY)
         slimmer = _scripts_last(WORD.sub(r"\1", slimmer).replace(NAME, SHORT_NAME))
-        slimmer = TOKEN.sub(r"<span class=\1>", slimmer)
+        slimmer = without_indents(TOKEN.sub(r"<span class=\1>", slimmer))
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
@@ -100,6 +103,16 @@ def _scripts_last(page: str) -> str:
     if last is None:
         return page
     return "".join([head, end, rest[: last.start()], scripts, rest[last.start() :]])
+
+
+def without_indents(page: str) -> str:
+    """Remove the spaces before tags that begin a line, except in preformatted text."""
+    text: list[str] = []
+    end = 0
+    for kept in PREFORMATTED.finditer(page):
+        text += [INDENT.sub("\n", page[end : kept.start()]), kept[0]]
+        end = kept.end()
+    return "".join([*text, INDENT.sub("\n", page[end:])])
 
 
 def _read(path: Path) -> str:
