@@ -44,8 +44,8 @@ WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # The quotes around the classes of words in listings, and a class of docutils on every name in a page, which no style of
 # code needs, each add a tenth of a megabyte.
 TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
-# The templates of the theme indent their lines, which shows in preformatted text only.
-PREFORMATTED = re.compile(r"(<(pre|textarea|script)\b.*?</\2>)", re.DOTALL)
+# The templates of the theme indent their lines, which shows in preformatted text and signatures only.
+PREFORMATTED = re.compile(r"(<(pre|textarea|script|dt)\b.*?</\2>)", re.DOTALL)
 INDENT = re.compile(r"\n[ \t\n]+(?=<)")
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
