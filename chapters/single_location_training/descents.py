@@ -65,12 +65,12 @@ class Descents:
     def angles(self) -> tuple[float, float]:
         """The median final angles between k and k* and between v and v*, up to a common sign, in degrees."""
         ends = np.abs([self.overlaps.m_k[:, -1], self.overlaps.m_v[:, -1]])
-        key, value = np.median(np.degrees(np.arccos(np.minimum(ends, 1.0 - ROUNDING))), axis=1)
+        key, value = np.median(np.degrees(np.arccos(np.minimum(ends, 1.0 - COSINE_ROUNDING))), axis=1)
         return float(key), float(value)
 
 
 # An overlap is known to about this accuracy: a cosine nearer to 1 counts as one at this distance, 3e-5 degrees.
-ROUNDING = 1e-13
+COSINE_ROUNDING = 1e-13
 # The descents of each head and each kind of start.
 Runs = dict[tuple[str, str], Descents]
 # Training times, numbers of steps times step size, for which the ends of the descents are described. Shorter descents

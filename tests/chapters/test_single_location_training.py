@@ -8,10 +8,10 @@ import pytest
 
 from chapters.single_location_training import published_settings
 from chapters.single_location_training.descents import (
+    COSINE_ROUNDING,
     FAR_TIME,
     FLAT,
     LEARNED,
-    ROUNDING,
     SOFT,
     STEEP,
     Descents,
@@ -94,12 +94,12 @@ def test_the_exchanged_value_vector_is_another_head(float64):
     assert np.abs(np.log(test.flipped / test.predicted)).max() > 0.5
 
 
-def test_angles_are_those_of_the_median_start():
+def test_angles_are_those_of_the_median_start(float64):
     """Up to a common sign; an angle below the rounding of its cosine counts as the least one that it resolves."""
     m_k, m_v = np.array([[0.5], [-0.5], [1.0]]), np.array([[1.0], [-1.0], [0.0]])
     none = np.zeros((3, 1))
     run = Descents(np.array([0]), none, Overlaps(m_k, none + 1, m_v, none + 1, none, none, none), 10.0, 400)
-    assert run.angles == pytest.approx((60.0, np.degrees(np.arccos(1.0 - ROUNDING))))
+    assert run.angles == pytest.approx((60.0, np.degrees(np.arccos(1.0 - COSINE_ROUNDING))))
     assert run.angles[1] < 3e-5
 
 
