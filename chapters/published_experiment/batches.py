@@ -250,20 +250,18 @@ def _unit(vectors: Float[Array, "e B"]) -> tuple[Float[Array, " B"], Float[Array
 
 
 def _with_gradient(function: Callable) -> Callable:
-    """Return the value of a function (x, y, drawn) -> (value, gradient in x, gradient in y), with these gradients."""
+    """Return the value of a function (x, y, key) -> (value, gradient in x, gradient in y), with these gradients."""
 
     @jax.custom_vjp
-    def value(x, y, drawn):
-        return function(x, y, drawn)[0]
+    def value(x, y, key):
+        return function(x, y, key)[0]
 
-    def forward(x, y, drawn):
-        result, *gradients = function(x, y, drawn)
-        return result, (gradients, drawn)
+    def forward(x, y, key):
+        result, *gradients = function(x, y, key)
+        return result, gradients
 
-    def backward(residuals, cotangent):
-        (by_x, by_y), drawn = residuals
-        nothing = jnp.zeros_like(drawn) if jnp.issubdtype(drawn.dtype, jnp.inexact) else None
-        return cotangent * by_x, cotangent * by_y, nothing
+    def backward(gradients, cotangent):
+        return *(cotangent * gradient for gradient in gradients), None
 
     value.defvjp(forward, backward)
     return value

@@ -63,7 +63,7 @@ def _become(arguments: Sequence[str], folder: Path, environment: Mapping[str, st
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_sites() -> Iterator[None]:
-    """Build sites in forks, unless a test builds them in a command of its own process."""
+    """Build sites in forks, unless a test starts a command that builds them."""
     with pytest.MonkeyPatch.context() as patch:
         if fork_server.can_be():
             patch.setattr(jupyter_book, "subprocess", SimpleNamespace(run=build_in_fork, STDOUT=subprocess.STDOUT))

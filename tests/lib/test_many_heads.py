@@ -402,7 +402,7 @@ def test_best_pair_in_many_dimensions():
     ("dimension", "omega", "length"), [(7, 0.05, 12), (3, 0.3, 40), (7, -0.7, 40), (7, 0.2, 1e4), (3, 0.9, 1e60)]
 )
 def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, length):
-    """In few and in many dimensions; in many, small keys and large ones have rules of their own."""
+    """In few and in many dimensions; in many, the quadrature for small keys is not that for large ones."""
     task = LinearRegression(np.eye(dimension), task_scale=0.7, noise_std=0.4)
     _, mu, risk = best_pair(task, np.log(length), omega)
     values, desired = best_values(task, np.array([omega, -omega]), np.log(length))

@@ -107,7 +107,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def tab(browser: Browser) -> Iterator[Page]:
-    """The page that tests share: one of its own takes a second of CPU more, and loads styles and scripts again."""
+    """The page that tests share. A new one takes one more second of CPU, and loads styles and scripts again."""
     context = browser.new_context(viewport=DESKTOP, permissions=["clipboard-read", "clipboard-write"])
     yield context.new_page()
     context.close()

@@ -59,8 +59,8 @@ def numbers(activations: Mapping[str, ActivationRisks]) -> Numbers:
     above = {bias: max(model.shifted[bias] - model.bayes for model in activations.values()) for bias in (near, lowest)}
     claim.at_most(
         "softplus-bias",
-        f"With a bias of {lowest:g} and the slope of the posterior, softplus attains the Bayes risk, as far "
-        "as can be told apart (risk minus Bayes risk, the larger of both models).",
+        f"With a bias of {lowest:g} and the slope of the posterior, the risk of softplus cannot be "
+        "distinguished from the Bayes risk (the larger difference of both models).",
         above[lowest],
         0,
         within=DISTINCT,
