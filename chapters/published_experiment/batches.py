@@ -175,7 +175,7 @@ def batch_loss(
       valid.
     """
     d = task.cov.shape[-1]
-    prompt_root, query_root = _constant_root(task.cov), _constant_root(task.query_cov)
+    prompt_root, query_root = constant_root(task.cov), constant_root(task.query_cov)
     rest = (4 * d + 4 + pool.extra_count()) // 2
     mixing = np.eye(2 * rest)
     mixing[:d, :d] *= float(task.task_scale)
@@ -237,7 +237,7 @@ def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
 
 
-def _constant_root(cov: Float[Array, "d d"]) -> np.ndarray:
+def constant_root(cov: Float[Array, "d d"]) -> np.ndarray:
     """Return the root as a NumPy array, also inside a trace that holds `cov` as a constant."""
     with jax.ensure_compile_time_eval():
         return np.asarray(covariance_root(cov))

@@ -16,7 +16,7 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.published_experiment.batches import batch_loss, covariance_root
+from chapters.published_experiment.batches import Pool, batch_loss, constant_root, covariance_root
 from chapters.published_experiment.every_run import swapped_fraction
 from chapters.published_experiment.head_points import points_of
 from chapters.published_experiment.protocol import (
@@ -43,8 +43,6 @@ STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
 STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 # Fresh prompts that measure the mean square of several heads, which is not known exactly here, and the size of a batch.
 PROMPTS, AT_ONCE = 1 << 18, 1 << 12
-# Maps scores and values of the tokens to the output of a head.
-Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
 Start = Callable[[SeparateWeights, PRNGKeyArray], SeparateWeights]
 
 
@@ -181,8 +179,7 @@ def heads_loss(
     Every token is drawn, because the sums that `batch_loss` draws are those of one head.
     """
     d = task.dimension
-    with jax.ensure_compile_time_eval():
-        root, query_root = (np.asarray(covariance_root(cov)) for cov in (task.cov, task.query_cov))
+    root, query_root = constant_root(task.cov), constant_root(task.query_cov)
 
     def loss(weights, key):
         dtype = weights.query.dtype

@@ -53,7 +53,7 @@ def _become(arguments: Sequence[str], folder: Path, environment: Mapping[str, st
         startup.collect_seldom()
         importlib.import_module("jupyter_book.cli.main").main()
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -126,7 +126,7 @@ class Clone:
         """Run a command: in this process, unless the test changed its environment or what Python does at its start."""
         changed = self.environment != self._usual or (self.root / "sitecustomize.py").exists()
         if self.in_processes or changed:
-            return self.python("-m", "companion", *arguments)
+            return self.python("-m", "companion", *arguments, cwd=self.root / folder)
         with self.inside(folder):
             result = CliRunner().invoke(app, arguments)
         errors = result.stderr
@@ -207,7 +207,7 @@ def forget_modules(folder: Path) -> None:
         return
     # a test may have put None or an object in the place of a module; a package without `__init__.py` has no file
     files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
-    start = f"{folder}{os.sep}"  # paths would take 20 ms for thousands of modules, before and after each test
+    start = f"{folder}{os.sep}"  # comparing paths would take 20 ms for thousands of modules, at each call
     below = {name for name, file in files.items() if isinstance(file, str) and file.startswith(start)}
     packages = {name.partition(".")[0] for name in below}
     for name in [name for name in sys.modules if name.partition(".")[0] in packages]:

@@ -85,7 +85,7 @@ def test_the_list_names_the_state_of_a_figure(ran_clone, change, here, fresh_clo
 
 
 def test_snakemake_agrees_with_the_list(ran_clone):
-    """It plans neither a run nor a redrawing when every file is newer than the results and none has changed."""
+    """It plans nothing if only prose, comments and docstrings changed, although all files are newer than results."""
     reworded(ran_clone)
     command = ("snakemake", "figures", "--dry-run", "--cores", "1", "--nolock", "--rerun-incomplete")
     planned = ran_clone.python("-m", *command, "--rerun-triggers", "mtime")

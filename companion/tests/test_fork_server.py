@@ -1,7 +1,5 @@
 """Forked kernels: they give the same bytes as started kernels, and their end is noticed."""
 
-import subprocess
-
 import pytest
 
 import small_books
@@ -71,11 +69,3 @@ def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
     assert finished.returncode == 2
     assert f"its kernel died. The kernel {cause}" in finished.stderr
     assert kernel_report(clone) == "ipykernel_launcher"
-
-
-def test_a_fork_server_ends_when_its_standard_input_is_closed(tmp_path):
-    """The build that started it holds the other end: it is closed even if the build is killed."""
-    command = fork_server.command(str(tmp_path / "socket"), [])
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
-        server.communicate(timeout=60)
-        assert server.returncode == 0

@@ -68,7 +68,7 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
 
 
 def test_a_build_starts_the_longest_notebook_and_prints_its_progress(ran_clone):
-    """If the longest started last, the other cores would wait for it. Progress follows the line of a notebook."""
+    """If the longest started last, the other cores would wait for it. Progress is printed after a notebook's line."""
     minutes = {"toy": 1.0, "lengthy": 9.0}
     rows = [f"{name},{number}" for name, number in minutes.items()]
     ran_clone.write("costs.csv", "\n".join(["notebook,core minutes", *rows]))

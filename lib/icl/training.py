@@ -135,12 +135,10 @@ def _with_gradient(function: Callable) -> Callable:
 
     def forward(x, y, drawn):
         result, *gradients = function(x, y, drawn)
-        return result, (gradients, drawn)
+        return result, gradients
 
-    def backward(residuals, cotangent):
-        (by_x, by_y), drawn = residuals
-        nothing = jnp.zeros_like(drawn) if jnp.issubdtype(drawn.dtype, jnp.inexact) else None
-        return cotangent * by_x, cotangent * by_y, nothing
+    def backward(gradients, cotangent):
+        return *(cotangent * gradient for gradient in gradients), None
 
     value.defvjp(forward, backward)
     return value

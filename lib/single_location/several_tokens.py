@@ -182,8 +182,8 @@ class _RelevantTokens(LocationTask):
     def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Raise, because replicas and trained heads are known for one relevant token."""
         raise ValueError(
-            "The theory of finite samples and the trainers of this library need `Spiked` or `Max`, because they store "
-            f"one relevant token per prompt. Got {type(self).__name__}."
+            "`draw`, `fresh_risk`, training and the theory of finite samples need `Spiked` or `Max`, because they "
+            f"store one relevant token per prompt. Got {type(self).__name__}."
         )
 
     def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:

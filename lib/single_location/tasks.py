@@ -165,7 +165,7 @@ class LocationTask(eqx.Module):
 
     @public
     def draw(self, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray) -> _TrainingSet:
-        """Return `n` prompts of a task with L ≤ 500, the hidden token first; no head here depends on the order.
+        """Return `n` prompts of a task with L ≤ 500, the hidden token first; no output of a head depends on order.
 
         Args:
           truth: the hidden directions.
@@ -175,6 +175,9 @@ class LocationTask(eqx.Module):
 
         Returns:
           Tokens of shape (n, L, D) and labels of shape (n,). `.outputs(activation, head)` returns those of a head.
+
+        Raises:
+          ValueError: if the length is traced or above 500, or if the task has several relevant tokens.
 
         Source: [D26].
         """
@@ -200,6 +203,9 @@ class LocationTask(eqx.Module):
 
         Returns:
           The risk, shape (), with an absolute error of about 1e-3; `attention_risk` is more accurate where it applies.
+
+        Raises:
+          ValueError: if the length is traced or above 500, or if the task has several relevant tokens.
 
         Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
         """

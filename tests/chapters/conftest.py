@@ -57,7 +57,7 @@ class Run:
         ]
 
     def assert_sound(self, *may_be_withheld: str) -> None:
-        """All claims are made, hold and could fail; every cell of every table is filled, with finite numbers."""
+        """All claims but those that `may_be_withheld` are made, hold and could fail; all cells have finite numbers."""
         assert self.claims
         assert self.broken == []
         assert set(self.withheld) <= set(may_be_withheld)

@@ -32,7 +32,10 @@ def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
 
 
 def test_a_head_of_the_valley_has_its_best_gain(float64):
-    """The least risk over gains on short prompts, and `valley_limit` on long ones, 10²⁴ times below the output 0."""
+    """On short prompts its risk is the least over gains; on long ones it is `valley_limit`.
+
+    The risk of long prompts is 10²⁴ times smaller than that of the output 0.
+    """
     task, queries, u = LinearRegression(np.eye(3)), QueryAverage.radial(3), 0.4
 
     def risk(log_length):
@@ -128,10 +131,8 @@ def test_noise_moves_the_mean_of_descents_by_no_more_than_its_bound(float64):
     plan = descents.Plan(0.015, 200, 20, 48, 8 * 64 * 48)
     problem = IsotropicProblem.of_dimension(5, 0.5)
     (run,) = descents.train_descents(problem, [("collapsed", 64)], plan, key=jax.random.key(1234))
-    deviation, quantile = (
-        worst_deviation(run.gain - run.exact.gain),
-        comparison_quantile(run.exact.gain.size, samples=48),
-    )
+    deviation = worst_deviation(run.gain - run.exact.gain)
+    quantile = comparison_quantile(run.exact.gain.size, samples=48)
     assert quantile < deviation < quantile + descents.noise_bias(plan, 64, 5)
 
 

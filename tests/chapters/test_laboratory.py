@@ -156,7 +156,7 @@ def test_risks_of_pairs_are_those_of_the_library(float64):
 
 
 def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
-    """The least risk of the plane is that of `best_pair`, whose key for ten tokens the tests of the library check."""
+    """The least risk of the plane is that of the best opposite pair; `tests/lib/test_many_heads.py` checks its key."""
     log_length = np.log(10.0)
     _, _, risk = best_pair(key_pairs.task(), log_length, 1.149 / np.sqrt(10.0))
     grid, keys = published("live_pair", *PAIR), np.linspace(-0.6, 0.6, 121)

@@ -52,7 +52,7 @@ def trained():
     return found
 
 
-# One program measures the heads of prompts of this length and number.
+# Length and number of the prompts of several tests, which share one compiled program.
 SHORT, FEW = 32, 3
 
 

@@ -95,7 +95,7 @@ def test_the_exchanged_value_vector_is_another_head(float64):
 
 
 def test_angles_are_those_of_the_median_start(float64):
-    """Up to a common sign; an angle below the rounding of its cosine counts as the least one that it resolves."""
+    """Up to a common sign; an angle below the rounding of its cosine counts as the least one that a cosine resolves."""
     m_k, m_v = np.array([[0.5], [-0.5], [1.0]]), np.array([[1.0], [-1.0], [0.0]])
     none = np.zeros((3, 1))
     run = Descents(np.array([0]), none, Overlaps(m_k, none + 1, m_v, none + 1, none, none, none), 10.0, 400)

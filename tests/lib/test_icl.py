@@ -31,7 +31,7 @@ DIMENSIONS = (2, 5)
 # prompts drawn a batch, and batches: the samples of a test are the means of batches
 BATCH = {1: 4000, 10: 2000, 300: 100}
 BATCHES = 60
-# (d, length): short prompts in few dimensions, long ones in many
+# (d, length)
 DRAWN = [(2, 1), (2, 10), (5, 10), (5, 300), (16, 10)]
 # compiled as one program each
 risk_of_blocks = jax.jit(block_risk)

@@ -1,4 +1,4 @@
-"""Named keys depend on their own name only; pairs of normals are independent."""
+"""A named key does not depend on the other names; pairs of normals are independent."""
 
 import jax
 import jax.numpy as jnp

@@ -164,7 +164,7 @@ def test_what_has_converged_is_a_fixed_point():
 
 
 def test_it_says_when_it_has_not_converged():
-    """At a ridge so weak that several minima compete, the second iteration wanders for as long as it is let."""
+    """Several minima compete at so weak a ridge, and the second of the two searches takes all steps it is allowed."""
     found = replica(Spiked(3, 4.0), softmax, noise_std=0.3, alpha=3.0, ridge=(1e-3, 1e-3), points=64)
     assert not found.converged
     assert found.steps > _LARGEST_STEPS

@@ -337,7 +337,7 @@ def test_a_setting_has_an_address(visit: Callable[..., Page], laboratory: Callab
 
 
 def test_links_in_the_prose_are_valid_settings(laboratory: Callable[..., Page], lab: Page):
-    """After opening a link, the picture's own link contains the same setting. An address has a link of each picture."""
+    """After opening a link, the picture's own link has the same setting. Each address joins one link per picture."""
     links = lab.locator("article a[href^='?']:not(.lab-link)").evaluate_all("all => all.map(node => node.href)")
     assert len(links) > 4
     by_figure = {part: [urlsplit(link).query for link in links if urlsplit(link).fragment == part] for part in ANCHORS}

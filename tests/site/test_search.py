@@ -263,7 +263,7 @@ def test_a_word_with_a_typing_error_is_found(page: Page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_open_search_is_accessible(visit: Callable[..., Page], scheme):
     """Also on a phone, where it fits the screen."""
-    page = visit("cite", color_scheme=scheme)  # a short page: axe-core reads all of it
+    page = visit("cite", color_scheme=scheme)  # a short page: axe-core reads all of it to examine the dialog
     page.keyboard.press("/")
     hits(page, "gaussian")
     for viewport in (DESKTOP, PHONE):

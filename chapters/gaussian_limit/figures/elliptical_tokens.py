@@ -1,4 +1,4 @@
-r"""For centred elliptical tokens the output has the direction of linear attention, and its length only if Gaussian.
+r"""Centred elliptical tokens give the direction of linear attention, but its length only if they are Gaussian.
 
 The vertical axis is the length of the output minus $Vm$, along $V\Gamma Uz$, for three elliptical distributions with
 the same mean and covariance $\Gamma$. Curves are exact for the infinite prompt; points are means of finite prompts,

@@ -1,8 +1,9 @@
 r"""Two heads denoise an infinite prompt of this mixture exactly; one head only if noise and tokens vary equally.
 
-Mean square error above the Bayes risk, over the Bayes risk; tokens have standard deviation 1 in each component, at
-$(3,0)$ and $(0,3)$. The prompt is infinite. Points: the best single softmax head, the least end of several searches.
-Two heads in closed form reach the Bayes risk up to rounding, as does the single head at the dashed line.
+Excess of the mean square error over the Bayes risk, divided by the Bayes risk. The two components have the means
+$(3,0)$ and $(0,3)$ and standard deviation 1. The prompt is infinite. Points: the best single softmax head, the least
+end of several searches. Two heads in closed form reach the Bayes risk up to rounding, as does the single head at the
+dashed line.
 
 Alt: Line chart on logarithmic axes with the standard deviation of the noise. Linear attention has the largest excess,
 rising with the noise; an intercept lowers it, the more the larger the noise. The points of the best single softmax

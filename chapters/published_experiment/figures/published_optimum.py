@@ -1,8 +1,8 @@
 r"""Published training from a selected start ends at the mean square that theory computes beforehand.
 
 The lines are the least mean squares (without a factor ½) of one softmax head and of linear attention, if scores depend
-on covariates and values are labels. Large symbols are tracked runs as long as the published training, for the corrected
-covariances, from one start, selected after another had ended higher. Bars are two standard errors.
+only on covariates and values only on labels. Large symbols are tracked runs as long as the published training, for the
+corrected covariances, from one start, selected after another had ended higher. Bars are two standard errors.
 
 Alt: Log-log chart of mean square against prompt length. The falling curve of softmax is above that of linear attention.
 Large symbols are on the curves, small symbols on them or a little above.

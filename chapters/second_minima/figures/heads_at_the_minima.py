@@ -56,8 +56,8 @@ def numbers(landscapes: Landscapes) -> Numbers:
     claim = Claims("published-experiment", source="measured here", box="served-two-ways")
     claim.at_most(
         "left-out",
-        "At the second minimum the aligned part of the head does not serve the direction in which it is swapped: the "
-        "part of $U$ along the first principal axis, over the norm of the block of covariates, is not above 0 "
+        "At the second minimum the head is not aligned in the direction in which it is swapped: the part of $U$ along "
+        "the first principal axis, over the norm of the block of covariates, is not above 0 "
         "(measured: the larger of the two heads).",
         max(shares[SECOND]),
         0,

@@ -1,5 +1,5 @@
-r"""A balanced start, a large label entry or four heads reach the optimum of one head from every start; smaller batches
-do not.
+r"""With a balanced start, a large label entry or four heads, training reaches the optimum of one head from every
+start; with smaller batches it does not.
 
 Each row is the published training with one change, from the same random starts, on prompts of one length with the
 corrected covariances. Left: the fraction of starts that end at most a fifth above the least mean square of one head,
@@ -127,13 +127,12 @@ def _claims(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], tracked: pd.Da
     for change in NOT_ALWAYS_FOUND:
         claim.count(
             f"no-cure-{change.replace(' ', '-').replace('.', '-')}",
-            f"With the change `{change}`, some of {STARTS} starts end farther above the least mean square of one head, "
-            "for softmax and for linear attention (measured: the larger number of starts at most "
-            f"{NEAR:.0%} above it).",
+            f"With the change `{change}`, some of {STARTS} starts end more than {NEAR:.0%} above the least mean square "
+            "of one head, for softmax and for linear attention (measured: the larger number of starts that end lower).",
             found[change].max(),
             STARTS,
             at_most=STARTS - 1,
-            because="at least one start does not find it",
+            because="at least one start ends higher",
             rejects=("all starts, as from balanced starts", found["balanced start"].min()),
         )
     worst = ends[ends["change"] == "4 heads"].groupby("activation")["ratio"].max()

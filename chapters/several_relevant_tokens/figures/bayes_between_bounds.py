@@ -2,8 +2,7 @@ r"""The Bayes risk of several relevant tokens is between that of separate blocks
 
 Lower edge of a band: the exact risk of $r$ softmax heads, each on its own block of $L/r$ tokens with one relevant
 token; no predictor without the blocks is better. Upper edge: the best sigmoid head, exact too. Points: the Bayes
-risk, simulated. With ten relevant tokens and a weak signal the sigmoid is almost
-Bayes-optimal.
+risk, simulated. With ten relevant tokens and a weak signal the sigmoid is almost Bayes-optimal.
 
 Details:
 $L = 100$. A simulated point is an average over random prompts in which the score of one relevant token is

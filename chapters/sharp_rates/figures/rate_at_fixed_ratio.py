@@ -61,7 +61,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["ratio"], curve["slope"], color=colour, linewidth=2, label=rf"exact, $\ln L={log_length:g}$")
     limit = table.drop_duplicates("ratio").sort_values("ratio")
     axes.plot(limit["ratio"], limit["exponent"], color=ink(), linestyle="--", linewidth=1.5, label="$r(a)$, heuristic")
-    rare = "$a=1/\\sqrt{3}$: rare\nlarge scores\ndominate"
+    rare = "$a=1/\\sqrt{3}$: in rare\nprompts one weight\nis of order one"
     for ratio, text in ((1 / np.sqrt(3), rare), (1.0, "$a=1$:\nfrozen")):
         axes.axvline(ratio, color=ink(), linewidth=0.8, linestyle=":")
         label(axes, ratio, 1.02, text, ink(), xytext=(4, 0), va="top")

@@ -1,4 +1,4 @@
-r"""From small tilts, the squared error of gradients of sub-Gaussian tasks falls like $1/L$ throughout training.
+r"""If training starts at small tilts, the squared error of gradients of sub-Gaussian tasks falls like $1/L$ throughout.
 
 The exponent $r$ with which $\|\nabla\hat R_L-\nabla R_\infty\|^2$, a mean over single prompts on new episodes, falls
 like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, and with

@@ -65,7 +65,7 @@ def numbers(envelopes: Mapping[str, Envelope]) -> Numbers:
         "to envelope, over tasks and lengths).",
         ratio,
         1,
-        because="an envelope of the form of the lemma",
+        because="at 1 the distance is the envelope, which has the form of the lemma",
         rejects=("the finite head starts at zero, where it stays", apart),
     )
     return Numbers(Table.of(groups, columns), claim)

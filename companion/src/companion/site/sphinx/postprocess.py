@@ -44,10 +44,9 @@ WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # The quotes around the classes of words in listings, and a class of docutils on every name in a page, which no style of
 # code needs, each add a tenth of a megabyte.
 TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
-# The templates of the theme indent their lines, which shows in preformatted text and signatures only.
-PREFORMATTED = re.compile(r"(<(pre|textarea|script|dt)\b.*?</\2>)", re.DOTALL)
-INDENT = re.compile(r"\n[ \t\n]+(?=<)")
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
+# Preformatted text and signatures, in which indents are visible, or the indent of a line of the theme's templates.
+KEPT_OR_INDENT = re.compile(r"(<(pre|textarea|script|dt)\b.*?</\2>)|\n[ \t\n]+(?=<)", re.DOTALL)
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 # Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
@@ -107,12 +106,7 @@ def _scripts_last(page: str) -> str:
 
 def without_indents(page: str) -> str:
     """Remove the spaces before tags that begin a line, except in preformatted text."""
-    text: list[str] = []
-    end = 0
-    for kept in PREFORMATTED.finditer(page):
-        text += [INDENT.sub("\n", page[end : kept.start()]), kept[0]]
-        end = kept.end()
-    return "".join([*text, INDENT.sub("\n", page[end:])])
+    return KEPT_OR_INDENT.sub(lambda found: found[1] or "\n", page)
 
 
 def _read(path: Path) -> str:

@@ -214,8 +214,8 @@
       show(entries, "Searching the text of all pages");
       const passages = await searchTexts(query, most);
       const found = `${count(entries, "place", SHOWN)}, ${count(passages, "passage", most)}`;
-      const other = list.children.length + passages.length ? "" : ". Try fewer words, or others.";
-      if (field.value.trim() === query) show(passages, `“${query}”: ${found}${other}`);
+      const advice = entries.length + passages.length ? "" : ". Try fewer or different words.";
+      if (field.value.trim() === query) show(passages, `“${query}”: ${found}${advice}`);
     };
     field.addEventListener("focus", () => { loadTexts().then(update); });
     field.addEventListener("input", update);
