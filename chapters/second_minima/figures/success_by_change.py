@@ -1,5 +1,5 @@
-r"""With a balanced start, a large label entry or four heads, training reaches the optimum of one head from every
-start; with smaller batches it does not.
+r"""Training with a balanced start, a large label entry or four heads reaches the optimum of one head, with smaller
+batches not always.
 
 Each row is the published training with one change, from the same random starts, on prompts of one length with the
 corrected covariances. Left: the fraction of starts that end at most a fifth above the least mean square of one head,
