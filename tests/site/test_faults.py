@@ -90,13 +90,14 @@ def test_a_phone_has_no_maps_and_the_name_of_the_book(visit):
     expect(page.locator(".companion-home")).to_be_in_viewport()
     name = page.locator("meta[property='og:site_name']").get_attribute("content")
     expect(page.locator(".companion-home")).to_have_text(name)
+    expect(page.locator(".companion-here")).to_have_text("Maps of the chapters and the papers")
     page.set_viewport_size(DESKTOP)
     assert page.locator(".companion-map:visible").count() > 0
     expect(page.locator(".companion-home")).to_be_hidden()
 
 
 def test_pictures_can_be_read_on_a_phone(visit):
-    """They scroll in their frames, and say that a tap enlarges them; small crops are not shown."""
+    """They scroll in their frames, and say so, and that a tap enlarges them; small crops are not shown."""
     page = visit(NEEDLE, PHONE)
     scales = page.locator("figure.companion-figure > a > img").evaluate_all(
         "all => all.map(image => image.getBoundingClientRect().width / image.getAttribute('width'))"
@@ -104,7 +105,9 @@ def test_pictures_can_be_read_on_a_phone(visit):
     assert scales
     assert min(scales) * SMALLEST_TEXT >= READABLE
     sign = "node => getComputedStyle(node, '::after').content"
-    assert "enlarge" in page.locator("figure.companion-figure > a.companion-zoom").first.evaluate(sign)
+    assert "swipe sideways · ⤢ tap to enlarge" in page.locator(
+        "figure.companion-figure > a.companion-zoom"
+    ).first.evaluate(sign)
     assert page.locator(".companion-finding").count() > 0
     assert page.locator(".companion-finding:visible").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -157,8 +160,11 @@ def test_the_first_action_of_a_figure_is_to_move_it(visit):
     figure = page.locator("figure.companion-figure:has(> details.companion-live)").first
     parts = figure.evaluate("node => [...node.children].map(child => child.tagName)")
     assert parts == ["A", "DETAILS", "FIGCAPTION"]
-    action = figure.locator("details.companion-live > summary")
-    assert action.evaluate("node => getComputedStyle(node).borderStyle") == "solid"
+    for action in ("details.companion-live > summary", ".companion-head a.download", ".companion-head summary"):
+        assert style(page, action, "borderStyle") == "solid"
+        assert style(page, action, "textDecorationLine") == "none"
+    # links to files in the folds have the colour of others
+    assert style(page, ".companion-data a.download", "color") == style(page, "article p a", "color")
 
 
 def test_the_link_to_a_setting_is_copied(visit):
@@ -175,6 +181,7 @@ def test_code_in_the_text_has_short_docstrings(visit):
     folds = page.locator("article details.companion-docstring")
     assert folds.count() > 0
     expect(folds.first.locator("pre")).to_be_hidden()
+    assert style(page, "article .highlight .o", "whiteSpace") == "nowrap"  # no line ends within an arrow
     codes = page.locator("article .highlight-python:visible pre").all_inner_texts()
     assert [code for code in codes if re.search(r"^ +(Args|Returns|Raises):$", code, re.MULTILINE)] == []
 
@@ -221,12 +228,19 @@ def test_the_gallery_shows_figures_that_can_be_read(visit):
     words, topic = (form.locator(f"[name={name}]").bounding_box() for name in ("words", "topic"))
     middles = [box["y"] + box["height"] / 2 for box in (words, topic)]
     assert middles[0] == pytest.approx(middles[1], abs=4)
+    page.set_viewport_size(PHONE)
+    assert page.locator(".companion-gallery-card img:visible").first.bounding_box()["width"] > 240
 
 
 def test_interactive_figures_have_the_face_of_the_text(visit):
     """A focused point has one ring. Below its own figure, the message is that of the caption."""
     page = visit(LABORATORY)
     page.wait_for_selector(".lab-axis text")
+    # it replaces the picture
+    hidden = page.locator(".lab-live > a.companion-zoom").evaluate_all(
+        "all => all.map(n => getComputedStyle(n).display)"
+    )
+    assert set(hidden) == {"none"}
     assert style(page, ".lab-axis text", "fontFamily") == style(page, "article p", "fontFamily")
     messages = page.locator("figure .lab-says").evaluate_all("all => all.map(node => [node.hidden, node.textContent])")
     assert any(is_hidden for is_hidden, _ in messages)
@@ -236,6 +250,8 @@ def test_interactive_figures_have_the_face_of_the_text(visit):
     knob.focus()
     page.keyboard.press("ArrowRight")
     assert knob.evaluate("node => getComputedStyle(node).outlineStyle") == "none"
+    # the setting at the point is read before the words that it meets
+    assert float(style(page, ".lab-panel:has(:focus-visible) .lab-words", "opacity")) < 0.5
     before, place = knob.get_attribute("aria-valuetext"), page.evaluate("scrollY")
     page.keyboard.press("PageDown")
     page.keyboard.press("PageUp")

@@ -32,6 +32,7 @@ def test_it_leads_with_an_interactive_figure(front: Page):
     front.keyboard.press("Shift+ArrowRight")
     assert reading.inner_text() != before
     assert front.locator(".companion-shown-live img:visible").count() == 0
+    assert front.locator(".companion-hero > p .katex").count() >= 3
 
 
 def test_the_interactive_figure_is_a_picture_without_scripts(visit: Callable[..., Page], unscripted: Page):
