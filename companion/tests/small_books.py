@@ -134,6 +134,12 @@ class Clone:
             errors += "".join(traceback.format_exception(result.exception))
         return subprocess.CompletedProcess(["companion", *arguments], result.exit_code, result.stdout, errors)
 
+    def succeed(self, *arguments: str) -> str:
+        """Run a command that must succeed; return its output."""
+        finished = self.companion(*arguments)
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+        return finished.stdout
+
     def copy_to(self, folder: Path) -> "Clone":
         return Clone(Path(shutil.copytree(self.root, folder)))
 
@@ -233,9 +239,8 @@ def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A read-only clone after a successful `companion run toy`; `.seconds` is its duration, `.output` its output."""
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
     clone.in_processes = True  # tests compare its files with those of called commands and forked kernels
-    finished = clone.companion("run", "toy")
-    assert finished.returncode == 0, finished.stderr
-    clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore
+    clone.output = clone.succeed("run", "toy")  # pyright: ignore
+    clone.seconds = time.monotonic() - clock  # pyright: ignore
     return clone
 
 
@@ -252,8 +257,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     ignored = shutil.ignore_patterns("_build", "__pycache__")
     clone = Clone(Path(shutil.copytree(Path(__file__).with_name("another_paper"), root, ignore=ignored)))
     shutil.rmtree(root / "figures", ignore_errors=True)
-    finished = clone.companion("run", "walks")
-    assert finished.returncode == 0, finished.stderr
+    clone.succeed("run", "walks")
     return clone
 
 

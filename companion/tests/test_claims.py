@@ -50,33 +50,19 @@ def test_nan_never_holds(form):
 
 def test_a_claim_has_all_given_parts_with_six_digits():
     """Scalars of NumPy become plain numbers; the verdict is that of the unrounded numbers."""
-    claim = only(
-        "equal",
-        np.float64(4 / 3),
-        1,
-        within=np.array(1 / 3),
-        because="five standard errors",
-        std_error=1 / 15,
-        count=(np.int64(3), 4),
-        comparisons=np.int64(2),
-        rejects=TWICE,
-    )
+    numbers = {"within": np.array(1 / 3), "std_error": 1 / 15, "count": (np.int64(3), 4), "comparisons": np.int64(2)}
+    claim = only("equal", np.float64(4 / 3), 1, because="five standard errors", rejects=TWICE, **numbers)
+    texts = {"id": "slopes-slope", "statement": "the slope is one", "source": "derived here", "box": "slopes"}
+    numbers = {"measured": 1.33333, "expected": 1.0, "tolerance": 0.333333, "std_error": 0.0666667}
+    counts = {"successes": 3, "trials": 4, "comparisons": 2}
     assert claim == Claim(
-        id="slopes-slope",
-        statement="the slope is one",
-        source="derived here",
-        box="slopes",
+        **texts,
+        **numbers,
+        **counts,
         relation="=",
-        measured=1.33333,
-        expected=1.0,
-        tolerance=0.333333,
         reason="five standard errors",
-        std_error=0.0666667,
-        successes=3,
-        trials=4,
-        comparisons=2,
         alternative=Alternative(theory="the slope is two", measured=2.0),
-        holds=4 / 3 - 1 <= 1 / 3,
+        holds=True,
         catches_alternative=True,
     )
 
@@ -107,13 +93,6 @@ def test_an_estimate_equals_a_value_up_to_a_quantile_of_its_standard_error():
 def test_the_quantile_is_that_of_the_largest_normal_variable(comparisons):
     quantile = -NormalDist().inv_cdf(-np.expm1(np.log(0.999) / comparisons) / 2)
     assert comparison_quantile(comparisons) == pytest.approx(quantile, rel=1e-12)
-
-
-def test_the_quantile_equals_that_of_lib():
-    """Chapters may use either function."""
-    statistics = pytest.importorskip("lib.statistics")
-    for comparisons in (1, 7, 4000):
-        assert comparison_quantile(comparisons) == pytest.approx(statistics.comparison_quantile(comparisons), rel=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(61,), (), (3, 4)])

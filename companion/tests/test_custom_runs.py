@@ -28,11 +28,10 @@ def listed(ran, tmp_path_factory):
         RunSpec("toy", isolated=True).write(custom)
         origin = json.loads((build.provenance / "toy.json").read_text()) | {"started": started, "seconds": 12.5}
         (custom.provenance / "toy.json").write_text(json.dumps(origin))
-    path = clone.project.custom_build(NAMES[0]).figures / "toy" / f"{FIGURE}.json"
-    record = json.loads(path.read_text())
-    record["parameters"]["seed"] = 7
-    record["claims"][0]["holds"] = False
-    path.write_text(json.dumps(record))
+    folder = clone.project.custom_build(NAMES[0]).figures / "toy"
+    record = store.read_record(folder, FIGURE)
+    parameters, failed = {**record.parameters, "seed": 7}, record.claims[0].model_copy(update={"holds": False})
+    store.write_record(folder, record.model_copy(update={"parameters": parameters, "claims": (failed,)}))
     (clone.project.runs / "toy-33333333/.staging").mkdir(parents=True)
     (clone.project.runs / "notes.txt").write_text("mine")
     return clone
@@ -40,10 +39,8 @@ def listed(ran, tmp_path_factory):
 
 def test_runs_are_listed_newest_last(listed):
     """Each run is listed with its changed parameters, claims, start and page; a folder without figures is not a run."""
-    finished = listed.companion("list", "--runs")
-    assert finished.returncode == 0, finished.stderr
     older, newer = NAMES[1], NAMES[0]
-    assert [line.strip() for line in finished.stdout.splitlines()] == [
+    assert [line.strip() for line in listed.companion("list", "--runs").stdout.splitlines()] == [
         f"{older}  1/1 claims hold  2026-01-01T00:00:00+00:00",
         "published parameters",
         str(listed.project.runs / older / "index.html"),
@@ -70,8 +67,9 @@ def test_runs_are_listed_as_json(listed):
 
 def test_an_empty_list_explains_how_to_make_a_run(pristine):
     """As JSON it is an empty list."""
-    assert "There are no custom runs" in pristine.companion("list", "--runs").stdout
-    assert "companion run NOTEBOOK -p NAME=VALUE" in pristine.companion("list", "--runs").stdout
+    listed = pristine.companion("list", "--runs").stdout
+    assert "There are no custom runs" in listed
+    assert "companion run NOTEBOOK -p NAME=VALUE" in listed
     assert json.loads(pristine.companion("list", "--runs", "--json").stdout) == []
 
 
@@ -127,24 +125,10 @@ def test_one_figure_is_run_without_cells_that_only_others_need(ran, one_figure):
 
 def test_a_fresh_custom_run_is_not_computed_again(one_figure):
     """Tables, executed notebook and provenance stay the same."""
-    before = one_figure.tree(
-        f"_build/runs/{one_figure.run_folder.name}/tables", f"_build/runs/{one_figure.run_folder.name}/executed"
-    )
-    stamp = (one_figure.run_folder / "provenance/toy.json").read_bytes()
-    assert one_figure.companion("run", "toy", "--figure", FIGURE).returncode == 0
-    after = one_figure.tree(
-        f"_build/runs/{one_figure.run_folder.name}/tables", f"_build/runs/{one_figure.run_folder.name}/executed"
-    )
-    assert after == before
-    assert (one_figure.run_folder / "provenance/toy.json").read_bytes() == stamp
-
-
-def test_an_unknown_figure_is_refused(pristine):
-    """The message lists the known figures, and no kernel starts."""
-    finished = pristine.companion("run", "toy", "--figure", "toy_eror")
-    assert finished.returncode == 2
-    assert f"Notebook 'toy' has no figure 'toy_eror'. Did you mean '{FIGURE}'? Known: {FIGURE}." in finished.stderr
-    assert not pristine.project.generated.exists()
+    kept = [f"_build/runs/{one_figure.run_folder.name}/{kind}" for kind in ("tables", "executed", "provenance")]
+    before = one_figure.tree(*kept)
+    one_figure.succeed("run", "toy", "--figure", FIGURE)
+    assert one_figure.tree(*kept) == before
 
 
 def test_a_figure_is_rerun_from_python(ran, tmp_path):
@@ -166,15 +150,19 @@ def test_a_figure_is_rerun_from_python(ran, tmp_path):
 @pytest.mark.parametrize(
     ("names", "parameters", "says"),
     [
-        (("toy", "toy_eror"), {}, "has no figure 'toy_eror'. Did you mean 'toy_error'?"),
+        (("toy", "toy_eror"), {}, "has no figure 'toy_eror'. Did you mean 'toy_error'? Known: toy_error."),
         (("toi", "toy_error"), {}, "There is no notebook 'toi'. Did you mean 'toy'?"),
         (("toy", "toy_error"), {"sed": 1}, "no parameter 'sed'. Did you mean 'seed'?"),
     ],
 )
-def test_rerun_refuses_unknown_names_before_a_kernel_starts(ran, monkeypatch, names, parameters, says):
-    """The error is a public class, and does not speak of a command line."""
-    monkeypatch.chdir(ran.root)
-    with pytest.raises(companion.UserError) as caught:
+def test_unknown_names_are_refused_before_a_kernel_starts(pristine, names, parameters, says):
+    """The error of Python is a public class, and does not speak of a command line."""
+    assigned = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
+    finished = pristine.companion("run", names[0], "--figure", names[1], *assigned)
+    assert finished.returncode == 2
+    assert says in finished.stderr
+    with pristine.inside(), pytest.raises(companion.UserError) as caught:
         companion.rerun(*names, **parameters)
     assert says in str(caught.value)
     assert "command line" not in str(caught.value)
+    assert not pristine.project.generated.exists()

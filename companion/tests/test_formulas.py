@@ -20,24 +20,26 @@ def formula(text: str) -> nodes.math:
     return nodes.math("", text)
 
 
-@pytest.mark.parametrize("between", [", ", "; and ", ") ", ".", " or "])
-def test_the_text_of_a_page_stays_the_same(between):
-    """Also if the same words follow something else than a formula before."""
-    link = nodes.emphasis("", "link")
-    document = page("See ", link, between, formula("a"), between, formula("b"), between, formula("c"), between, "end.")
+def kept_together(document):
+    """Keep punctuation with formulas, which must not change the text; return what stays on one line."""
     before = document.astext()
     keep_punctuation(None, document)
     assert document.astext() == before
-    together = [node.astext() for node in document.findall(nodes.inline)]
-    assert together == ([] if between == " or " else [f"{letter}{between.strip(' and')}" for letter in "abc"])
+    return [node.astext() for node in document.findall(nodes.inline)]
+
+
+@pytest.mark.parametrize("between", [", ", "; and ", ") ", ".", " or "])
+def test_punctuation_stays_with_the_formula_before_it(between):
+    """Also if the same words follow something else than a formula before."""
+    link = nodes.emphasis("", "link")
+    document = page("See ", link, between, formula("a"), between, formula("b"), between, formula("c"), between, "end.")
+    mark = between.strip(" and")
+    assert kept_together(document) == ([] if between == " or " else [f"a{mark}", f"b{mark}", f"c{mark}"])
 
 
 def test_an_opening_bracket_stays_with_the_formula_after_it():
     document = page("A sum (", formula("a"), ", ", formula("b"), " of “", formula("c"), "”).")
-    before = document.astext()
-    keep_punctuation(None, document)
-    assert document.astext() == before
-    assert [node.astext() for node in document.findall(nodes.inline)] == ["(a,", "“c”)."]
+    assert kept_together(document) == ["(a,", "“c”)."]
 
 
 def test_a_long_formula_contains_the_punctuation_around_it():
@@ -59,12 +61,9 @@ def test_no_line_ends_within_a_short_formula(tex, short):
 
 
 def test_formulas_in_titles_stay_as_they_are():
-    title = nodes.title()
-    title += [formula("a"), nodes.Text(": a title")]
     document = nodes.document(None, None)
-    document += title
-    keep_punctuation(None, document)
-    assert not list(document.findall(nodes.inline))
+    document += nodes.title("", "", formula("a"), nodes.Text(": a title"))
+    assert kept_together(document) == []
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,17 @@ def lines(claim: Claim) -> dict[str, str]:
     return dict((field[0].astext(), field[1].astext()) for field in evidence(claim))
 
 
-def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
+def only(form: str, *numbers: float, **options: object) -> Claim:
+    """Return a claim of this form of the builder."""
     claims = Claims("a", source="ours")
-    claims.equal(
-        *("rate", "It falls.", 1.01, 1.0),
-        **{"within": 0.02, "because": "four standard errors.", "std_error": 0.005},
-        rejects=("it rises", 3.0),
-    )
+    getattr(claims, form)("rate", "It falls.", *numbers, **options)
     (claim,) = claims
+    return claim
+
+
+def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
+    reason = "four standard errors."
+    claim = only("equal", 1.01, 1.0, within=0.02, because=reason, std_error=0.005, rejects=("it rises", 3.0))
     assert lines(claim) == {
         "Measured": "1.01, standard error 0.005",
         "Expected": "1",
@@ -38,10 +41,7 @@ def test_the_lines_have_the_reason_and_the_distance_of_the_alternative():
     ],
 )
 def test_a_bound_has_a_distance_if_it_has_a_tolerance(within, expected, tolerance, distance):
-    claims = Claims("a", source="ours")
-    claims.at_most("rate", "It falls.", 0.5, 1.0, within=within, because="the lemma", rejects=("it rises", 2.0))
-    (claim,) = claims
-    assert lines(claim) == {
+    assert lines(only("at_most", 0.5, 1.0, within=within, because="the lemma", rejects=("it rises", 2.0))) == {
         "Measured": "0.5",
         "Expected": expected,
         "Tolerance": tolerance,

@@ -2,13 +2,7 @@
 
 import pytest
 
-from companion.figures.plain_math import (
-    as_plain_text,
-    bound,
-    caption_as_plain_text,
-    fault,
-    number,
-)
+from companion.figures.plain_math import as_plain_text, bound, caption_as_plain_text, fault, number
 from companion.figures.record import Claim
 
 ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | # n ~o~ 'p' "q" snake_case <b"""
@@ -38,7 +32,6 @@ def test_numbers_are_formatted_for_readers(value, text):
 @pytest.mark.parametrize(
     ("relation", "expected", "sentence"),
     [
-        ("≤", 0.0, "above 3.77"),
         ("≤", 2.0, "above 5.77"),
         ("≥", 1.0, "below −2.77"),
         ("=", 0.0, "beyond ±3.77"),

@@ -40,31 +40,32 @@ Alt: A wave.
 """
 
 
-def original_png(table: pd.DataFrame) -> bytes:
-    with style():
-        figure, buffer = draw(table), io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=144)
-        plt.close(figure)
-    return buffer.getvalue()
+def module_of(name, drawing=draw):
+    """Return a figure module with this drawing."""
+    module = ModuleType(name, DOCSTRING)
+    module.draw = drawing
+    return module
 
 
 @pytest.fixture(scope="module")
 def files(table):
-    module = ModuleType("sines", DOCSTRING)
-    module.draw = draw
-    return rendering.pictures(module, table)
+    return rendering.pictures(module_of("sines"), table)
 
 
 def test_a_png_has_few_colours_and_looks_the_same(files, table):
-    """No colour changes much, and the mean change is small."""
-    before, after = (
-        np.asarray(Image.open(io.BytesIO(content)).convert("RGB"), float)
-        for content in (original_png(table), files[".png"])
-    )
+    """No colour changes much, and the mean change is small. Programs show it in the size of the SVG."""
+    with style():
+        figure, buffer = draw(table), io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=144)
+        plt.close(figure)
+    original, image = buffer.getvalue(), Image.open(io.BytesIO(files[".png"]))
+    before, after = (np.asarray(each.convert("RGB"), float) for each in (Image.open(buffer), image))
     assert len(np.unique(after.reshape(-1, 3), axis=0)) <= rendering.COLOURS
-    assert len(files[".png"]) < 0.6 * len(original_png(table))
+    assert len(files[".png"]) < 0.6 * len(original)
     assert np.abs(before - after).mean() < 1
     assert np.abs(before - after).max() < 64
+    assert image.info["dpi"] == pytest.approx((rendering.RESOLUTION, rendering.RESOLUTION), abs=0.02)
+    assert image.size == (5 * rendering.RESOLUTION, 3 * rendering.RESOLUTION)
 
 
 def test_labels_in_the_colours_of_curves_can_be_read():
@@ -80,23 +81,11 @@ def test_the_contrast_of_black_and_white_is_21():
     assert contrast("#777777", "white") == pytest.approx(4.48, abs=0.01)  # the example of WCAG's explanations
 
 
-def test_the_title_of_an_svg_is_the_headline_in_plain_text(files):
-    """It is the first element."""
-    first = ElementTree.fromstring(files[".svg"])[0]
-    assert first.tag.endswith("}title")
-    assert first.text == "The sine of x has a norm ‖s‖²≤√2 & no more."
-
-
-def test_a_png_has_its_resolution(files):
-    """Programs then show it in the size of the SVG, five by three inches."""
-    image = Image.open(io.BytesIO(files[".png"]))
-    assert image.info["dpi"] == pytest.approx((rendering.RESOLUTION, rendering.RESOLUTION), abs=0.02)
-    assert image.size == (5 * rendering.RESOLUTION, 3 * rendering.RESOLUTION)
-
-
 def test_an_svg_has_only_what_every_program_reads(files):
-    """Properties are attributes, and links are those of SVG 1.1."""
+    """Properties are attributes, links are those of SVG 1.1, and the first element is the headline in plain text."""
     root = ElementTree.fromstring(files[".svg"])
+    assert root[0].tag.endswith("}title")
+    assert root[0].text == "The sine of x has a norm ‖s‖²≤√2 & no more."
     assert not any(element.tag.endswith("}style") for element in root.iter())
     names = {name for element in root.iter() for name in element.attrib}
     assert names & {"style", "class", "href"} == set()
@@ -107,9 +96,7 @@ def test_ids_depend_on_the_figure_and_every_link_has_its_target(table):
     """Two pictures in one page thus have different ids, and the same figure always has the same."""
     ids = []
     for name in ("one.figures.sines", "other.figures.sines", "one.figures.sines"):
-        module = ModuleType(name, DOCSTRING)
-        module.draw = draw
-        picture = rendering.pictures(module, table)[".svg"].decode()
+        picture = rendering.pictures(module_of(name), table)[".svg"].decode()
         ids.append(re.findall(r' id="([^"]*)"', picture))
         assert len(ids[-1]) == len(set(ids[-1]))
         assert set(re.findall(r'(?:xlink:href="|url\()#([^")]+)', picture)) == set(ids[-1])
@@ -149,8 +136,7 @@ def test_an_svg_is_written_with_few_digits_and_marks_of_one_look_together():
 
 
 def test_a_drawing_without_return_is_named(table):
-    module = ModuleType("chapter.figures.sines", DOCSTRING)
-    module.draw = lambda table: draw(table) and None
+    module = module_of("chapter.figures.sines", lambda table: draw(table) and None)
     with pytest.raises(TypeError, match=r"`chapter\.figures\.sines\.draw` must return the matplotlib figure.*Got None"):
         rendering.pictures(module, table)
 

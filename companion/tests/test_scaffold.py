@@ -1,4 +1,4 @@
-"""`companion new --book` creates a book of one notebook, named after its folder."""
+"""`companion new` creates a notebook, or a book of one notebook, named after its folder."""
 
 import re
 import shutil
@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from companion import cli
 from companion.cli import scaffold
-from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.configuration import Settings
 from companion.project.paths import Project
@@ -31,59 +30,43 @@ print(package.__file__, Settings.of_package(sys.argv[2]).chapters, sep="\\n")
 
 
 def invoke(*arguments):
-    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
+    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, arguments)
+
+
+def added(output):
+    """Return the files that the output of `companion new` lists."""
+    return {line.split()[1] for line in output.splitlines() if line.startswith("+")}
 
 
 def test_new_book_is_complete(tmp_path, omissions):
-    """The output lists the files and a command to run."""
+    """Hidden files too; the output lists the files and a command to run."""
     folder = tmp_path / "deep" / "random-walks"
     result = invoke("new", "--book", str(folder))
     assert result.exit_code == 0, result.output
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert written == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
-    assert {
-        "_config.yml",
-        "_toc.yml",
-        "Snakefile",
-        ".gitignore",
-        ".gitattributes",
-        "requirements.lock",
-        "README.md",
-        "LICENSE",
-        "CITATION.cff",
-        "Makefile",
-        ".pre-commit-config.yaml",
-        ".github/workflows/ci.yml",
-        ".github/workflows/publish.yml",
-        "tests/test_book.py",
-    } <= written
+    assert written == added(result.output)
+    assert {".gitignore", ".gitattributes", ".pre-commit-config.yaml", "Makefile", "requirements.lock"} <= written
     assert f"cd {folder} && companion run first_figure" in result.output
     assert omissions(Project(folder)) == []
 
 
-def test_book_is_named_after_its_folder(tmp_path):
-    """Its package, distribution and title have the name of the folder, and no placeholder of the template is left."""
+def test_book_is_named_after_its_folder_and_its_configuration_is_valid(tmp_path):
+    """No placeholder of a template is left, workflows keep the expressions of GitHub, and the author is the same."""
     folder = tmp_path / "Random walks"
     scaffold.create_book(folder)
-    assert Project(folder).settings == Settings(
-        chapters="random_walks", science=("random_walks",), report=("numpy", "matplotlib")
-    )
-    assert Project(folder).metadata["name"] == "random_walks"
+    project, name = Project(folder), "random_walks"
+    assert project.settings == Settings(chapters=name, science=(name,), report=("numpy", "matplotlib"))
+    assert project.metadata["name"] == name
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
     placeholders = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
     assert [path for path in folder.rglob("*") if path.is_file() and placeholders.search(path.read_text())] == []
-
-
-def test_configuration_files_of_a_new_book_are_valid(tmp_path):
-    """The workflows keep the expressions of GitHub, and the author is the same everywhere."""
-    scaffold.create_book(tmp_path / "walks")
-    workflows = {path.stem: read_yaml(path) for path in (tmp_path / "walks/.github/workflows").iterdir()}
-    assert workflows["publish"]["jobs"]["deploy"]["environment"]["url"] == "${{ steps.deployment.outputs.page_url }}"
-    assert workflows["ci"]["jobs"]["test"]["steps"][-1] == {"run": "make test"}
-    assert read_yaml(tmp_path / "walks/CITATION.cff")["authors"] == [{"name": "Its authors"}]
-    assert read_yaml(tmp_path / "walks/_config.yml")["author"] == "Its authors"
-    assert Project(tmp_path / "walks").metadata["authors"] == [{"name": "Its authors"}]
-    assert "Its authors" in (tmp_path / "walks/LICENSE").read_text(encoding="utf-8")
+    workflows = {path.stem: read_yaml(path)["jobs"] for path in (folder / ".github/workflows").iterdir()}
+    assert workflows["publish"]["deploy"]["environment"]["url"] == "${{ steps.deployment.outputs.page_url }}"
+    assert workflows["ci"]["test"]["steps"][-1] == {"run": "make test"}
+    author = {"name": "Its authors"}
+    assert read_yaml(folder / "CITATION.cff")["authors"] == project.metadata["authors"] == [author]
+    assert read_yaml(folder / "_config.yml")["author"] == author["name"]
+    assert author["name"] in (folder / "LICENSE").read_text(encoding="utf-8")
 
 
 def test_tests_of_a_new_book_pass(tmp_path):
@@ -119,42 +102,39 @@ def test_book_can_be_installed(tmp_path, kind, created):
         assert {path.parent.name for path in installed.glob("*/__init__.py")} == set(project.settings.science)
 
 
-def test_folder_with_a_file_is_refused(tmp_path):
-    """And left unchanged."""
-    (tmp_path / "walks").mkdir()
-    (tmp_path / "walks/notes.md").write_text("notes")
-    result = invoke("new", "--book", str(tmp_path / "walks"))
-    assert result.exit_code == 2
-    assert "is not empty. A book is created in a new or empty folder" in result.output
-    assert [path.name for path in (tmp_path / "walks").iterdir()] == ["notes.md"]
+FORMS = "Give either the name of a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`."
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["2nd paper", "class", "__", "book", "figures", "profiles", "tests", "companion", "statistics", "numpy", "pytest"],
+    ("words", "message"),
+    [
+        ("", FORMS),
+        ("walks --book folder", FORMS),
+        ("--book .", "is not empty. A book is created in a new or empty folder."),
+        ("--book 2nd-paper", "must be a Python name"),
+        ("--book __", "must be a Python name"),
+        ("--book class", "is a keyword of Python"),
+        ("--book statistics", "is the name of a module of Python"),
+        *((f"--book {name}", "is the name of an installed package") for name in ("numpy", "pytest")),
+        *((f"--book {name}", "is the name of another folder of every book") for name in scaffold.RESERVED_FOLDERS),
+    ],
 )
-def test_folder_with_an_invalid_package_name_is_refused(tmp_path, name):
-    """So is one with the name of another folder of every book, of a module of Python or of an installed package."""
-    with pytest.raises(UserError):
-        scaffold.create_book(tmp_path / name)
-    assert list(tmp_path.rglob("*")) == []
-
-
-@pytest.mark.parametrize("arguments", [[], ["walks", "--book", "folder"]], ids=["neither", "both"])
-def test_command_needs_either_a_notebook_or_a_book(tmp_path, monkeypatch, arguments):
-    """The error shows both forms."""
+def test_a_new_book_is_refused(tmp_path, monkeypatch, words, message):
+    """Nothing is written."""
+    (tmp_path / "notes.md").touch()
     monkeypatch.chdir(tmp_path)
-    result = invoke("new", *arguments)
+    result = invoke("new", *words.split())
     assert result.exit_code == 2
-    assert "`companion new NAME`" in result.output
-    assert "`companion new --book FOLDER`" in result.output
-    assert list(tmp_path.iterdir()) == []
+    assert message in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.md"]
 
 
-def test_second_notebook_is_listed_before_the_reference_pages(clone, monkeypatch):
-    """In the last part of the contents that is not the reference part."""
-    monkeypatch.chdir(clone.root)
-    assert invoke("new", "second_toy").exit_code == 0
+def test_second_notebook_is_complete_and_listed_before_the_reference_pages(clone, omissions):
+    """In the last part of the contents that is not the reference part; the output lists the files that changed."""
+    before, output, after = clone.tree(), clone.succeed("new", "second_toy"), clone.tree()
+    assert added(output) == {path for path in after if after[path] != before.get(path)}
+    assert "companion run second_toy" in output
+    assert omissions(clone.project) == []
     rows = re.findall(r"- file: (\S+)", (clone.root / "_toc.yml").read_text())
     assert rows == ["book/toy", "book/second_toy", "book/claims", "book/references"]
     assert clone.project.notebooks() == ["toy", "second_toy"]

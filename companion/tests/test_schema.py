@@ -6,61 +6,39 @@ import pytest
 
 from companion import Claims, Column, Estimate, Numbers, Table
 
-
-def claims(*names):
-    """Return one claim per name."""
-    claim = Claims("a", source="ours")
-    for name in names:
-        claim.at_most(name, "It is small.", 0.5, 1, because="the lemma")
-    return claim
-
-
 TWO = pd.DataFrame({"x": [1.0], "y": [2.0]})
 
 
-def table(**changes):
-    fields = {"frame": pd.DataFrame({"x": [1, 2]}), "columns": {"x": Column("abscissa")}}
-    return Table(**{**fields, **changes})
+X, Y = Column("abscissa"), Column("ordinate")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        *((columns, r"needs a meaning for every column.*Got columns \['x', 'y'\]") for columns in ({}, {"x": X})),
+        ({"x": X, "y": Y, "z": Y}, "needs a meaning for every column"),
+        ({"y": Y, "x": X}, "in order"),
+        ({"x": Column("a", std_error="e"), "y": Y}, r"`Column\(std_error=\.\.\.\)` of 'x' must name a column.*'e'"),
+        ({"x": Column("a", moves_with="e"), "y": Y}, r"`Column\(moves_with=\.\.\.\)` of 'x' must name a column.*'e'"),
+        # with both, its comparison would be relaxed twice
+        ({"x": Column("a", std_error="y", moves_with="y"), "y": Y}, r"'x'.* must not have both"),
+        # neither would be checked
+        ({"x": Column("a", moves_with="x"), "y": Y}, "compared by itself"),
+        ({"x": Column("a", moves_with="y"), "y": Column("b", moves_with="x")}, "compared by itself"),
+        ({"x": Estimate("mean output", std_error="y"), "y": Y}, "'y' is declared twice"),
+    ],
+)
+def test_every_column_needs_one_description_that_refers_to_columns(columns, words):
+    with pytest.raises(ValueError, match=words):
+        Table(TWO, columns)
 
 
 def test_claim_ids_are_unique():
+    claim = Claims("a", source="ours")
+    for name in ("slope", "bend", "slope"):
+        claim.at_most(name, "It is small.", 0.5, 1, because="the lemma")
     with pytest.raises(ValueError, match=r"ids must differ.*\['a-slope'\]"):
-        Numbers(table(), claims("slope", "bend", "slope"))
-
-
-@pytest.mark.parametrize("columns", [{}, {"y": Column("ordinate")}, {"x": Column("a"), "y": Column("b")}])
-def test_every_column_needs_a_meaning(columns):
-    with pytest.raises(ValueError, match=r"needs a meaning for every column.*Got columns \['x'\]"):
-        table(columns=columns)
-
-
-def test_meanings_are_in_the_order_of_the_columns():
-    frame = pd.DataFrame({"x": [1], "y": [2]})
-    with pytest.raises(ValueError, match="in order"):
-        table(frame=frame, columns={"y": Column("b"), "x": Column("a")})
-
-
-@pytest.mark.parametrize("role", ["std_error", "moves_with"])
-def test_columns_named_by_a_column_must_exist(role):
-    """A column may name the column of its standard error, or the one that it moves with."""
-    with pytest.raises(ValueError, match=rf"`Column\({role}=\.\.\.\)` of 'x' must name a column.*'x_error'"):
-        table(columns={"x": Column("abscissa", **{role: "x_error"})})
-    frame = pd.DataFrame({"x": [1.0], "x_error": [0.1]})
-    table(frame=frame, columns={"x": Column("abscissa", **{role: "x_error"}), "x_error": Column("its error")})
-
-
-def test_a_column_has_an_error_or_moves_with_another():
-    """With both, its comparison would be relaxed twice."""
-    with pytest.raises(ValueError, match=r"'x'.* must not have both"):
-        table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
-
-
-def test_a_column_moves_with_a_compared_column():
-    """If it named itself, or a column that is not compared either, neither would be checked."""
-    for target in ("x", "y"):
-        columns = {"x": Column("a", moves_with=target), "y": Column("b", moves_with="x" if target == "y" else None)}
-        with pytest.raises(ValueError, match="compared by itself"):
-            table(frame=TWO, columns=columns)
+        Numbers(Table(TWO, {"x": X, "y": Y}), claim)
 
 
 def test_an_estimate_declares_two_columns():
@@ -74,12 +52,6 @@ def test_an_estimate_declares_two_columns():
         "z": Column("other", std_error="error"),
         "error": Column("Standard error of z", moves_with="z"),
     }
-
-
-def test_a_column_declared_twice_is_refused():
-    columns = {"y": Estimate("mean output"), "y_std_error": Column("its error")}
-    with pytest.raises(ValueError, match="'y_std_error' is declared twice"):
-        Table(pd.DataFrame({"y": [1.0], "y_std_error": [0.1]}), columns)
 
 
 COLUMNS = {"name": Column("which"), "length": Column("how long"), "y": Estimate("mean output")}

@@ -29,7 +29,7 @@ def draw(_):
     arrow(axes, (2.15, 0.7), (2.85, 0.7))
     return figure
 '''
-CARD = "\n\n:::::{companion-card} toy\n:::::\n"
+CARD = ":::::{companion-card} toy\n:::::\n\n"
 
 
 def add_cell(notebook):
@@ -46,9 +46,7 @@ def sketched(pristine, tmp_path_factory):
     clone.write("clone/toy/figures/toy_sketch.py", SKETCH)
     clone.replace("book/toy.ipynb", "import toy_error\\n", "import toy_error, toy_sketch\\n")
     clone.edit_notebook(add_cell)
-    finished = clone.companion("run", "toy")
-    assert finished.returncode == 0, finished.stderr
-    clone.output = finished.stdout
+    clone.output = clone.succeed("run", "toy")
     return clone
 
 
@@ -74,8 +72,7 @@ def test_it_is_published_with_an_empty_table(sketched, omissions):
 def test_a_second_run_verify_and_compare_find_no_difference(desk):
     before = desk.tree("figures")
     for command in ("run toy", "verify toy", "compare _build/laptop figures", "redraw toy/toy_sketch"):
-        finished = desk.companion(*command.split())
-        assert finished.returncode == 0, finished.stdout + finished.stderr
+        desk.succeed(*command.split())
     assert desk.tree("figures") == before
 
 
@@ -84,25 +81,22 @@ def test_it_is_redrawn_in_a_fresh_clone(desk):
     shutil.rmtree(desk.root / "_build")
     before = desk.tree("figures")
     desk.replace("clone/toy/figures/toy_sketch.py", '"one number", ink()', '"a single number", ink()')
-    assert desk.companion("redraw", "toy_sketch").returncode == 0
+    desk.succeed("redraw", "toy_sketch")
     changed = {path for path, digest in desk.tree("figures").items() if before[path] != digest}
     assert changed == {f"figures/toy/toy_sketch{ending}" for ending in (".svg", ".png", ".json")}
 
 
 def test_a_sweep_leaves_it_out(desk):
     for command in ("run", "sweep"):  # which finds the result of the run
-        finished = desk.companion(command, "toy", "-p", "seed=1")
-        assert finished.returncode == 0, finished.stdout + finished.stderr
+        desk.succeed(command, "toy", "-p", "seed=1")
     tables = {path.name for path in desk.project.sweeps.rglob("*.csv")}
     assert tables == {"claims.csv", "toy_error.csv"}
 
 
 def test_the_site_shows_its_code_and_origin_but_no_data(desk):
     """The site marks it as a schematic; a card shows its thumbnail, although it has no axes."""
-    index = desk.root / "book/index.md"
-    index.write_text(index.read_text(encoding="utf-8") + CARD, encoding="utf-8")
-    finished = desk.companion("site", "--published")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    desk.replace("book/index.md", "Every figure", f"{CARD}Every figure")
+    desk.succeed("site", "--published")
     site = desk.project.site("laptop")
     page = (site / "book/toy.html").read_text(encoding="utf-8")
     assert page.count(">schematic<") == 1

@@ -36,34 +36,24 @@ def taken():
         yield server.getsockname()[1]
 
 
-def served_until_ctrl_c(clone, *arguments):
-    """Start a server; yield the lines of its output with the address last, its port and its page; then press Ctrl-C."""
+def test_next_port_is_used_if_one_is_taken(served, taken):
+    """The output mentions the taken port. Ctrl-C ends the server."""
     # child processes of tests that run in the background would ignore Ctrl-C
-    signals = {"preexec_fn": functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
-    command = [sys.executable, "-m", "companion", "site", "--serve", *arguments]
-    options = {"cwd": clone.root, "env": clone.environment, "stdout": subprocess.PIPE, "text": True, **signals}
-    with subprocess.Popen(command, **options) as server:
+    heed_ctrl_c = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    command = [sys.executable, "-m", "companion", "site", "--serve", "--port", str(taken)]
+    options = {"cwd": served.root, "env": served.environment, "stdout": subprocess.PIPE, "preexec_fn": heed_ctrl_c}
+    with subprocess.Popen(command, text=True, **options) as server:
         try:
-            lines, url = [], None
-            while not url:
-                lines.append(server.stdout.readline().strip())
-                assert lines[-1], lines
-                url = re.match(r"http://127\.0\.0\.1:(\d+)/", lines[-1])
+            assert server.stdout.readline() == f"Port {taken} is taken.\n"
+            lines = iter(server.stdout.readline, "")
+            url = next(found for found in (re.match(r"http://127\.0\.0\.1:(\d+)/", line) for line in lines) if found)
+            assert int(url[1]) > taken
             with urllib.request.urlopen(url[0], timeout=20) as response:
-                page = response.read().decode()
-            yield lines, int(url[1]), page
+                assert response.read() == b"<title>Front</title>"
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=20) == 0
         finally:
             server.kill()
-
-
-def test_next_port_is_used_if_one_is_taken(served, taken):
-    """The output mentions the taken port."""
-    for lines, port, page in served_until_ctrl_c(served, "--port", str(taken)):
-        assert lines[0] == f"Port {taken} is taken."
-        assert port > taken
-        assert page == "<title>Front</title>"
 
 
 def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):

@@ -33,14 +33,8 @@ def table(tmp_path):
 
 def test_table_is_read(table):
     """`science` contains the chapters package exactly once, whether the table lists it or not."""
-    settings = table(FULL)
-    assert settings == Settings(
-        chapters="episodes",
-        science=("walkers", "episodes"),
-        context="episodes:quiet",
-        device="episodes:device",
-        report=("numpy",),
-    )
+    names = {"context": "episodes:quiet", "device": "episodes:device", "report": ("numpy",)}
+    assert table(FULL) == Settings(chapters="episodes", science=("walkers", "episodes"), **names)
     assert table('[tool.companion]\nchapters = "episodes"\n') == Settings(chapters="episodes", science=("episodes",))
     assert table(f'{FULL}statements = "book/list.yml"\n').statements == "book/list.yml"
     assert table(f'{FULL}api = ["walkers"]\n').api == ("walkers",)
@@ -54,22 +48,28 @@ def test_table_is_read(table):
         ("[tool.companion]\nscience = []\n", r"needs `chapters`, the package with one folder per notebook"),
         ('[tool.companion]\nchapter = "episodes"\n', r"no entry 'chapter'\. Did you mean 'chapters'\?"),
         ("[tool.companion]\nchapters = 1\n", r"`chapters` in \[tool\.companion\] must be text: .*\. Got 1"),
-        ('[tool.companion]\nchapters = "a"\nscience = "b"\n', r"`science` .* must be a list of texts: .*\. Got 'b'"),
-        ('[tool.companion]\nchapters = "a"\nscience = ["b", 1]\n', r"`science` .* must be a list of texts: .*\. Got 1"),
-        ('[tool.companion]\nchapters = "a"\nlive = "b/c"\n', r"`live` .* must be a table of texts: .*\. Got 'b/c'"),
-        ('[tool.companion]\nchapters = "a"\nlive = {"b/c" = 1}\n', r"`live` .* must be a table of texts: .*\. Got 1"),
-        ('[tool.companion]\nchapters = "a"\nhours_a_step = 0\n', r"must be a number above 0: .*hang.*\. Got 0"),
-        ('[tool.companion]\nchapters = "a"\nhours_a_step = "1"\n', r"must be a number above 0: .*hang.*\. Got '1'"),
-    ],
-    ids=[
-        *("no table", "no toml", "no chapters", "misspelt", "no text", "no list", "a number in a list"),
-        *("no figures", "a number for a figure", "no hours", "hours as text"),
     ],
 )
 def test_wrong_table_is_an_error(table, text, words):
     """The message names the file, the entry and the rule."""
     with pytest.raises(UserError, match=r"pyproject\.toml.*" + words):
         table(text)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ('science = "b"', r"`science` .* must be a list of texts: .*\. Got 'b'"),
+        ('science = ["b", 1]', r"`science` .* must be a list of texts: .*\. Got 1"),
+        ('live = "b/c"', r"`live` .* must be a table of texts: .*\. Got 'b/c'"),
+        ('live = {"b/c" = 1}', r"`live` .* must be a table of texts: .*\. Got 1"),
+        ("hours_a_step = 0", r"must be a number above 0: .*hang.*\. Got 0"),
+        ('hours_a_step = "1"', r"must be a number above 0: .*hang.*\. Got '1'"),
+    ],
+)
+def test_entry_of_a_wrong_type_is_an_error(table, entry, words):
+    with pytest.raises(UserError, match=words):
+        table(f'[tool.companion]\nchapters = "a"\n{entry}\n')
 
 
 @pytest.fixture

@@ -11,58 +11,44 @@ from companion.figures.record import SIGNIFICANT_DIGITS, ColumnRecord
 from companion.figures.schema import Column
 
 
-@pytest.fixture
-def moved(tmp_path):
-    """Return a function that publishes `old`, rebuilds it as `new`, and lists the columns that moved."""
-
-    def compare(old, new, **columns):
-        published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
-        for path, frame, digits in (
-            (published, pd.DataFrame(old), SIGNIFICANT_DIGITS),
-            (unrounded, pd.DataFrame(new), table_io.EXACT_DIGITS),
-        ):
-            frame.insert(0, "row", range(len(frame)))
-            table_io.write_csv(frame, path, digits)
-        given = {name: columns.get(name, Column("x")) for name in ("row", *new)}
-        declared = {name: ColumnRecord(**asdict(column), kind="number") for name, column in given.items()}
-        result = comparison.movement(published, unrounded, declared)
-        return [result.other_rows] if result.other_rows else [column.name for column in result.columns if column.by > 1]
-
-    return compare
+def moved(folder, old, new, **columns):
+    """Publish one row of values, rebuild it, and return the columns that moved beyond their tolerance."""
+    published, rebuilt = folder / "published.csv", folder / "rebuilt.csv"
+    for path, row, digits in ((published, old, SIGNIFICANT_DIGITS), (rebuilt, new, table_io.EXACT_DIGITS)):
+        table_io.write_csv(pd.DataFrame([{"row": 0} | row]), path, digits)
+    declared = {"row": Column("row"), **columns}
+    records = {name: ColumnRecord(**asdict(column), kind="number") for name, column in declared.items()}
+    result = comparison.movement(published, rebuilt, records)
+    assert not result.other_rows
+    return {column.name for column in result.columns if column.by > 1}
 
 
-@pytest.mark.parametrize("value", [9.5, -9.5, 9.87654e-200, 9.87654e200, 950_000_000])
-def test_exact_column_moved_by_two_millionths_is_found(moved, value):
-    """Six digits resolve this change."""
-    assert moved({"x": [1.0, value]}, {"x": [1.0, value * (1 + 2e-6)]}) == ["x"]
+EXACT = [9.5, -9.5, 9.87654e-200, 9.87654e200, 950_000_000]
+# Some are halfway between two published numbers.
+ROUNDED = [1.000005, 1.000015, 9.9999949999, 9.9999950001, 0.1234565, 999999.5, 1 / 3, 2 / 3e5]
+INFINITE = [np.nan, np.inf, -np.inf]
 
 
-@pytest.mark.parametrize("value", [1.0, -9.5, 3.14159e-200, 12345.6])
-def test_exact_column_may_move_by_half_a_millionth(moved, value):
-    """Machines may round differently."""
-    assert moved({"x": [value]}, {"x": [value * (1 + 5e-7)]}) == []
+@pytest.mark.parametrize(
+    ("old", "new", "moves"),
+    [
+        *((value, value * (1 + 2e-6), True) for value in EXACT),  # six digits resolve this
+        *((value, value * (1 + 5e-7), False) for value in EXACT[:3]),  # machines may round differently
+        *((value, value, False) for value in [*ROUNDED, *INFINITE]),
+        *((value, 2.0, True) for value in INFINITE),
+        *((2.0, value, True) for value in INFINITE),
+        *((np.inf, value, True) for value in (np.nan, -np.inf)),
+    ],
+)
+def test_a_published_number_moves_by_more_than_rounding(tmp_path, old, new, moves):
+    """One that is not finite equals only itself."""
+    assert moved(tmp_path, {"x": old}, {"x": new}, x=Column("x")) == ({"x"} if moves else set())
 
 
-@pytest.mark.parametrize("value", [1.000005, 1.000015, 9.9999949999, 9.9999950001, 0.1234565, 999999.5, 1 / 3, 2 / 3e5])
-def test_rounding_to_six_digits_is_no_move(moved, value):
-    """This holds even halfway between two published numbers."""
-    assert moved({"x": [value, -value]}, {"x": [value, -value]}) == []
-
-
-@pytest.mark.parametrize(("shift", "expected"), [(4.9, []), (-4.9, []), (5.2, ["x"]), (-5.2, ["x"])])
-def test_monte_carlo_column_may_move_by_five_standard_errors(moved, shift, expected):
-    """A larger move is reported."""
-    old, new = {"x": [2.0, 3.0], "se": [0.1, 0.1]}, {"x": [2.0, 3.0 + shift * 0.1], "se": [0.1, 0.1]}
-    assert moved(old, new, x=Column("x", std_error="se"), se=Column("se", std_error="se")) == expected
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_nonfinite_value_must_stay_the_same(moved, value):
-    """It equals only itself."""
-    assert moved({"x": [1.0, value]}, {"x": [1.0, value]}) == []
-    assert moved({"x": [1.0, value]}, {"x": [1.0, 2.0]}) == ["x"]
-    assert moved({"x": [1.0, 2.0]}, {"x": [1.0, value]}) == ["x"]
-    assert moved({"x": [1.0, value]}, {"x": [1.0, -value if np.isinf(value) else np.inf]}) == ["x"]
+@pytest.mark.parametrize(("shift", "columns"), [(4.9, set()), (-4.9, set()), (5.2, {"x"}), (-5.2, {"x"})])
+def test_monte_carlo_column_may_move_by_five_standard_errors(tmp_path, shift, columns):
+    declared = {"x": Column("x", std_error="se"), "se": Column("its error", moves_with="x")}
+    assert moved(tmp_path, {"x": 3.0, "se": 0.1}, {"x": 3.0 + shift * 0.1, "se": 0.1}, **declared) == columns
 
 
 def test_published_csv_is_reproducible(tmp_path):
@@ -93,17 +79,12 @@ KINDS = {name: name for name in FRAME}
 
 
 def test_plain_table_returns_the_kinds_of_its_columns():
-    """Smaller dtypes and categories have the same kinds."""
+    """Smaller dtypes, categories and tables without rows have the same kinds."""
+    small = {"number": np.float32, "integer": np.int8, "flag": bool, "text": "category"}
     assert table_io.plain(FRAME, "here")[1] == KINDS
-    variants = {
-        "number": FRAME["number"].iloc[:3].astype(np.float32),
-        "integer": FRAME["integer"].iloc[:2].astype(np.int8),
-        "flag": FRAME["flag"].to_numpy(bool)[:2],
-        "text": FRAME["text"].iloc[:2].astype("category"),
-    }
-    assert {
-        kind: table_io.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in variants.items()
-    } == KINDS
+    assert table_io.plain(FRAME.iloc[:2].astype(small), "here")[1] == KINDS
+    frame, kinds = table_io.plain(FRAME.iloc[:0], "here")
+    assert (list(frame.columns), len(frame), kinds) == (list(FRAME.columns), 0, KINDS)
 
 
 def test_plain_table_keeps_every_bit():
@@ -135,14 +116,6 @@ def test_published_table_is_read_with_its_rounded_numbers(tmp_path):
     read = table_io.read_csv(tmp_path / "x.csv", columns)
     assert read["number"][0] == 0.333333
     pd.testing.assert_frame_equal(read.drop(columns="number"), frame.drop(columns="number"))
-
-
-def test_table_without_rows_keeps_its_columns(tmp_path):
-    """The kinds of its columns are kept too."""
-    frame, kinds = table_io.plain(FRAME.iloc[:0], "here")
-    assert list(frame.columns) == list(FRAME.columns)
-    assert len(frame) == 0
-    assert kinds["integer"] == "integer"
 
 
 UNSUPPORTED = [[1, 2], {"a": 1}, 1j, np.datetime64("2026-01-01"), np.array(1.0), object()]
