@@ -8,10 +8,8 @@ from typing import Annotated
 
 import pytest
 from pydantic import Field, ValidationError
-from typer.testing import CliRunner
 
 import companion
-from companion import cli
 from companion.build import execution
 from companion.build.run_spec import RunSpec
 from companion.io.errors import UserError
@@ -21,6 +19,7 @@ from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Seed of all random numbers."
+LONG = 12345678901234567890
 
 # wrong assignments; the words that the error must contain
 WRONG = {
@@ -30,10 +29,7 @@ WRONG = {
     "fraction for an integer": ("repeats: 1.5", ["`repeats`", "integer", "Got 1.5", "Number of independent means"]),
     "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "Numbers of terms in a mean, L."]),
     "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "Numbers of terms in a mean, L."]),
-    "seed of twenty digits": (
-        "seed: 12345678901234567890",
-        ["`seed`", "less than 4294967296", "Got 12345678901234567890", SEED_MEANS],
-    ),
+    "seed of twenty digits": (f"seed: {LONG}", ["`seed`", "less than 4294967296", f"Got {LONG}", SEED_MEANS]),
     "below the range": ("seed: -1", ["`seed`", "greater than or equal to 0", "Got -1", SEED_MEANS]),
     "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Numbers of terms in a mean, L."]),
     "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
@@ -41,39 +37,26 @@ WRONG = {
 
 
 # numbers that no array can hold
-TOO_LONG = [2**63, -(2**63) - 1, 10**19 + 7, 10**400]
-
-
-@pytest.mark.parametrize("number", TOO_LONG, ids=lambda number: f"{len(str(abs(number)))} digits")
-@pytest.mark.parametrize("in_a_list", [False, True])
-def test_a_whole_number_that_no_array_can_hold_is_refused(number, in_a_list):
-    """Also where a parameter has no declared bound."""
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400], ids=["large", "small", "400 digits"])
+def test_a_whole_number_that_no_array_can_hold_is_refused(number):
+    """Also in a list, and where a parameter has no declared bound."""
 
     class Unbounded(companion.Parameters):
         count: int
         counts: list[int]
 
-    values = {"count": 1, "counts": [1, number]} if in_a_list else {"count": number, "counts": [1]}
     assert Unbounded(count=2**63 - 1, counts=[-(2**63)]).count == 2**63 - 1
-    with pytest.raises(ValidationError, match="at most 64 bits"):
-        Unbounded(**values)
+    for values in ({"count": 1, "counts": [1, number]}, {"count": number, "counts": [1]}):
+        with pytest.raises(ValidationError, match="at most 64 bits"):
+            Unbounded(**values)
 
 
 @pytest.mark.parametrize("name", Project(ROOT).notebooks())
 def test_every_whole_number_of_this_book_has_a_largest_value(name):
     """A run refuses a seed of twenty digits before the kernel starts."""
-    project = Project(ROOT)
-    rules = {parameter: rule(field) for parameter, field in parameters_of(project, name).model_fields.items()}
-    unbounded = [
-        parameter
-        for parameter, words in rules.items()
-        if "whole number" in words and "≤" not in words and "<" not in words
-    ]
-    assert unbounded == []
-    if "seed" in rules:
-        notebook, seed = Notebook.named(project, name), 12345678901234567890
-        with pytest.raises(UserError, match=rf"`seed`: input should be less than 4294967296\. Got {seed}"):
-            check(project, notebook, resolve(project, notebook, "laptop", {"seed": seed}))
+    fields = parameters_of(Project(ROOT), name).model_fields
+    rules = {parameter: rule(field) for parameter, field in fields.items() if "whole number" in rule(field)}
+    assert [parameter for parameter, words in rules.items() if "≤" not in words and "<" not in words] == []
 
 
 @pytest.fixture
@@ -84,67 +67,57 @@ def toy(clone, monkeypatch):
     return clone
 
 
-def invoke(*arguments):
-    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(cli.app, list(arguments))
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_parameter_on_the_command_line_is_refused(toy, case):
-    """Exit code 2; the message has the rule and the meaning; nothing is written."""
-    (assignment, words), before = WRONG[case], toy.tree()
-    result = invoke("run", "toy", "-p", assignment.replace(": ", "=", 1))
-    assert result.exit_code == 2, result.output
-    assert [word for word in words if word not in result.output] == []
+def assert_refused(toy, arguments, words):
+    """Check that a command has exit code 2 and a message with these words, and writes nothing."""
+    before, finished = toy.tree(), toy.companion(*arguments)
+    assert finished.returncode == 2, finished.stdout
+    assert [word for word in words if word not in " ".join(finished.stderr.split())] == []
     assert toy.tree() == before
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_parameter_in_a_profile_is_refused(toy, case):
-    """A build refuses it in the same way."""
+def test_wrong_parameter_is_refused(toy, case):
+    """On the command line and in a profile; the message has the rule and the meaning."""
     assignment, words = WRONG[case]
-    (toy.root / "profiles/smoke.yml").write_text(f"toy:\n  {assignment}\n", encoding="utf-8")
-    before = toy.tree()
-    result = invoke("build", "--profile", "smoke")
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert [word for word in words if word not in result.output] == []
-    assert toy.tree() == before
+    assert_refused(toy, ["run", "toy", "-p", assignment.replace(": ", "=", 1)], words)
+    toy.write("profiles/smoke.yml", f"toy:\n  {assignment}\n")
+    assert_refused(toy, ["build", "--profile", "smoke"], words)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("typed", "words"),
     [
-        (("run", "tooy"), ["notebook 'tooy'", "Did you mean 'toy'?"]),
-        (("run", "toy", "--profile", "smok"), ["profile 'smok'", "Did you mean 'smoke'?", "full, laptop, smoke"]),
-        (("build", "--profile", "smok"), ["profile 'smok'", "Did you mean 'smoke'?"]),
-        (("list", "--profile", "smok"), ["profile 'smok'", "Did you mean 'smoke'?"]),
-        (("build", "--target", "sight"), ["--target", "'sight'"]),
-        (("run", "toy", "-p", "seed"), ["name=value", "'seed'"]),
-        (("run", "toy", "-p", "seed=[1"), ["'seed'", "not YAML"]),
+        ("run tooy", ["notebook 'tooy'", "Did you mean 'toy'?"]),
+        ("run toy --profile smok", ["profile 'smok'", "Did you mean 'smoke'?", "full, laptop, smoke"]),
+        ("build --profile smok", ["profile 'smok'", "Did you mean 'smoke'?"]),
+        ("list --profile smok", ["profile 'smok'", "Did you mean 'smoke'?"]),
+        ("build --target sight", ["--target", "'sight'"]),
+        ("run toy -p seed", ["name=value", "'seed'"]),
+        ("run toy -p seed=[1", ["'seed'", "not YAML"]),
+        ("run toy -p seed 1", ["papermill takes two. Write -p seed=1."]),
+        ("run -p seed 1 toy", ["Write -p seed=1."]),
+        ("run toy -p seed 1 -p repeats 9", ["Write -p seed=1 -p repeats=9."]),
+        ("sweep toy -p seed 1:3", ["Write -p seed=1:3."]),
+        ("run toy -p seed=1 -p repeats=9 -p seed=2", ["'seed' is given twice: 1 and 2."]),
+        ("sweep toy -p seed=1 -p seed=2:3", ["'seed' is given twice: [1] and [2, 3]."]),
+        ("run toy measures", ["`companion run` takes one notebook. Got toy measures."]),
     ],
-    ids=" ".join,
 )
-def test_unknown_name_is_refused(toy, arguments, words):
-    """Exit code 2; the message suggests the right name; nothing is written."""
-    before = toy.tree()
-    result = invoke(*arguments)
-    assert result.exit_code == 2, result.output
-    assert [word for word in words if word not in result.output] == []
-    assert toy.tree() == before
+def test_wrong_command_is_refused(toy, typed, words):
+    """The message suggests the right name or form."""
+    assert_refused(toy, typed.split(), words)
 
 
-@pytest.mark.parametrize("content", ["tooy:\n  seed: 1\n", "tooy:\n"])
-def test_profile_of_an_unknown_notebook_is_refused(toy, content):
-    """The error suggests the name of an existing notebook."""
-    (toy.root / "profiles/full.yml").write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=r"profiles/full.yml.*'tooy'.*Did you mean 'toy'"):
-        check_profiles(toy.project)
-
-
-@pytest.mark.parametrize("content", ["- toy\n", "toy: 1\n", "toy: [seed\n", "3\n"])
-def test_profile_that_is_not_a_mapping_is_refused(toy, content):
-    """Any other content of a profile is a user error."""
-    (toy.root / "profiles/smoke.yml").write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=r"profiles/smoke.yml"):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        *((f"tooy:{values}\n", "there is no notebook 'tooy'.*Did you mean 'toy'") for values in (" {seed: 1}", "")),
+        *((content, "profiles/smoke.yml") for content in ("- toy\n", "toy: 1\n", "toy: [seed\n", "3\n")),
+    ],
+)
+def test_profile_that_does_not_map_notebooks_to_parameters_is_refused(toy, content, words):
+    toy.write("profiles/smoke.yml", content)
+    with pytest.raises(UserError, match=words):
         check_profiles(toy.project)
 
 
@@ -159,19 +132,6 @@ import companion
 class Parameters(companion.Parameters):
     rate: Annotated[float, Field(gt=0, description="A rate.")]
 """
-
-
-@pytest.fixture
-def rate(toy):
-    """Give toy one parameter, a float; return a function that resolves and checks it."""
-    toy.write("clone/toy/parameters.py", RATE)
-    toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
-    notebook = Notebook.named(toy.project, "toy")
-
-    def read(profile="laptop", overrides=None):
-        return check(toy.project, notebook, resolve(toy.project, notebook, profile, overrides)).model_dump()
-
-    return read
 
 
 def test_seed_is_a_non_negative_integer():
@@ -190,10 +150,13 @@ def test_seed_is_a_non_negative_integer():
             Drawn(seed=1, starts=wrong)
 
 
-def test_scientific_notation_is_a_float_in_a_profile(rate, toy):
+def test_scientific_notation_is_a_float_in_a_profile(toy):
     """YAML 1.1 would read `1e-3` as a string."""
+    toy.write("clone/toy/parameters.py", RATE)
+    toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
     toy.write("profiles/smoke.yml", "toy: {rate: 1e-3}\n")
-    assert rate("smoke") == {"rate": 0.001}
+    notebook = Notebook.named(toy.project, "toy")
+    assert check(toy.project, notebook, resolve(toy.project, notebook, "smoke")).model_dump() == {"rate": 0.001}
 
 
 @pytest.mark.parametrize(("text", "value"), [("rate=1e-3", 0.001), ("lengths=[10, 100]", [10, 100])])
@@ -202,55 +165,51 @@ def test_a_value_on_the_command_line_is_yaml(text, value):
 
 
 def test_command_line_overrides_profile_and_profile_overrides_cell(toy):
-    (toy.root / "profiles/smoke.yml").write_text("toy: {seed: 1, repeats: 50}\n", encoding="utf-8")
+    toy.write("profiles/smoke.yml", "toy: {seed: 1, repeats: 50}\n")
     values = resolve(toy.project, Notebook.named(toy.project, "toy"), "smoke", {"seed": 2})
     assert values == {"seed": 2, "lengths": [10, 100, 1000], "repeats": 50}
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "seed = 0; repeats = 500\nlengths = [10]\n",
-        "seed = repeats = 500\nlengths = [10]\n",
-        "seed, repeats = 0, 500\nlengths = [10]\n",
-        "seed: int = 0\nrepeats = 500\nlengths = [10]\n",
-        "seed = 0\nseed += 1\nrepeats = 500\nlengths = [10]\n",
-        "seed = 0\nrepeats = int(500)\nlengths = [10]\n",
-        "seed = 0\nrepeats = 5 * 100\nlengths = [10]\n",
-        "seed = 0\nrepeats = seed\nlengths = [10]\n",
-        "import os\nseed = 0\nrepeats = 500\nlengths = [10]\n",
-        "seed =\n",
-    ],
-)
-def test_parameters_cell_with_anything_but_plain_assignments_is_refused(clone, source):
-    """papermill would misread it, or a profile could not override it."""
-    clone.rewrite_cell("# parameters", source)
-    with pytest.raises(UserError, match=r"toy\.ipynb"):
-        _ = Notebook.named(clone.project, "toy").defaults
+def assert_check_fails(toy, words):
+    """Check that the parameters of toy are refused with a message that matches `words`."""
+    with pytest.raises(UserError, match=words):
+        RunSpec("toy").check(toy.project)
 
 
-@pytest.mark.parametrize(("other", "count"), [([], 0), (["parameters"], 2)])
-def test_exactly_one_cell_has_the_parameters_tag(clone, other, count):
-    """Without the tag, papermill silently keeps the notebook's values."""
-    clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
-    clone.rewrite_cell("# setup", "x = 1\n", tags=other)
-    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*Got {count}"):
-        RunSpec("toy").check(clone.project)
+# Statements that papermill would misread, or that a profile could not override.
+NOT_PLAIN = [
+    "seed = 0; repeats = 500\nlengths = [10]\n",
+    "seed = repeats = 500\nlengths = [10]\n",
+    "seed, repeats = 0, 500\nlengths = [10]\n",
+    "seed: int = 0\nrepeats = 500\nlengths = [10]\n",
+    "seed = 0\nseed += 1\nrepeats = 500\nlengths = [10]\n",
+    "seed = 0\nrepeats = int(500)\nlengths = [10]\n",
+    "seed = 0\nrepeats = 5 * 100\nlengths = [10]\n",
+    "seed = 0\nrepeats = seed\nlengths = [10]\n",
+    "import os\nseed = 0\nrepeats = 500\nlengths = [10]\n",
+    "seed =\n",
+]
 
 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
+        *((source, r"toy\.ipynb") for source in NOT_PLAIN),
         ("seed = 0\nlengths = [10]\n", r"Missing in the cell: \['repeats'\]"),
         ("seed = 0\nlengths = [10]\nrepeats = 5\ntau = 1\n", r"unknown to the chapter: \['tau'\]"),
     ],
 )
-def test_cell_and_class_must_have_the_same_parameters(toy, source, words):
-    """The error names a parameter that only one of them has."""
+def test_parameters_cell_assigns_plain_values_to_the_parameters_of_the_class(toy, source, words):
     toy.rewrite_cell("# parameters", source)
-    notebook = Notebook.named(toy.project, "toy")
-    with pytest.raises(UserError, match=words):
-        check(toy.project, notebook, notebook.defaults)
+    assert_check_fails(toy, words)
+
+
+@pytest.mark.parametrize(("tags", "count"), [([], 0), (["parameters"], 2)])
+def test_exactly_one_cell_has_the_parameters_tag(toy, tags, count):
+    """Without the tag, papermill silently keeps the notebook's values."""
+    toy.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=tags)
+    toy.rewrite_cell("# setup", "x = 1\n", tags=tags)
+    assert_check_fails(toy, rf"exactly one cell tagged `parameters`.*Got {count}")
 
 
 @pytest.mark.parametrize(
@@ -260,74 +219,36 @@ def test_cell_and_class_must_have_the_same_parameters(toy, source, words):
 )
 def test_chapter_without_parameters_is_refused(toy, text):
     """The error names the missing class and its module."""
-    toy.write("clone/toy/parameters.py", text) if text is not None else drop(toy, "clone/toy/parameters.py")
-    notebook = Notebook.named(toy.project, "toy")
-    with pytest.raises(UserError, match=r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py"):
-        check(toy.project, notebook, notebook.defaults)
-
-
-def drop(clone, path):
-    (clone.root / path).unlink()
+    (toy.root / "clone/toy/parameters.py").unlink()
+    if text is not None:
+        toy.write("clone/toy/parameters.py", text)
+    assert_check_fails(toy, r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py")
 
 
 def test_message_of_a_rule_about_several_parameters_is_shown(toy):
     """It belongs to no single parameter, so no meaning is shown."""
-    rule = (
-        "\n\n    @model_validator(mode='after')\n    def _both(self):\n        raise ValueError('too much of both')\n"
-    )
     text = (toy.root / "clone/toy/parameters.py").read_text(encoding="utf-8")
-    toy.write("clone/toy/parameters.py", text.replace("import Field", "import Field, model_validator") + rule)
-    notebook = Notebook.named(toy.project, "toy")
-    with pytest.raises(UserError, match=r"Invalid parameters of 'toy'\.\n  Value error, too much of both\."):
-        check(toy.project, notebook, notebook.defaults)
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        (("run", "toy", "-p", "seed", "1"), "papermill takes two. Write -p seed=1."),
-        (("run", "-p", "seed", "1", "toy"), "Write -p seed=1."),
-        (("run", "toy", "-p", "seed", "1", "-p", "repeats", "9"), "Write -p seed=1 -p repeats=9."),
-        (("sweep", "toy", "-p", "seed", "1:3"), "Write -p seed=1:3."),
-        (("run", "toy", "-p", "seed=1", "-p", "repeats=9", "-p", "seed=2"), "'seed' is given twice: 1 and 2."),
-        (("sweep", "toy", "-p", "seed=1", "-p", "seed=2:3"), "'seed' is given twice: [1] and [2, 3]."),
-        (("run", "toy", "measures"), "`companion run` takes one notebook. Got toy measures."),
-    ],
-)
-def test_misspelt_assignment_is_refused(toy, typed, words):
-    """The error shows the right form for papermill's, and both values of a repeated name. Nothing starts."""
-    before = toy.tree()
-    result = invoke(*typed)
-    assert result.exit_code == 2, result.output
-    assert words in result.output
-    assert toy.tree() == before
+    text += "\n    @model_validator(mode='after')\n    def _both(self):\n        raise ValueError('too much of both')\n"
+    toy.write("clone/toy/parameters.py", text.replace("import Field", "import Field, model_validator"))
+    assert_check_fails(toy, r"Invalid parameters of 'toy'\.\n  Value error, too much of both\.")
 
 
 def test_parameters_of_a_notebook_are_listed(toy):
-    """Each with its default, meaning, range and values in profiles; nothing runs, and the list says so."""
-    toy.write("profiles/smoke.yml", "toy: {repeats: 321}\n")
-    result = invoke("run", "toy", "--parameters")
-    assert result.exit_code == 0, result.output
-    defaults = Notebook.named(toy.project, "toy").defaults
-    assert [
-        name for name, value in defaults.items() if f"\n{name} = {json.dumps(value)}\n" not in f"\n{result.output}"
-    ] == []
-    assert f"  {SEED_MEANS} (a whole number, ≥ 0, < 4294967296)\n" in result.output
-    assert f"\nrepeats = {defaults['repeats']}\n" in result.output
-    assert result.output.count("smoke: ") == 1
-    assert "  smoke: 321\n" in result.output
-    assert "It has not been run here yet." in result.output
-    assert not toy.project.generated.exists()
+    """Each with its default, meaning, range and values in profiles; nothing runs, and the list says so.
 
-
-def test_parameters_are_listed_although_a_profile_has_a_stale_entry(toy):
-    """The stale entry is named; entries of other profiles are listed."""
+    A stale entry of a profile is named.
+    """
     toy.write("profiles/smoke.yml", "toy: {repeat: 321}\n")
     toy.write("profiles/full.yml", "toy: {repeats: 321}\n")
-    result = invoke("run", "toy", "--parameters")
-    assert result.exit_code == 0, result.output
-    assert "  full: 321\n" in result.output
-    assert "Warning: profiles/smoke.yml: notebook 'toy' has no parameter 'repeat'. Did you mean" in result.output
+    output = toy.succeed("run", "toy", "--parameters")
+    assert "Warning: profiles/smoke.yml: notebook 'toy' has no parameter 'repeat'. Did you mean" in output
+    defaults = Notebook.named(toy.project, "toy").defaults
+    lines = output.splitlines()
+    assert [name for name, value in defaults.items() if f"{name} = {json.dumps(value)}" not in lines] == []
+    assert f"  {SEED_MEANS} (a whole number, ≥ 0, < 4294967296)" in lines
+    assert [line for line in lines if line.startswith(("  smoke:", "  full:"))] == ["  full: 321"]
+    assert "It has not been run here yet." in output
+    assert not toy.project.generated.exists()
 
 
 RUN_AND_PRINT_MODULES = """
