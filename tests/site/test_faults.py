@@ -131,6 +131,7 @@ def test_a_wide_table_shows_on_a_phone_that_it_scrolls(visit):
 def test_paper_has_text_and_figures_and_no_controls(visit):
     page = visit(NEEDLE)
     page.emulate_media(media="print")
+    expect(page.locator("h1:visible")).to_have_text(re.compile(r"^\d+\. A needle in a long prompt"))
     for gone in ("#jb-print-toc", ".companion-line summary", ".companion-live", ".toggle-button", "article button"):
         assert page.locator(f"{gone}:visible").count() == 0, gone
     assert page.locator("article details:not([open]):visible").count() == 0
