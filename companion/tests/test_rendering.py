@@ -25,12 +25,8 @@ def draw(table):
     return figure
 
 
-@pytest.fixture(scope="module")
-def table():
-    x = np.linspace(0, 7, 301)
-    return pd.DataFrame({"x": x, "y": np.sin(x)})
-
-
+X = np.linspace(0, 7, 301)
+TABLE = pd.DataFrame({"x": X, "y": np.sin(X)})
 DOCSTRING = r"""The sine of $x$ has a norm $\|s\|^2\le\sqrt{2}$ & no
 more.
 
@@ -48,14 +44,14 @@ def module_of(name, drawing=draw):
 
 
 @pytest.fixture(scope="module")
-def files(table):
-    return rendering.pictures(module_of("sines"), table)
+def files():
+    return rendering.pictures(module_of("sines"), TABLE)
 
 
-def test_a_png_has_few_colours_and_looks_the_same(files, table):
+def test_a_png_has_few_colours_and_looks_the_same(files):
     """No colour changes much, and the mean change is small. Programs show it in the size of the SVG."""
     with style():
-        figure, buffer = draw(table), io.BytesIO()
+        figure, buffer = draw(TABLE), io.BytesIO()
         figure.savefig(buffer, format="png", dpi=144)
         plt.close(figure)
     original, image = buffer.getvalue(), Image.open(io.BytesIO(files[".png"]))
@@ -92,11 +88,11 @@ def test_an_svg_has_only_what_every_program_reads(files):
     assert any(element.get(HREF, "").startswith("#") for element in root.iter())
 
 
-def test_ids_depend_on_the_figure_and_every_link_has_its_target(table):
+def test_ids_depend_on_the_figure_and_every_link_has_its_target():
     """Two pictures in one page thus have different ids, and the same figure always has the same."""
     ids = []
     for name in ("one.figures.sines", "other.figures.sines", "one.figures.sines"):
-        picture = rendering.pictures(module_of(name), table)[".svg"].decode()
+        picture = rendering.pictures(module_of(name), TABLE)[".svg"].decode()
         ids.append(re.findall(r' id="([^"]*)"', picture))
         assert len(ids[-1]) == len(set(ids[-1]))
         assert set(re.findall(r'(?:xlink:href="|url\()#([^")]+)', picture)) == set(ids[-1])
@@ -135,10 +131,10 @@ def test_an_svg_is_written_with_few_digits_and_marks_of_one_look_together():
     assert plain(WRITTEN.encode(), "sines").decode() == PLAIN
 
 
-def test_a_drawing_without_return_is_named(table):
+def test_a_drawing_without_return_is_named():
     module = module_of("chapter.figures.sines", lambda table: draw(table) and None)
     with pytest.raises(TypeError, match=r"`chapter\.figures\.sines\.draw` must return the matplotlib figure.*Got None"):
-        rendering.pictures(module, table)
+        rendering.pictures(module, TABLE)
 
 
 def test_caption_and_alt_are_read_from_the_source_if_the_interpreter_removed_them(tmp_path):

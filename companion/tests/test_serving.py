@@ -1,15 +1,15 @@
-"""`companion site --serve`: the port, the browser, and incomplete sites. The tests stop the server."""
+"""`companion site --serve`: the port, the browser, and incomplete sites.
 
-import functools
+A test of the transcripts presses Ctrl-C on a terminal (tests/companion/test_transcripts.py).
+"""
+
 import gzip
 import http.client
 import re
-import signal
 import socket
-import subprocess
-import sys
 import threading
-import urllib.request
+from http.server import ThreadingHTTPServer
+from unittest.mock import Mock
 
 import pytest
 
@@ -36,24 +36,12 @@ def taken():
         yield server.getsockname()[1]
 
 
-def test_next_port_is_used_if_one_is_taken(served, taken):
+def test_next_port_is_used_if_one_is_taken(served, taken, monkeypatch):
     """The output mentions the taken port. Ctrl-C ends the server."""
-    # child processes of tests that run in the background would ignore Ctrl-C
-    heed_ctrl_c = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    command = [sys.executable, "-m", "companion", "site", "--serve", "--port", str(taken)]
-    options = {"cwd": served.root, "env": served.environment, "stdout": subprocess.PIPE, "preexec_fn": heed_ctrl_c}
-    with subprocess.Popen(command, text=True, **options) as server:
-        try:
-            assert server.stdout.readline() == f"Port {taken} is taken.\n"
-            lines = iter(server.stdout.readline, "")
-            url = next(found for found in (re.match(r"http://127\.0\.0\.1:(\d+)/", line) for line in lines) if found)
-            assert int(url[1]) > taken
-            with urllib.request.urlopen(url[0], timeout=20) as response:
-                assert response.read() == b"<title>Front</title>"
-            server.send_signal(signal.SIGINT)
-            assert server.wait(timeout=20) == 0
-        finally:
-            server.kill()
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", Mock(side_effect=KeyboardInterrupt))
+    first, address, last = served.succeed("site", "--serve", "--port", str(taken)).splitlines()
+    assert (first, last) == (f"Port {taken} is taken.", "Stopped.")
+    assert int(re.match(r"http://127\.0\.0\.1:(\d+)/ — press Ctrl-C", address)[1]) > taken
 
 
 def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):

@@ -1,7 +1,6 @@
 """A SLURM cluster of one machine, which exists during a `with` block; its daemons use a separate folder."""
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -39,7 +38,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory}
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=12000
 PartitionName=book Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -47,13 +46,15 @@ PartitionName=book Nodes={host} Default=YES MaxTime=INFINITE State=UP
 class Cluster:
     """The daemons of a one-machine cluster; they are children of this process and end with it."""
 
-    def __init__(self, folder: Path, cpus: int, memory: int):
+    def __init__(self, folder: Path):
         self.folder, self.host = folder, socket.gethostname().partition(".")[0]
         self.running: dict[str, subprocess.Popen] = {}
         for name in ("state", "spool", "munge"):
             (folder / name).mkdir()
-        ports = [_free_port(), _free_port()]
-        text = TEMPLATE.format(host=self.host, ports=ports, folder=folder, cpus=cpus, memory=memory)
+        # a key for this cluster; that of the machine is not used
+        (folder / "munge/key").write_bytes(os.urandom(128))
+        (folder / "munge/key").chmod(0o600)
+        text = TEMPLATE.format(host=self.host, ports=[_free_port(), _free_port()], folder=folder)
         (folder / "slurm.conf").write_text(text, encoding="ascii")
         # Snakemake's plugin removes all SLURM variables from the jobs, so that they read the default path
         CONFIGURATION.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,7 @@ class Cluster:
         """Start one daemon in the foreground of a new session."""
         commands = {
             "munged": [
-                "munged", "--foreground", "--force", f"--key-file={self._key()}",
+                "munged", "--foreground", "--force", f"--key-file={self.folder}/munge/key",
                 f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munge/pid",
                 f"--seed-file={self.folder}/munge/seed", f"--log-file={self.folder}/munge/log",
             ],
@@ -112,14 +113,6 @@ class Cluster:
         logs = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))
         raise TimeoutError(f"{what}: did not happen within {seconds:g} seconds\n{logs}")
 
-    def _key(self) -> Path:
-        """Return the path of a key for this cluster, created if missing; the key of the machine is not used."""
-        path = self.folder / "munge/key"
-        if not path.exists():
-            path.write_bytes(os.urandom(128))
-            path.chmod(0o600)
-        return path
-
 
 def _free_port() -> int:
     with socket.socket() as free:
@@ -128,17 +121,11 @@ def _free_port() -> int:
 
 
 @contextmanager
-def cluster(folder: Path, cpus: int = 2, memory: int = 12000) -> Iterator[Cluster]:
-    """Yield a running cluster, and stop it afterwards. Raise an error if SLURM is not installed or does not start."""
-    missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(name) is None]
-    if missing:
-        raise FileNotFoundError(
-            f"{', '.join(missing)}: not installed. Debian has them: "
-            "apt-get install -y --no-install-recommends slurm-wlm munge"
-        )
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Yield a running cluster, and stop it afterwards. Raise an error if it does not start."""
     if CONFIGURATION.is_symlink() or CONFIGURATION.exists():
         raise FileExistsError(f"{CONFIGURATION} exists: this machine already has a SLURM, which is not changed.")
-    slurm = Cluster(folder, cpus, memory)
+    slurm = Cluster(folder)
     try:
         for name in ("munged", "slurmctld", "slurmd"):
             slurm.start(name)

@@ -70,12 +70,11 @@ def library(tmp_path):
     """Return a function that writes a book with the given files and returns its index."""
 
     def lay_out(**files):
-        (tmp_path / "_config.yml").write_text("title: Walks\n")
-        (tmp_path / "pyproject.toml").write_text(
-            '[tool.companion]\nchapters = "chapters"\nscience = ["walkers"]\napi = ["walkers"]\n'
-        )
         contents = {
+            "_config.yml": "title: Walks\n",
+            "pyproject.toml": '[tool.companion]\nchapters = "chapters"\nscience = ["walkers"]\napi = ["walkers"]\n',
             "walkers/__init__.py": "from walkers.steps import walk as walk\n",
+            "walkers/steps.py": STEPS,
             "chapters/__init__.py": "",
             "book/api.md": "# All\n\n```{companion-api} walkers.steps\n```\n",
             **files,
@@ -90,7 +89,7 @@ def library(tmp_path):
 
 def test_signatures_are_copied_from_the_source(library):
     """Annotations are verbatim, dataclass fields become arguments, and names with an underscore are left out."""
-    entries = library(**{"walkers/steps.py": STEPS}).entries
+    entries = library().entries
     assert {entry.name: entry.signature for entry in entries.values()} == {
         "Law": "Law = dict[int, float]",
         "Step": 'class Step(size: Float[np.ndarray, " d"], law: Law, times: int = 1)',
@@ -140,8 +139,7 @@ def test_definitions_that_griffe_reads_in_its_own_way_are_shown_as_written(libra
     """Numbers and strings keep their spelling, shapes are no types, and `a, b = 1, 2` defines two values."""
     users = "from walkers.unusual import FASTEST, LAST, SLOWEST\n"
     page = "```{companion-api} walkers.steps walkers.unusual\n```\n"
-    files = {"walkers/steps.py": STEPS, "walkers/unusual.py": UNUSUAL, "chapters/far.py": users, "book/api.md": page}
-    index = library(**files)
+    index = library(**{"walkers/unusual.py": UNUSUAL, "chapters/far.py": users, "book/api.md": page})
     entries = {entry.name: entry for entry in index.modules["walkers.unusual"].entries}
     assert {name: entry.signature for name, entry in entries.items()} == {
         "FASTEST": "FASTEST = 1e-5",
@@ -152,11 +150,8 @@ def test_definitions_that_griffe_reads_in_its_own_way_are_shown_as_written(libra
         "leap": 'leap(far: Float[Array, "4"], step: "Step" = \'one\') -> Float[Array, "..."]',
         "hop": "hop(*, high=2 ** 18, text='two\\nlines')",
     }
-    assert index.inner_users["walkers.steps.Step"] == [
-        "walkers.steps.Long",
-        "walkers.steps.walk",
-        "walkers.unusual.Far",
-    ]
+    users = ["walkers.steps.Long", "walkers.steps.walk", "walkers.unusual.Far"]
+    assert index.inner_users["walkers.steps.Step"] == users
 
 
 def test_a_name_is_found_although_its_module_has_the_same_name(library):
@@ -169,7 +164,7 @@ def test_a_name_is_found_although_its_module_has_the_same_name(library):
 
 def test_constants_are_listed_if_another_file_uses_them(library):
     """The comment above the constant becomes its description; constants used in their own file only are left out."""
-    index = library(**{"walkers/steps.py": STEPS, "chapters/far.py": "from walkers.steps import FARTHEST\n"})
+    index = library(**{"chapters/far.py": "from walkers.steps import FARTHEST\n"})
     entry = index.entries["walkers.steps.FARTHEST"]
     assert (entry.signature, entry.doc) == ("FARTHEST = 30.0", "The largest distance of a walk.")
     assert "walkers.steps.UNSEEN" not in index.entries
@@ -177,7 +172,7 @@ def test_constants_are_listed_if_another_file_uses_them(library):
 
 def test_names_are_resolved_to_their_entries(library):
     """The index gives the shortest import of a name; a word that is an argument is not resolved."""
-    index = library(**{"walkers/steps.py": STEPS})
+    index = library()
     walk = index.entries["walkers.steps.walk"]
     assert index.resolve("walkers.walk") == "walkers.steps.walk"
     assert index.importable(walk) == "from walkers import walk"
@@ -194,10 +189,10 @@ def test_names_are_resolved_to_their_entries(library):
 def test_undocumented_and_twice_documented_modules_are_reported(library):
     """Private modules and modules without a public name need no documentation."""
     more = {"walkers/loose.py": "def lose(): ...\n", "walkers/_own.py": "def own(): ...\n", "walkers/empty.py": ""}
-    (fault,) = library(**{"walkers/steps.py": STEPS, **more}).faults()
+    (fault,) = library(**more).faults()
     assert "walkers.loose is documented on no page" in fault
     page = "```{companion-api} walkers.steps walkers.loose\n```\n```{companion-api} walkers.steps\n```\n"
-    (fault,) = library(**{"walkers/steps.py": STEPS, **more, "book/api.md": page}).faults()
+    (fault,) = library(**more, **{"book/api.md": page}).faults()
     assert "walkers.steps is documented more than once" in fault
 
 
@@ -210,7 +205,7 @@ def test_a_missing_module_is_reported_by_name(library):
 @pytest.mark.parametrize("file", ["__init__", "steps"])
 def test_a_file_that_is_not_python_is_reported(library, file):
     with pytest.raises(UserError, match=rf"{file}\.py is not Python.*line 1"):
-        library(**{"walkers/steps.py": "", f"walkers/{file}.py": "def walk(:\n"})
+        library(**{f"walkers/{file}.py": "def walk(:\n"})
 
 
 def test_a_book_without_api_pages_has_an_empty_index(library):

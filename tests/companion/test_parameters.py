@@ -14,7 +14,7 @@ from companion.build import execution
 from companion.build.run_spec import RunSpec
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
-from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
+from companion.project.parameters import check_profiles, parameters_of, parse_assignment, resolve, rule
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,19 +121,6 @@ def test_profile_that_does_not_map_notebooks_to_parameters_is_refused(toy, conte
         check_profiles(toy.project)
 
 
-RATE = """\
-from typing import Annotated
-
-from pydantic import Field
-
-import companion
-
-
-class Parameters(companion.Parameters):
-    rate: Annotated[float, Field(gt=0, description="A rate.")]
-"""
-
-
 def test_seed_is_a_non_negative_integer():
     """A chapter may give it another meaning, which keeps its type and range."""
 
@@ -152,11 +139,11 @@ def test_seed_is_a_non_negative_integer():
 
 def test_scientific_notation_is_a_float_in_a_profile(toy):
     """YAML 1.1 would read `1e-3` as a string."""
-    toy.write("clone/toy/parameters.py", RATE)
-    toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
-    toy.write("profiles/smoke.yml", "toy: {rate: 1e-3}\n")
-    notebook = Notebook.named(toy.project, "toy")
-    assert check(toy.project, notebook, resolve(toy.project, notebook, "smoke")).model_dump() == {"rate": 0.001}
+    toy.replace(
+        "clone/toy/parameters.py", "repeats: Annotated[int, Field(ge=2,", "repeats: Annotated[float, Field(gt=0,"
+    )
+    toy.write("profiles/smoke.yml", "toy: {repeats: 1e-3}\n")
+    assert RunSpec("toy", "smoke").check(toy.project).values["repeats"] == 0.001
 
 
 @pytest.mark.parametrize(("text", "value"), [("rate=1e-3", 0.001), ("lengths=[10, 100]", [10, 100])])

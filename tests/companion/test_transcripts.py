@@ -1,14 +1,12 @@
 """Commands typed in a fresh clone, on a terminal and into a pipe: exit codes, output and remaining files."""
 
 import json
-import os
-import pty
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from companion.project.notebooks import Notebook
@@ -47,27 +45,19 @@ COMMANDS = [
 ]
 
 
-def run_on_terminal(clone, *words, interrupt_at=None):
-    """Run a command on a terminal; return its exit code and output. Send Ctrl-C after the words `interrupt_at`."""
-    environment = {name: value for name, value in clone.environment.items() if name != "NO_COLOR"}
-    controller, device = pty.openpty()
-    command = [sys.executable, "-m", "companion", *words]
-    terminal = dict.fromkeys(["stdin", "stdout", "stderr"], device)
-    with subprocess.Popen(command, cwd=clone.root, env=environment | {"TERM": "xterm"}, **terminal) as process:
-        os.close(device)
-        output = b""
-        try:
-            while block := os.read(controller, 4096):
-                output += block
-                if interrupt_at and interrupt_at.encode() in output:
-                    process.send_signal(signal.SIGINT)
-                    interrupt_at = None
-        except OSError:  # Linux raises it when no process has the device open
-            pass
-        finally:
-            os.close(controller)
-            process.wait(timeout=60)
-    return process.returncode, output.decode().replace("\r\n", "\n")
+def run_on_terminal(clone, *words, interrupt_at=pexpect.EOF):
+    """Run a command on a terminal; return its exit code and output. Press Ctrl-C after the words `interrupt_at`."""
+    environment = {name: value for name, value in clone.environment.items() if name != "NO_COLOR"} | {"TERM": "xterm"}
+    options = {"cwd": clone.root, "env": environment, "encoding": "utf-8", "timeout": 300}
+    with pexpect.spawn(sys.executable, ["-m", "companion", *words], **options) as process:
+        process.expect(interrupt_at)
+        output = process.before
+        if interrupt_at is not pexpect.EOF:
+            process.sendintr()
+            process.expect(pexpect.EOF)
+            output += process.before
+        process.wait()
+    return process.exitstatus, output.replace("\r\n", "\n")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +109,7 @@ def test_site_of_a_fresh_clone_is_built_and_served(origin, tmp_path):
     clone = clone_of(origin, tmp_path / "clone")
     code, output = run_on_terminal(clone, "site", "--published")
     assert (code, "the site: " in output) == (0, True), output
-    code, output = run_on_terminal(clone, "site", "--serve", "--port", "0", interrupt_at="press Ctrl-C to stop.")
+    code, output = run_on_terminal(clone, "site", "--serve", "--port", "0", interrupt_at=r"press Ctrl-C to stop\.")
     assert (code, "http://127.0.0.1:" in output, "Stopped." in output) == (0, True, True), output
     _, output = run_on_terminal(clone, "list")
     assert "\x1b[32m" in output  # a colour
