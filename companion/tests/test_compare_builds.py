@@ -186,23 +186,6 @@ def test_command_reports_differences(tmp_path):
     assert invoke("compare", new, tmp_path / "nowhere").exit_code == 2
 
 
-def test_a_figure_that_moved_is_compared(tmp_path):
-    """Claims and columns identify it, in another notebook and under another name."""
-    old = build(tmp_path / "old")
-    assert differences(old, build(tmp_path / "new", name="other/error")) == {"toy/toy_error → other/error": None}
-    changed = build(tmp_path / "changed", name="other/error", table=TABLE.replace("100,0.01", "100,0.02"))
-    (difference,) = differences(old, changed).values()
-    assert difference.startswith("row 2, column 'error': 0.01 and 0.02")
-
-
-def test_other_claims_or_columns_are_another_figure(tmp_path):
-    old = build(tmp_path / "old")
-    for name, changes in {"claims": {"claims": (OTHER,)}, "columns": {"table": TABLE.replace("law", "kind")}}.items():
-        found = differences(old, build(tmp_path / name, name="other/error", **changes))
-        assert set(found) == {"toy/toy_error", "other/error"}
-        assert all(difference.startswith("only in") for difference in found.values())
-
-
 def test_the_largest_difference_is_given_in_tolerances(tmp_path):
     """A tolerance is `absolute`, and 1e-6 of the value, and half a unit of the sixth digit."""
     columns = {

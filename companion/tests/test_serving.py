@@ -15,7 +15,6 @@ import pytest
 
 from companion.build import cache_keys
 from companion.cli import site
-from companion.io.errors import UserError
 
 
 @pytest.fixture
@@ -36,19 +35,12 @@ def taken():
         yield server.getsockname()[1]
 
 
-def test_next_port_is_used_if_one_is_taken(served, taken, monkeypatch):
+def test_another_port_is_used_if_one_is_taken(served, taken, monkeypatch):
     """The output mentions the taken port. Ctrl-C ends the server."""
     monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", Mock(side_effect=KeyboardInterrupt))
     first, address, last = served.succeed("site", "--serve", "--port", str(taken)).splitlines()
     assert (first, last) == (f"Port {taken} is taken.", "Stopped.")
-    assert int(re.match(r"http://127\.0\.0\.1:(\d+)/ — press Ctrl-C", address)[1]) > taken
-
-
-def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):
-    """And a command that works."""
-    monkeypatch.setattr(site, "PORTS_TRIED", 1)
-    with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
-        site.listening(served.project.site("laptop"), taken)
+    assert int(re.match(r"http://127\.0\.0\.1:(\d+)/ — press Ctrl-C", address)[1]) != taken
 
 
 @pytest.mark.parametrize("wanted", ["gzip", "identity"])

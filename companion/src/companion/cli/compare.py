@@ -22,10 +22,9 @@ def compare(
     """Compare two runs or builds figure by figure.
 
     The command compares columns, rows, every digit of every number, and claims; it prints the first difference of each
-    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits. A
-    figure that moved to another notebook is recognised by its claims and columns. With a custom run, only the figures
-    of its notebook are compared. The largest difference of a number is also given in units of the tolerance with which
-    `companion verify` compares.
+    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits. With
+    a custom run, only the figures of its notebook are compared. The largest difference of a number is also given in
+    units of the tolerance with which `companion verify` compares.
 
     Exit code: 0 if all figures are equal, 1 if not.
 
@@ -38,9 +37,9 @@ def compare(
     (old_folder, old_notebook), (new_folder, new_notebook) = _folder_of(old), _folder_of(new)
     figures = differences(old_folder, new_folder, old_notebook or new_notebook)
     for name, difference in figures.items():
-        console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
+        console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}")
         if difference:
-            console.print(f"  {difference}", markup=False, soft_wrap=True)
+            console.print(f"  {difference}", markup=False)
     equal = sum(not difference for difference in figures.values())
     console.print(f"{equal} of {len(figures)} figures are equal.")
     if equal < len(figures):

@@ -15,9 +15,6 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
 
-# The number of consecutive ports that `companion site --serve` tries.
-PORTS_TRIED = 20
-
 
 @app.command(rich_help_panel=BUILD_AND_READ)
 @report_errors
@@ -32,7 +29,7 @@ def site(
         bool, typer.Option("--serve", help="Serve the built site on this machine, compressed as a web host does.")
     ] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port, or the next free one if it is taken; 0 for any free port.")
+        int, typer.Option(min=0, max=65535, help="Port, or another one if it is taken; 0 for any free port.")
     ] = 8000,
     open_browser: Annotated[bool, typer.Option("--open", help="Serve the site and open it in a browser.")] = False,
     pdf: Annotated[bool, typer.Option("--pdf", help="Print the built site as one PDF.")] = False,
@@ -76,7 +73,7 @@ def _assemble(project: Project, profile: str, published: bool) -> None:
         report_unlisted(project)
     console.print(f"{STARTED} the site")
     folder = build_published_site(project) if published else build_site(project, profile)
-    console.print(f"[green]{DONE}[/] the site: {escaped(folder)}", soft_wrap=True)
+    console.print(f"[green]{DONE}[/] the site: {escaped(folder)}")
 
 
 def _built(project: Project, profile: str) -> Path:
@@ -102,7 +99,7 @@ def _print(project: Project, profile: str) -> None:
     console.print(f"{STARTED} the PDF")
     printed = print_book(project, profile)
     offer_pdf(project, profile, printed)
-    console.print(f"[green]{DONE}[/] the PDF: {escaped(printed)}", soft_wrap=True)
+    console.print(f"[green]{DONE}[/] the PDF: {escaped(printed)}")
 
 
 def _serve(folder: Path, port: int, open_browser: bool) -> None:
@@ -123,18 +120,12 @@ def _serve(folder: Path, port: int, open_browser: bool) -> None:
 
 
 def listening(folder: Path, port: int) -> "ThreadingHTTPServer":
-    """Return a server of the files in `folder` on the loopback interface, at `port` or the next free port."""
+    """Return a server of the files in `folder` on the loopback interface, at `port` or, if it is taken, another one."""
     from companion.site.server import server  # the only slow import of this module
 
-    ports = range(port, min(port + PORTS_TRIED, 65536))
-    for candidate in ports:
-        try:
-            return server(folder, candidate)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise UserError(
-                    f"Port {candidate} cannot be used: {error.strerror}. Choose a port from 1024 to 65535."
-                ) from error
-    raise UserError(
-        f"Ports {ports[0]} to {ports[-1]} are taken. Choose another, or a free one: `companion site --serve --port 0`."
-    )
+    try:
+        return server(folder, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return server(folder, 0)
+        raise UserError(f"Port {port} cannot be used: {error.strerror}. Choose a port from 1024 to 65535.") from error
