@@ -28,7 +28,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import page  # noqa: E402
 from benchmarks.table import origin  # noqa: E402
-from companion.build.cache_keys import numbers_key  # noqa: E402
+from companion.build import cache_keys  # noqa: E402
+from companion.build.run_spec import Target  # noqa: E402
 from companion.figures import store  # noqa: E402
 from companion.io import atomic  # noqa: E402
 from companion.io.errors import did_you_mean  # noqa: E402
@@ -104,7 +105,7 @@ def measured(project: Project, name: str, seconds: float) -> dict[str, str]:
         "core minutes": f"{total.core_seconds / 60:.1f}",
         "memory": f"{total.gigabytes:.1f} GB",
         "ended": f"not within {seconds / 3600:g} hours" if code is Stop.BY_CLOCK else ended,
-        "key": numbers_key(project, name, PROFILE)[:12],
+        "key": cache_keys.key_of(cache_keys.made_of(project, Target(name), PROFILE))[:12],
         "larger than published": larger(project, name),
         **origin(ROOT),
     }

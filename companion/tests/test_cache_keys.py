@@ -122,12 +122,10 @@ def test_the_list_is_not_folded_in_a_pipe(ran_clone):
 
 def keys(project: Project, profile="laptop") -> dict[str, str | None]:
     resolved = resolve(project, Notebook.named(project, "toy"), profile)
-    return {
-        "numbers": cache_keys.numbers_key(project, "toy", profile),
-        "picture": cache_keys.picture_key(project, "toy", "toy_error", profile),
-        "task": cache_keys.task_key(project, "toy", resolved),
-        "site": cache_keys.site_key(project, profile),
-    }
+    targets = dict(zip(("numbers", "picture", "site"), (*TARGETS, cache_keys.Site.BUILT), strict=True))
+    contents = {name: cache_keys.made_of(project, target, profile) for name, target in targets.items()}
+    task = cache_keys.task_key(project, "toy", resolved)
+    return {"task": task, **{name: cache_keys.key_of(content) for name, content in contents.items()}}
 
 
 def changed(project: Project, before: dict[str, str | None], profile="laptop") -> set[str]:
@@ -188,10 +186,6 @@ ADDED = {
     "clone/toy/data/make.py": SITE,
     "clone/toy/spare.py": SITE,
     "book/added.md": SITE,
-    "clone/toy/data/long.csv~": set(),
-    "clone/toy/data/#long.csv#": set(),
-    "clone/toy/data/long.csv.bak": set(),
-    "book/index.md~": set(),
     "book/.ipynb_checkpoints/toy.ipynb": set(),
     "clone/toy/__pycache__/toy_error.pyc": set(),
     "tests/test_x.py": set(),
@@ -205,15 +199,6 @@ def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, path, ex
     before = keys(split_clone.project)
     split_clone.write(path, "x = 1\n")
     assert changed(split_clone.project, before) == expected
-
-
-def test_a_kernel_may_read_data_but_no_backup_of_them(split_clone):
-    """A backup is in no key, so that a change of it would go unnoticed."""
-    read = {
-        name: cache_keys.may_be_read(split_clone.project, "toy", f"clone/toy/data/{name}")
-        for name in ("a.csv", "a.csv~")
-    }
-    assert read == {"a.csv": True, "a.csv~": False}
 
 
 def test_a_cell_of_another_language_counts_as_it_is(split_clone):
@@ -357,19 +342,18 @@ def test_a_missing_lock_file_is_an_error(clone):
     """The message says what the lock file is for."""
     clone.project.lock.unlink()
     with pytest.raises(UserError, match=r"requirements\.lock, which pins what the numbers depend on"):
-        cache_keys.numbers_key(clone.project, "toy", "laptop")
+        cache_keys.stamp(clone.project, Target("toy"), "laptop")
 
 
 def test_damaged_stamps_are_discarded(ran_clone):
     """A stamp is damaged if it is not valid or a file that it lists has changed; the others are kept."""
     project, build = ran_clone.project, ran_clone.project.build("laptop")
-    numbers, picture = (cache_keys.stamp(project, target, "laptop") for target in TARGETS)
+    numbers = cache_keys.stamp(project, Target("toy"), "laptop")
     (build.figures / "toy/toy_error.png").unlink()
     (build.stamps / f"other.{'0' * 16}.json").write_text("[1]")
     cache_keys.discard_damaged(project, "laptop")
-    assert cache_keys.stamps_in(build) == [numbers]
+    assert [path for path in build.stamps.rglob("*") if path.is_file()] == [numbers]
     assert cache_keys.is_fresh(project, Target("toy"), "laptop")
-    assert not picture.exists()
 
 
 # Targets whose names, joined by a hyphen, a slash or nothing, are equal or begin alike; and the targets of the site.
@@ -381,8 +365,7 @@ def test_forgetting_a_target_keeps_targets_with_similar_names(clone, forgotten):
     """Every target has its own stamp and its own list of what it was made of."""
     build = clone.project.build("laptop")
     for target in SIMILAR:
-        cache_keys.remember(build, target, {"target": str(target)})
-        cache_keys.leave_stamp(clone.project, cache_keys.stamp_of(clone.project, target, "laptop", {}), [])
+        cache_keys.leave_stamp_of(clone.project, target, "laptop", {"target": str(target)}, [])
     cache_keys.forget(build, forgotten)
     assert {target for target in SIMILAR if cache_keys.stamps_in(build, target)} == set(SIMILAR) - {forgotten}
     assert all(cache_keys.remembered(build, target) == {"target": str(target)} for target in SIMILAR)

@@ -29,7 +29,8 @@ def test_a_run_writes_figures_notebook_provenance_and_stamps(ran):
     assert {"started", "seconds", "device", "versions", "git"} <= set(
         json.loads((build.provenance / "toy.json").read_text())
     )
-    assert set(cache_keys.stamps_in(build)) == {cache_keys.stamp(ran.project, target, "laptop") for target in TARGETS}
+    stamps = {path for path in build.stamps.rglob("*") if path.is_file()}
+    assert stamps == {cache_keys.stamp(ran.project, target, "laptop") for target in TARGETS}
     assert "toy: 1 figure, 1 claim holds" in ran.output
     assert f"replaced in figures/toy: {FIGURE}" in ran.output
 
@@ -141,8 +142,9 @@ def test_a_dead_kernel_is_reported_with_its_cause(ran_clone):
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 2
-    cause = "The kernel was ended by the signal SIGKILL. Did the machine run out of memory?"
-    assert f"toy: its kernel died. {cause}" in finished.stderr
+    assert "toy: Kernel died." in finished.stderr
+    cause = "The kernel was ended by the signal SIGKILL.\n  Did the machine run out of memory?"
+    assert cause in finished.stderr
     assert "Traceback" not in finished.stdout + finished.stderr
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
@@ -162,18 +164,6 @@ def test_a_kernel_that_dies_before_the_first_cell_is_reported(ran_clone):
     assert "It wrote last:\n  Unknown flag in XLA_FLAGS: --xla_nonsense=1\n" in finished.stderr
     assert "memory" not in finished.stderr
     assert "Traceback" not in finished.stdout + finished.stderr
-
-
-def test_a_kernel_that_does_not_start_in_time_is_reported(ran_clone, monkeypatch):
-    """Jupyter raises this error after a minute."""
-    import papermill
-
-    def hang(*_, **__):
-        raise RuntimeError("Kernel didn't respond in 60 seconds")
-
-    monkeypatch.setattr(papermill, "execute_notebook", hang)
-    with pytest.raises(UserError, match=r"^toy: its kernel did not start in time\. .* run the same command again"):
-        execution.run(ran_clone.project, RunSpec("toy", isolated=True))
 
 
 def test_a_killed_run_of_a_sweep_is_an_error(ran_clone):

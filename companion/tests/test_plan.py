@@ -100,8 +100,7 @@ def test_the_site_is_rebuilt_for_pages_and_figures(ran_clone):
     """The reason names them."""
     project = ran_clone.project
     content = cache_keys.made_of(project, cache_keys.Site.BUILT, "laptop")
-    cache_keys.remember(project.build("laptop"), cache_keys.Site.BUILT, content)
-    cache_keys.leave_stamp(project, cache_keys.stamp(project, cache_keys.Site.BUILT, "laptop"), [])
+    cache_keys.leave_stamp_of(project, cache_keys.Site.BUILT, "laptop", content, [])
     assert planned(ran_clone, site=True) == {}
     ran_clone.replace("book/index.md", "Every figure", "Each figure")
     assert planned(ran_clone, site=True) == {("build", "the site"): ["pages: book/index.md"]}
@@ -119,7 +118,7 @@ def test_a_dry_run_writes_nothing(ran_clone, arguments):
     assert finished.returncode == 0, finished.stderr
     first, *lines = finished.stdout.splitlines()
     assert first == "▸ run toy: parameter repeats (500 → 501)"
-    assert lines[-1].startswith("One notebook to run: about ")
+    assert lines[-1].startswith("1 notebook to run: about ")
     assert any("the site" in line for line in lines) is ("figures" not in arguments)
     assert ran_clone.tree() == before
 

@@ -64,14 +64,9 @@ AnyTarget = Target | Site
 Content = dict[str, Any]
 
 
-def numbers_key(project: Project, name: str, profile: str) -> str:
-    """Return the key of a notebook's numbers (see the module's table)."""
-    return _key(contents_of_profile(project, name, profile)[Target(name)])
-
-
-def picture_key(project: Project, name: str, figure: str, profile: str) -> str:
-    """Return the key of a figure's picture."""
-    return _key(contents_of_profile(project, name, profile)[Target(name, figure)])
+def key_of(content: Mapping[str, Any]) -> str:
+    """Return the key of a target that is made of `content`."""
+    return dependencies.digest(dump_json(content).encode())[:DIGITS]
 
 
 def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | None:
@@ -79,7 +74,7 @@ def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | 
     path = project.chapter(name) / "tasks.py"
     if not path.is_file():
         return None
-    return _key(
+    return key_of(
         {
             "parameters": {parameter: resolved[parameter] for parameter in _keywords(path, "tasks")},
             "sources": _library(project).numbers_digests(
@@ -88,11 +83,6 @@ def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | 
             **_material(project, name),
         }
     )
-
-
-def site_key(project: Project, profile: str) -> str:
-    """Return the key of the built site."""
-    return _key(made_of(project, Site.BUILT, profile))
 
 
 def contents_of_notebook(project: Project, name: str, resolved: Mapping[str, Any]) -> dict[Target, Content]:
@@ -104,7 +94,7 @@ def contents_of_notebook(project: Project, name: str, resolved: Mapping[str, Any
         "sources": library.numbers_digests(slicing.modules(notebook.code)),
         **_material(project, name),
     }
-    contents, key = {Target(name): numbers}, _key(numbers)
+    contents, key = {Target(name): numbers}, key_of(numbers)
     for figure in notebook.figures:
         contents[Target(name, figure)] = {
             "numbers": key,
@@ -116,11 +106,7 @@ def contents_of_notebook(project: Project, name: str, resolved: Mapping[str, Any
 
 def contents_of_profile(project: Project, name: str, profile: str) -> dict[Target, Content]:
     """Return what the numbers and the pictures of a notebook are made of now, in `profile`."""
-    return contents_of_notebook(project, name, _resolved(project, name, profile))
-
-
-def _resolved(project: Project, name: str, profile: str) -> dict[str, Any]:
-    return parameters.resolve(project, Notebook.named(project, name), profile)
+    return contents_of_notebook(project, name, parameters.resolve(project, Notebook.named(project, name), profile))
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
@@ -136,22 +122,19 @@ def plain_cells(notebook: Notebook) -> list[str]:
 
 def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
     """Return what every notebook, every picture and the built site are made of."""
-    unlisted = {project.notebook(name) for name in project.unlisted_notebooks()}
-    pages = [path for path in _files(project.book) if path not in unlisted]
+    settings, unlisted = project.settings, {project.notebook(name) for name in project.unlisted_notebooks()}
     about = [path for name in (MARK, CONTENTS, CITATION) if (path := project.root / name).is_file()]
-    pages = [*about, *pages]
-    shown = [path for package in project.settings.science for path in _files(project.root / package)]
+    pages = [path for path in _files(project.book) if path not in unlisted]
+    shown = [path for package in settings.science for path in _files(project.root / package)]
     contents: dict[AnyTarget, Content] = {}
     for name in project.notebooks():
         contents |= contents_of_profile(project, name, profile)
-    keys = {target: _key(content) for target, content in contents.items() if isinstance(target, Target)}
+    keys = {target: key_of(content) for target, content in contents.items() if isinstance(target, Target)}
     site: Content = {
         "notebooks": {target.notebook: key for target, key in keys.items() if target.figure is None},
         "pictures": {str(target): key for target, key in keys.items() if target.figure is not None},
-        "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
-        "live": dict(project.settings.live),
-        "terms": dict(project.settings.terms),
-        "api": list(project.settings.api),
+        "pages": _digests(project, [*about, *pages, *shown]),
+        "settings": {"live": settings.live, "terms": settings.terms, "api": settings.api},
         "machine": tree_digests(dependencies.MACHINE),
     }
     return {**contents, Site.BUILT: site}
@@ -183,7 +166,7 @@ def stamps(project: Project, profile: str) -> dict[AnyTarget, Path]:
 
 def stamp_of(project: Project, target: AnyTarget, profile: str, content: Mapping[str, Any]) -> Path:
     """Return the stamp of a target that is made of `content`."""
-    return _stamp(project.build(profile), target, _key(content))
+    return _stamp(project.build(profile), target, key_of(content))
 
 
 def custom_stamp(project: Project, run: CheckedRun) -> Path:
@@ -192,7 +175,7 @@ def custom_stamp(project: Project, run: CheckedRun) -> Path:
     numbers = Target(run.spec.notebook)
     figures = [target for target in contents if target.figure and run.spec.figure in (None, target.figure)]
     pictures = [contents[target]["picture"] for target in figures]
-    key = _key({"numbers": _key(contents[numbers]), "pictures": pictures})
+    key = key_of({"numbers": key_of(contents[numbers]), "pictures": pictures})
     return _stamp(run.build(project), numbers, key)
 
 
@@ -205,17 +188,14 @@ def is_fresh(project: Project, target: AnyTarget, profile: str) -> bool:
     return intact(project, stamp(project, target, profile))
 
 
-def stamps_in(build: Build, target: AnyTarget | None = None) -> list[Path]:
-    """Return the existing stamps of `target`, of any key; by default those of all targets."""
-    any_key = f".{'[0-9a-f]' * DIGITS}.json"
-    if target is None:
-        return sorted(build.stamps.rglob(f"*{any_key}"))
-    return sorted(build.stamps.glob(f"{glob.escape(target.stem)}{any_key}"))
+def stamps_in(build: Build, target: AnyTarget) -> list[Path]:
+    """Return the existing stamps of `target`, of any key."""
+    return sorted(build.stamps.glob(f"{glob.escape(target.stem)}.{'[0-9a-f]' * DIGITS}.json"))
 
 
 def discard_damaged(project: Project, profile: str) -> None:
     """Remove the stamps of targets whose files were removed or altered, so that they are built again."""
-    for path in stamps_in(project.build(profile)):
+    for path in sorted(project.build(profile).stamps.rglob("*.json")):
         if not intact(project, path):
             path.unlink(missing_ok=True)
 
@@ -228,13 +208,15 @@ def forget(build: Build, target: AnyTarget) -> None:
 
 def leave_stamp(project: Project, path: Path, files: Iterable[Path]) -> None:
     """Write the stamp `path` of a target that consists of `files`. No file of the target may be written after it."""
-    contents = {relative(file, project.root): dependencies.digest(file.read_bytes()) for file in files}
-    write_text(path, dump_json(contents))
+    write_text(path, dump_json(_digests(project, files)))
 
 
-def remember(build: Build, target: AnyTarget, content: Mapping[str, Any]) -> None:
-    """Store what `target` is made of, so that a later build can name what changed."""
-    write_text(_memory(build, target), dump_json(content))
+def leave_stamp_of(
+    project: Project, target: AnyTarget, profile: str, content: Mapping[str, Any], files: Iterable[Path]
+) -> None:
+    """Write the stamp of a target that was built from `content`, which a later build compares with the present one."""
+    write_text(_memory(project.build(profile), target), dump_json(content))
+    leave_stamp(project, stamp_of(project, target, profile, content), files)
 
 
 def remembered(build: Build, target: AnyTarget) -> Content | None:
@@ -261,8 +243,7 @@ def _library(project: Project) -> dependencies.Library:
 def _material(project: Project, name: str) -> Content:
     """Return what every computation of a notebook depends on: tracked data, versions of packages, the context.
 
-    Files of `data/` that only describe or make the data (.md, .py) do not count, nor do backups that editors leave
-    there (`table.csv~`). Files that `[tool.companion]` lists
+    Files of `data/` that only describe or make the data (.md, .py) do not count. Files that `[tool.companion]` lists
     under `inputs` count as data.
     """
     context = project.settings.context
@@ -285,32 +266,31 @@ def _inputs(project: Project) -> dict[str, str]:
         if not path.exists():
             raise UserError(f"There is no {path}, which `inputs` of {TABLE} in {project.root / FILE} lists.")
         files = _files(path) if path.is_dir() else [path]
-        digests |= {f"/{relative(file, project.root)}": dependencies.digest(file.read_bytes()) for file in files}
+        digests |= {f"/{file}": digest for file, digest in _digests(project, files).items()}
     return digests
+
+
+def _digests(project: Project, files: Iterable[Path]) -> dict[str, str]:
+    return {relative(file, project.root): dependencies.digest(file.read_bytes()) for file in files}
 
 
 def may_be_read(project: Project, name: str, file: str) -> bool:
     """Return whether a kernel of notebook `name` may read `file`, a path relative to the root.
 
-    It may read what the numbers key contains: its data (not backups of editors), the listed inputs, and sources of the
-    science packages, of which the key has those that the notebook can reach. It may also read what decides no number
-    beyond the key: generated files, the configuration and profiles from which the publishing tool takes the
-    parameters, and the fonts, which are in the picture key.
+    It may read what the numbers key contains: its data, the listed inputs, and sources of the science packages, of
+    which the key has those that the notebook can reach. It may also read what decides no number beyond the key:
+    generated files, the configuration and profiles from which the publishing tool takes the parameters, and the fonts,
+    which are in the picture key.
     """
     path = project.root / file
-    # those of the package that runs, and of the one in the checkout
-    machine, fonts = dependencies.MACHINE, dependencies.FONTS
-    own = project.packages.get(machine.name, machine) / fonts.relative_to(machine)
     configuration = {MARK, CONTENTS, FILE, project.lock.name, UNUSED}
     return (
         file in configuration
         or path == project.notebook(name)
         or path.is_relative_to(project.generated)
         or path.is_relative_to(project.profiles)
-        or path.is_relative_to(fonts)
-        or path.is_relative_to(own)
-        or (path.is_relative_to(project.data(name)) and not _is_backup(path))
-        or (path.suffix == ".py" and any(path.is_relative_to(folder) for folder in project.packages.values()))
+        or path.is_relative_to(project.data(name))
+        or (path.suffix in (".py", ".ttf") and any(path.is_relative_to(folder) for folder in project.packages.values()))
         or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)
     )
 
@@ -346,41 +326,23 @@ def _keywords(path: Path, function: str) -> list[str]:
 
 def intact(project: Project, path: Path) -> bool:
     """Return whether the stamp `path` exists and every file that it lists is unchanged."""
+    return altered(project, path) == []
+
+
+def altered(project: Project, path: Path) -> list[str] | None:
+    """Return the files that the stamp `path` lists and that were changed or removed; None if there is no such stamp."""
     try:
-        digests: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        return all(
-            dependencies.digest((project.root / name).read_bytes()) == digest for name, digest in digests.items()
-        )
-    except (OSError, ValueError, AttributeError, TypeError):  # a damaged stamp counts as missing
-        return False
-
-
-def altered(project: Project, path: Path) -> list[str]:
-    """Return the files that the stamp `path` lists and that were changed or removed; none if there is no such stamp."""
-    try:
-        digests: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        listed = [(name, project.root / name, digest) for name, digest in digests.items()]
-    except (OSError, ValueError, AttributeError):
-        return []
-    return [
-        name for name, file, digest in listed if not file.is_file() or dependencies.digest(file.read_bytes()) != digest
-    ]
-
-
-def _key(content: Mapping[str, Any]) -> str:
-    return dependencies.digest(dump_json(content).encode())[:DIGITS]
+        listed = json.loads(path.read_text(encoding="utf-8")).items()
+    except (OSError, ValueError, AttributeError):  # a damaged stamp counts as missing
+        return None
+    files = [(project.root / name, digest) for name, digest in listed]
+    changed = [file for file, digest in files if not file.is_file() or dependencies.digest(file.read_bytes()) != digest]
+    return [relative(file, project.root) for file in changed]
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
-        and not _is_backup(path)
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
     )
-
-
-def _is_backup(path: Path) -> bool:
-    """Return whether an editor leaves a file of this name next to the file that it edits."""
-    return path.name.endswith(("~", ".bak")) or (path.name.startswith("#") and path.name.endswith("#"))

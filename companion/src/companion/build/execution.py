@@ -5,7 +5,6 @@ import json
 import math
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from companion.build.run_spec import CheckedRun, RunSpec, Target
 from companion.figures import store
 from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import Claim, WithheldClaim
-from companion.io import atomic, processes
+from companion.io import atomic
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance, slicing
 from companion.project.configuration import FILE, TABLE
@@ -33,19 +32,16 @@ from companion.project.theorem_blocks import pages_quoting
 SOCKETS = "cpn-"
 # The most lines that an error message shows of what a kernel that died wrote last.
 LAST_LINES = 10
-# The longest path of a folder, in bytes, in which the path of every socket has at most 103 bytes, the limit of macOS.
-LONGEST_FOLDER = 70
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: its folder, duration, figures and claims, and the published figures that it changed.
+    """The result of a run: its files, duration, figures and claims, and the published figures that it changed.
 
     If the sources were `edited` during the run, the result is stale and not published. `warnings` are sentences about
     results that are probably not intended.
     """
 
-    spec: RunSpec
     build: Build
     seconds: float
     figures: list[str]
@@ -54,11 +50,6 @@ class RunResult:
     published: publication_policy.Changes
     edited: bool
     warnings: list[str]
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the figures."""
-        return self.build.figures / self.spec.notebook
 
 
 def run(project: Project, spec: RunSpec) -> RunResult:
@@ -74,7 +65,6 @@ def run(project: Project, spec: RunSpec) -> RunResult:
         a page quotes; nothing has changed then.
     """
     start = time.monotonic()
-    _remove_unfinished(project, project.build(spec.profile))
     with _locked(project, spec) as checked:
         build = checked.build(project)
         if spec.is_custom:
@@ -87,38 +77,24 @@ def run(project: Project, spec: RunSpec) -> RunResult:
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
     warnings = [*run_warnings.of_run(build, spec.notebook, figures), *provenance.git_fault(project.root)]
     withheld = _withheld(build.figures / spec.notebook)
-    return RunResult(spec, build, time.monotonic() - start, figures, claims, withheld, published, edited, warnings)
+    return RunResult(build, time.monotonic() - start, figures, claims, withheld, published, edited, warnings)
 
 
 @contextmanager
 def _locked(project: Project, spec: RunSpec) -> Iterator[CheckedRun]:
     """Hold the lock of the run's notebook in the folder of its results; yield the run with checked parameters.
 
-    The values decide the folder of a custom run, so they are checked before the folder can be locked. They are checked
-    again only after waiting for another process, because a profile may have been edited in the meantime.
+    The values decide the folder of a custom run, so they are checked before the folder can be locked, and again
+    afterwards, because a profile may have been edited while another process had the lock.
     """
-    checked = spec.check(project)
+    waiting = f"{spec.notebook}: waiting for another process that runs it"
     while True:
-        build = checked.build(project)
-        waiting = f"{spec.notebook}: waiting for another process that runs it"
-        with atomic.locked(build.locks / spec.notebook, waiting) as waited:
-            if waited:
-                checked = spec.check(project)
+        build = spec.check(project).build(project)
+        with atomic.locked(build.locks / spec.notebook, waiting):
+            checked = spec.check(project)
             if checked.build(project) == build:
                 yield checked
                 return
-
-
-def _remove_unfinished(project: Project, build: Build) -> None:
-    """Remove the unfinished results of killed runs, in `build` and in the folders of custom runs."""
-    folders = project.runs.iterdir() if project.runs.is_dir() else ()
-    for place in (build, *(project.custom_build(folder.name) for folder in folders)):
-        if not place.staging.is_dir():
-            continue
-        for lock in place.locks.glob("*"):
-            with atomic.if_free(lock) as free:
-                if free:
-                    atomic.remove_staging_folders(place.staging, lock.name)
 
 
 def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tuple[list[Claim], bool]:
@@ -136,9 +112,7 @@ def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tup
     after = cache_keys.contents_of_profile(project, name, profile)
     fresh = [target for target in before if after.get(target) == before[target]]
     for target in fresh:
-        cache_keys.remember(build, target, before[target])
-        stamp = cache_keys.stamp_of(project, target, profile, before[target])
-        cache_keys.leave_stamp(project, stamp, _files(build, target))
+        cache_keys.leave_stamp_of(project, target, profile, before[target], _files(build, target))
     return claims, set(fresh) != set(after)
 
 
@@ -170,7 +144,9 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
 
             environment[FOLDER] = str(tasks)
         if spec.figure:
-            notebook = _leave_only(notebook, spec.figure, staging)
+            steps = staging / "steps" / notebook.path.name
+            atomic.write_text(steps, atomic.dump_json(notebook.only(spec.figure)))
+            notebook = Notebook(steps)
         environment[NOTEBOOK] = str(notebook.path)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
@@ -185,13 +161,6 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
     )
 
 
-def _leave_only(notebook: Notebook, figure: str, staging: Path) -> Notebook:
-    """Return a copy of the notebook that computes one figure."""
-    path = staging / "steps" / notebook.path.name
-    atomic.write_text(path, atomic.dump_json(notebook.only(figure)))
-    return Notebook(path)
-
-
 def _execute(
     project: Project,
     notebook: Notebook,
@@ -204,8 +173,9 @@ def _execute(
     import papermill  # these take a second to import, and a wrong parameter should be reported at once
     from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
 
-    from companion.build import provisioner
+    from companion.build.kernel import RunKernel
 
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     log, path = staging / "kernel.log", os.pathsep.join(project.search_path)
@@ -214,75 +184,55 @@ def _execute(
     visible = {**environment, "PYTHONPATH": path, "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
     try:
         with socket_folder() as folder:
+            # parallel runs could choose the same ports, and have different files
+            sockets = {"transport": "ipc", "connection_file": str(folder / "kernel.json")}
             papermill.execute_notebook(
-                _literally(notebook.path),
-                _literally(executed),
+                notebook.path,
+                executed,
                 parameters=dict(changed),
                 kernel_name="python3",
                 language="python",
                 cwd=project.root,
                 progress_bar=sys.stderr.isatty(),
-                kernel_manager_class=provisioner.SocketFileKernelManager,
-                config=provisioner.configuration(folder, log, visible),
+                kernel_manager_class=RunKernel,
+                config=Config({RunKernel.__name__: {**sockets, "log_file": str(log), "variables": visible}}),
+                shutdown_kernel="immediate",
                 execution_timeout=math.ceil(3600 * hours),
                 extra_arguments=[
-                    "--log-level=CRITICAL",  # a kernel that shuts down under load logs "KeyboardInterrupt"
+                    "--log-level=CRITICAL",  # otherwise the log has more than what libraries write
                     # otherwise a thread of the kernel forwards what libraries write, and dies with the kernel
                     "--IPKernelApp.capture_fd_output=False",
                     f"--IPKernelApp.extra_extensions={import_recorder.__name__}",
                 ],
             )
+        return
     except PapermillExecutionError as error:
-        partly_executed = _keep(executed, failed / executed.name)
-        raise UserError(
-            f"{notebook.name}: cell {error.exec_count} failed. The partly executed notebook: {partly_executed}\n"
-            f"{error.ename}: {error.evalue}"
-        ) from error
-    except RuntimeError as error:
-        ended = "its kernel died"  # in a cell, or before the first one
-        if str(error).startswith("Kernel didn't respond"):
-            ended = "its kernel did not start in time. If the machine is busy, run the same command again"
-        elif not str(error).startswith("Kernel died"):
+        reason, details = f"cell {error.exec_count} failed.", f"{error.ename}: {error.evalue}"
+    except CellTimeoutError:
+        reason = f"a step took longer than {hours:g} hours and was stopped."
+        details = f"If it does not hang, allow more: `hours_a_step` in {TABLE} of {project.root / FILE}."
+    except RuntimeError as error:  # in a cell, or before the first one
+        if not str(error).startswith("Kernel"):
             raise
-        kept = f"The partly executed notebook: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
-        raise UserError(f"{notebook.name}: {ended}. {_cause_of_death(log)}{kept}") from error
-    except CellTimeoutError as error:
-        raise UserError(
-            f"{notebook.name}: a step took longer than {hours:g} hours and was stopped. If it does not hang, allow "
-            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}. The partly executed notebook: "
-            f"{_keep(executed, failed / executed.name)}"
-        ) from error
+        reason, details = f"{error}.", _last_words(log)
+    kept = f" The partly executed notebook: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
+    raise UserError(f"{notebook.name}: {reason}{kept}\n{details}")
 
 
-def _cause_of_death(log: Path) -> str:
-    """Return how a kernel ended, and the last lines that it wrote to the file `log`."""
-    from companion.build.provisioner import CODE
-
-    ended = Path(f"{log}{CODE}")
-    code = int(ended.read_text(encoding="utf-8")) if ended.is_file() else None
-    sentences = [f"The kernel {processes.how_it_ended(code)}."] if code is not None else []
-    if code == -signal.SIGKILL:
-        sentences.append(
-            "Did the machine run out of memory? Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`)."
-        )
-    written = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    if lines := [line.rstrip() for line in written.splitlines() if line.strip()][-LAST_LINES:]:
-        sentences.append("\n".join(["It wrote last:", *(f"  {line}" for line in lines)]) + "\n")
-    return "".join(sentence if sentence.endswith("\n") else f"{sentence} " for sentence in sentences)
-
-
-def _literally(path: Path) -> str:
-    """Return `path` with doubled braces, because papermill formats its paths."""
-    return str(path).replace("{", "{{").replace("}", "}}")
+def _last_words(log: Path) -> str:
+    """Return the end of what a kernel wrote to the file `log`, with how it ended."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    words = ["It wrote last:", *lines[-LAST_LINES:]]
+    if "SIGKILL" in words[-1]:
+        advice = "Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`)."
+        words.append(f"Did the machine run out of memory? {advice}")
+    return "\n  ".join(words)
 
 
 @contextmanager
 def socket_folder() -> Iterator[Path]:
-    """Make a folder whose path is short enough for sockets, and remove it on exit."""
-    short = len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER
-    with tempfile.TemporaryDirectory(
-        prefix=SOCKETS, dir=None if short else "/tmp", ignore_cleanup_errors=True
-    ) as folder:
+    """Make a folder for sockets, and remove it on exit; $TMPDIR may be longer than the path of a socket can be."""
+    with tempfile.TemporaryDirectory(prefix=SOCKETS, dir="/tmp", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 

@@ -2,7 +2,8 @@
 
 A kernel needs two seconds to import JAX, matplotlib and the rest, and a build of twenty notebooks needs them twenty
 times. Therefore a build starts this file as a separate process, which imports the packages that the book lists under
-`preload`, and no module of the book. A run of a notebook then requests a forked kernel instead of starting one.
+`preload`, and no module of the book. A run of a notebook starts this file as a client in place of a kernel: it requests
+a forked kernel, ends as the kernel ends, and the kernel ends if the client does.
 
 This file uses only the standard library and imports no module of `companion`: each kernel imports the present version
 of those itself. Fork servers exist only on Linux: elsewhere the state of an imported library may not survive a fork.
@@ -17,91 +18,17 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import NoReturn
 
 # Environment variable: the socket of the fork server.
 FORK_SERVER = "COMPANION_FORK_SERVER"
-LAUNCHER = ["-m", "ipykernel_launcher"]
+# Environment variable of Jupyter: the process that starts a kernel.
+PARENT = "JPY_PARENT_PID"
 # Modules that every kernel imports.
 KERNEL = ["ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline.backend_inline"]
 LONGEST = 2**20
-
-
-# --- client -----------------------------------------------------------------------------------------------
-
-
-class Kernel:
-    """A forked kernel with the part of the interface of `subprocess.Popen` that Jupyter uses.
-
-    The kernel ends when this process ends, or earlier.
-    """
-
-    stdin = stdout = stderr = None
-
-    def __init__(self, connection: socket.socket, pid: int):
-        self.connection, self.pid = connection, pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while the kernel runs."""
-        if self.returncode is None and select.select([self.connection], [], [], 0)[0]:
-            return self.wait()
-        return self.returncode
-
-    def wait(self, _timeout: float | None = None) -> int:
-        """Wait for the end of the kernel and return its exit code; -9 if the fork server ended first."""
-        if self.returncode is None:
-            with suppress(OSError):
-                reply = self.connection.recv(LONGEST)
-                self.returncode = int(reply or -signal.SIGKILL)
-            if self.returncode is None:
-                self.returncode = -signal.SIGKILL
-            self.connection.close()
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the kernel process only."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-        self.send_signal(signal.SIGKILL)
-
-
-def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str, output: int) -> Kernel | None:
-    """Fork the kernel that `command` would start; return None if no fork server can do it.
-
-    The kernel writes its standard output and its standard error to the file descriptor `output`.
-    """
-    address = environment.get(FORK_SERVER)
-    if not address or command[:3] != [sys.executable, *LAUNCHER]:
-        return None
-    request = json.dumps({"arguments": command[3:], "environment": dict(environment), "folder": folder}).encode()
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
-        connection.connect(address)
-        socket.send_fds(connection, [request], [output, output])
-        reply = connection.recv(LONGEST)
-    except OSError:
-        reply = b""
-    except KeyboardInterrupt:
-        connection.close()
-        raise
-    if not reply:
-        connection.close()
-        return None
-    return Kernel(connection, int(reply))
-
-
-# --- server -----------------------------------------------------------------------------------------------
 
 
 def can_be() -> bool:
@@ -111,12 +38,39 @@ def can_be() -> bool:
 
 def command(address: str, packages: Sequence[str]) -> list[str]:
     """Return the command of a fork server that listens at `address`; it ends when its standard input is closed."""
-    return [sys.executable, "-P", __file__, address, *packages]
+    return [sys.executable, "-P", __file__, "serve", address, *packages]
 
 
-def main() -> None:
-    """Import the packages, then fork for every request; only the forked kernels return from this function."""
-    address, *packages = sys.argv[1:]
+def forked(kernel: Sequence[str]) -> list[str]:
+    """Return the command that forks the kernel that the command `kernel` starts; without a fork server, `kernel`."""
+    address = os.environ.get(FORK_SERVER)
+    return [sys.executable, "-I", __file__, "fork", address, *kernel] if address else [*kernel]
+
+
+def fork(address: str, *kernel: str) -> NoReturn:
+    """Let the fork server fork the kernel, and end as it ends; start the kernel if the server cannot be reached."""
+    environment = {**os.environ}
+    parent = int(environment.pop(PARENT))
+    arguments = kernel[kernel.index("-f") :]
+    request = json.dumps({"arguments": arguments, "environment": environment, "folder": os.getcwd()}).encode()
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        server.connect(address)
+        socket.send_fds(server, [request], [1, 2])
+    except OSError:
+        os.execv(kernel[0], kernel)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter sends it before it ends a kernel
+    while not select.select([server], [], [], 0.5)[0]:
+        if os.getppid() != parent:
+            sys.exit(1)
+    code = int(server.recv(LONGEST) or -signal.SIGKILL)
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    sys.exit(code)
+
+
+def serve(address: str, *packages: str) -> None:
+    """Import the packages, then fork for every request until standard input is closed; a kernel returns, too."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
     listener.listen(64)
@@ -124,70 +78,49 @@ def main() -> None:
         with suppress(ImportError):  # a kernel that needs the package reports the error
             importlib.import_module(package)
     gc.freeze()  # the garbage collectors of the kernels skip the present objects
-    request = serve(listener)
-    if request is not None:
-        become(*request)
-
-
-# The connection to the client, its request, and the file descriptors of the kernel's output.
-Request = tuple[socket.socket, dict[str, Any], list[int]]
-
-
-def serve(listener: socket.socket) -> Request | None:
-    """Fork a child per request until standard input is closed. Return the request in a child, None in the server."""
-    children: dict[int, socket.socket] = {}
-    while True:
-        ready, _, _ = select.select([sys.stdin, listener], [], [], 0.1 if children else None)
-        while children:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            with children.pop(pid) as connection, suppress(OSError):
-                connection.send(str(os.waitstatus_to_exitcode(status)).encode())
-        if sys.stdin in ready:
-            return None
-        if listener not in ready:
-            continue
-        connection, _ = listener.accept()
-        request, handles, _, _ = socket.recv_fds(connection, LONGEST, 2)
-        if len(handles) < 2:  # the client has ended
-            connection.close()
-            continue
-        pid = os.fork()
-        if pid == 0:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no child waits to be asked for its exit code
+    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
+        client, _ = listener.accept()
+        if os.fork() == 0:
             listener.close()
-            for child in children.values():
-                child.close()
-            return connection, json.loads(request), list(handles)
-        for handle in handles:
-            os.close(handle)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return answer(client)
+        client.close()
+
+
+def answer(client: socket.socket) -> None:
+    """Fork the requested kernel, in which this function returns; report its exit code in the other process."""
+    request, outputs, _, _ = socket.recv_fds(client, LONGEST, 2)
+    if kernel := os.fork():
+        code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
         with suppress(OSError):
-            connection.send(str(pid).encode())
-        children[pid] = connection
-
-
-def become(connection: socket.socket, request: Mapping[str, Any], handles: list[int]) -> None:
-    """Turn this process into the requested kernel, as if it had been started by its command."""
-    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+            client.send(str(code).encode())
+        os._exit(0)
     os.setsid()
-    for number, handle in zip((1, 2), handles, strict=True):
-        os.dup2(handle, number)
-        os.close(handle)
-    os.chdir(request["folder"])
+    threading.Thread(target=_end_with, args=(client,), daemon=True).start()
+    for number, output in zip((1, 2), outputs, strict=True):
+        os.dup2(output, number)
+        os.close(output)
+    become(**json.loads(request))
+
+
+def become(arguments: Sequence[str], environment: dict[str, str], folder: str) -> None:
+    """Turn this process into a kernel, as if it had been started by its command."""
+    os.chdir(folder)
     os.environ.clear()
-    os.environ.update(request["environment"])
-    searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ.update(environment)
+    searched = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [folder for folder in searched if folder and folder not in sys.path]
-    sys.argv = ["ipykernel_launcher", *request["arguments"]]
+    sys.argv = ["ipykernel_launcher", *arguments]
     importlib.import_module("ipykernel.kernelapp").launch_new_instance()
 
 
-def _end_with(connection: socket.socket) -> None:
-    """End this process as soon as the client has ended."""
+def _end_with(client: socket.socket) -> None:
+    """End this process with its children as soon as the client has ended."""
     with suppress(OSError):
-        connection.recv(1)
-    os._exit(1)
+        client.recv(1)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    main()
+    {"serve": serve, "fork": fork}[sys.argv[1]](*sys.argv[2:])

@@ -21,6 +21,7 @@ NAMED = {
     "notebooks": "numbers of",
     "pictures": "pictures:",
     "pages": "pages:",
+    "settings": "configuration:",
     "machine": "companion:",
     "computing": "version of",
     "drawing": "version of",
@@ -34,9 +35,6 @@ WORDS = NAMED | {
     "context": "the context of the computation",
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",
-    "live": "which interactive figures are shown below others",
-    "terms": "where terms are defined",
-    "api": "which packages the reference documents",
 }
 
 
@@ -61,10 +59,9 @@ def plan(project: Project, profile: str, *, site: bool) -> list[Step]:
             continue
         redrawn = [Step(DRAW, str(target), reasons[target]) for target in pictures if reasons[target]]
         steps += redrawn
-        if not redrawn and profile == DEFAULT_PROFILE:
-            replaced, dropped = publication_policy.differing(project, name)
-            if figures := [*replaced, *dropped]:
-                steps.append(Step(PUT_BACK, f"figures/{name}", [f"{_some(figures)} differs from what was built"]))
+        if not redrawn and profile == DEFAULT_PROFILE and (changes := publication_policy.differing(project, name)):
+            names = _some([*changes.replaced, *changes.removed])
+            steps.append(Step(PUT_BACK, f"figures/{name}", [f"{names} differs from what was built"]))
     if site and reasons[Site.BUILT]:
         steps.append(Step(BUILD, "the site", reasons[Site.BUILT]))
     return steps

@@ -54,25 +54,25 @@ def publish_figures(project: Project, name: str, only: str | None = None) -> Cha
     build = project.build(DEFAULT_PROFILE)
     built, published = build.figures / name, project.published / name
     with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
-        replaced, dropped = differing(project, name)
+        changes = differing(project, name)
         if only is not None:
-            replaced, dropped = [figure for figure in replaced if figure == only], []
-        if not replaced and not dropped:
-            return Changes([], [])
-        for figure in replaced:
+            changes = Changes([figure for figure in changes.replaced if figure == only], [])
+        if not changes:
+            return changes
+        for figure in changes.replaced:
             store.require_small(built, figure)
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()
-            for figure in {*store.parts_in(published), *replaced}.difference(dropped):
+            for figure in {*store.parts_in(published), *changes.replaced}.difference(changes.removed):
                 origin = published
-                if figure in replaced:
+                if figure in changes.replaced:
                     committed = _committed(project, published, figure, staging / "committed")
                     origin = committed if _reproduces(build.tables / name, built, committed, figure) else built
                 for path in store.files(origin, figure):
                     shutil.copyfile(path, new / path.name)
             replace_folder(new, published)
-    return Changes(replaced, dropped)
+    return changes
 
 
 def _committed(project: Project, published: Path, figure: str, folder: Path) -> Path:
@@ -87,7 +87,7 @@ def _committed(project: Project, published: Path, figure: str, folder: Path) -> 
     return folder
 
 
-def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
+def differing(project: Project, name: str) -> Changes:
     """Return the figures whose published files would be replaced, and those that no notebook builds any more.
 
     The claims of the notebook are one of them, `CLAIMS`.
@@ -96,7 +96,7 @@ def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
     built, published = build.figures / name, project.published / name
     parts = store.parts_in(built)
     replaced = [part for part in parts if not _reproduces(build.tables / name, built, published, part)]
-    return replaced, sorted(set(store.parts_in(published)) - set(parts))
+    return Changes(replaced, sorted(set(store.parts_in(published)) - set(parts)))
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:

@@ -53,9 +53,7 @@ def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> 
             cache_keys.forget(build, target)
             atomic.replace_folder(new, shown)
         if shown != project.published / name and cache_keys.is_fresh(project, Target(name), profile):
-            cache_keys.remember(build, target, content)
-            stamp = cache_keys.stamp_of(project, target, profile, content)
-            cache_keys.leave_stamp(project, stamp, store.files(shown, figure))
+            cache_keys.leave_stamp_of(project, target, profile, content, store.files(shown, figure))
     if shown == project.published / name:
         return [figure]
     if profile != DEFAULT_PROFILE:

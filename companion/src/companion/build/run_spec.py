@@ -4,11 +4,9 @@ A command turns its arguments into one `RunSpec`. The run resolves and checks it
 `CheckedRun`; everything after that takes the checked run.
 """
 
-import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from companion.analysis import dependencies
@@ -57,9 +55,6 @@ class RunSpec:
     figure: str | None = None
     isolated: bool = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", MappingProxyType(copy.deepcopy(dict(self.parameters))))
-
     def __str__(self) -> str:
         return f"{Target(self.notebook, self.figure)} ({self.profile})"
 
@@ -75,27 +70,19 @@ class RunSpec:
             notebook.require_figure(self.figure)
         resolved = parameters.resolve(project, notebook, self.profile, self.parameters)
         values = parameters.check(project, notebook, resolved).model_dump()
-        return CheckedRun(self, MappingProxyType(resolved), MappingProxyType(values))
+        return CheckedRun(self, resolved, values)
 
     def write(self, build: Build) -> None:
         """Write the specification into the folder of its results."""
-        content = {
-            "notebook": self.notebook,
-            "profile": self.profile,
-            "parameters": dict(self.parameters),
-            "figure": self.figure,
-            "isolated": self.isolated,
-        }
-        atomic.write_text(build.run_spec, atomic.dump_json(content))
+        atomic.write_text(build.run_spec, atomic.dump_json(asdict(self)))
 
     @classmethod
     def read(cls, build: Build) -> "RunSpec | None":
         """Return the specification in the folder of a custom run; None if there is no valid one."""
         try:
-            spec = cls(**json.loads(build.run_spec.read_text(encoding="utf-8")))
+            return cls(**json.loads(build.run_spec.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
-        return spec if isinstance(spec.notebook, str) else None
 
 
 @dataclass(frozen=True)
@@ -116,6 +103,6 @@ class CheckedRun:
         if not spec.is_custom:
             return project.build(spec.profile)
         # the digest contains the names too, because their joined text may be that of another notebook and figure
-        content = {"notebook": spec.notebook, "figure": spec.figure, "parameters": dict(self.values)}
+        content = {"notebook": spec.notebook, "figure": spec.figure, "parameters": self.values}
         digest = dependencies.digest(atomic.dump_json(content).encode())[:8]
         return project.custom_build("-".join([spec.notebook, *([spec.figure] if spec.figure else []), digest]))

@@ -81,8 +81,8 @@ def _move_folder(new: Path, target: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: str) -> Iterator[bool]:
-    """Hold an exclusive lock on `path`; yield whether another process held it, in which case `waiting` is printed.
+def locked(path: Path, waiting: str) -> Iterator[None]:
+    """Hold an exclusive lock on `path`; print `waiting` if another process holds it.
 
     The operating system releases the lock however the process ends.
     """
@@ -90,15 +90,13 @@ def locked(path: Path, waiting: str) -> Iterator[bool]:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would survive a killed process
-    waited = False
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        waited = True
         print(waiting, flush=True)
         lock.acquire()
     try:
-        yield waited
+        yield
     finally:
         lock.release()
 
@@ -132,21 +130,16 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     so no running process uses them.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    remove_staging_folders(parent, prefix)
+    # the rest of the name has eight characters without a hyphen: the folders of the prefix `a-b` do not match `a`
+    suffix = f"-{'[a-z0-9_]' * 8}"
+    for hidden in ("", "."):
+        for left in parent.glob(f"{hidden}{glob.escape(prefix)}{suffix}"):
+            remove_folder(left)
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
     try:
         yield folder
     finally:
         remove_folder(folder)
-
-
-def remove_staging_folders(parent: Path, prefix: str) -> None:
-    """Remove the staging folders of exactly this `prefix` that killed processes left."""
-    # the rest of the name has eight characters without a hyphen: the folders of the prefix `a-b` do not match `a`
-    suffix = f"-{'[a-z0-9_]' * 8}"
-    for hidden in ("", "."):
-        for folder in parent.glob(f"{hidden}{glob.escape(prefix)}{suffix}"):
-            remove_folder(folder)
 
 
 def remove_folder(path: Path) -> None:

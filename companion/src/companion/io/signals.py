@@ -3,16 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
 # Seconds after which a stopped command exits, even if it is still cleaning up.
 PATIENCE = 10.0
-
-_actions: list[Callable[[], Any]] = []
 
 
 class Stopped(KeyboardInterrupt):
@@ -38,16 +34,6 @@ def exit_code(stop: KeyboardInterrupt) -> int:
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
-@contextmanager
-def at_once(action: Callable[[], Any]) -> Iterator[None]:
-    """Run `action` first if a signal arrives while the block runs."""
-    _actions.append(action)
-    try:
-        yield
-    finally:
-        _actions.remove(action)
-
-
 def _stopping() -> list[signal.Signals]:
     """Return the signals that stop a command."""
     numbers = [signal.SIGINT, signal.SIGTERM]
@@ -65,6 +51,4 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     deadline = threading.Timer(PATIENCE, end)
     deadline.daemon = True
     deadline.start()
-    for action in list(_actions):
-        action()
     raise Stopped(number)

@@ -142,8 +142,7 @@ def _assemble(project: Project, profile: str, target: Site, content: dict[str, A
         reasons = explain_log(log.read_text(encoding="utf-8"), project.root)
         raise UserError("\n".join(["The site was not built:", *reasons, f"The whole log: {log}"]))
     build.site_begun.unlink()
-    cache_keys.remember(build, target, content)
-    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), _pages(project, site))
+    cache_keys.leave_stamp_of(project, target, profile, content, _pages(project, site))
     return site
 
 
