@@ -36,7 +36,8 @@ from companion.io.errors import UserError  # noqa: E402
 from companion.project import parameters  # noqa: E402
 from companion.project.notebooks import Notebook  # noqa: E402
 from companion.project.paths import Project  # noqa: E402
-from companion.runs.sweep import COMPLETE, command  # noqa: E402
+from companion.runs.run_custom import COMPLETE  # noqa: E402
+from companion.runs.sweep import arguments  # noqa: E402
 
 PROFILE = "smoke"
 # A parameter without a largest value is drawn up to this multiple of its value in the profile.
@@ -143,7 +144,7 @@ def run(project: Project, spec: RunSpec, limit: float, gibibytes: float) -> Resu
     if cache_keys.intact(project, cache_keys.custom_stamp(project, checked)):
         return _judged(project, checked)
     with subprocess.Popen(
-        [*LIMITED, str(int(gibibytes * 2**20)), *command(spec)],
+        [*LIMITED, str(int(gibibytes * 2**20)), sys.executable, "-m", "companion", "run", *arguments(spec)],
         cwd=project.root,
         text=True,
         stdout=subprocess.PIPE,

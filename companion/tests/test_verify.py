@@ -36,7 +36,7 @@ def differences(verified, figures):
     """A function that verifies these figures against the recomputed ones and returns the differences by name."""
 
     def compare():
-        verification = Verification({}, figures, verified.project)
+        verification = Verification(figures, verified.project)
         verdicts = verification.verdicts(Project(verified.project.verified), "walks")
         return {
             f"{verdict.figure}: {difference.what}": difference
@@ -156,10 +156,6 @@ DAMAGES = {
     "unknown field": (in_record(lambda record: record.update(note="More.")), False, "files"),
     "missing field": (in_record(lambda record: record.pop("claims")), False, "files"),
     "incomplete claim": (in_record(lambda record: record.update(claims=[{}])), False, "files"),
-    "invalid table": (
-        lambda folder: (folder / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8"),
-        *(True, "the table"),
-    ),
     "missing figure": (removed, False, "files"),
 }
 
@@ -206,7 +202,7 @@ def test_figures_without_a_notebook_are_detected(verified, figures, differences)
         shutil.copyfile(figures / f"walks/spread{suffix}", figures / f"walks/spare{suffix}")
     (figures / "runs").mkdir()
     assert list(differences()) == ["walks/spare: the figure"]
-    assert Verification({}, figures, verified.project).orphaned_folders(Project(verified.project.verified)) == ["runs"]
+    assert Verification(figures, verified.project).orphaned_folders(Project(verified.project.verified)) == ["runs"]
 
 
 def test_earlier_results_are_not_used(verified, figures, tmp_path):

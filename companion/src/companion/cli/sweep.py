@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import progress as bars
+from rich.progress import track
 from rich.table import Table
 
 from companion.build.progress import STARTED
@@ -70,14 +70,10 @@ def sweep(
     total = sum(len(planned.runs) for planned in sweeps)
     console.print(f"{STARTED} Running {len(missing)} of {total} ({total - len(missing)} cached)")
     failed = 0
-    with bars.Progress(*bars.Progress.get_default_columns(), bars.MofNCompleteColumn(), console=console) as bar:
-        runs = bar.add_task("Runs", total=len(missing))
-        for spec, error in sweeping.run(project, missing, cores):
-            bar.advance(runs)
-            if error:
-                failed += 1
-                point = escaped(str(dict(spec.parameters)))
-                console.print(f"[red]✗[/] {spec.notebook} at {point}: {escaped(error)}", soft_wrap=True)
+    for spec, error in track(sweeping.run(project, missing, cores), "Runs", len(missing), console=console):
+        if error:
+            failed += 1
+            console.print(f"[red]✗[/] {spec.notebook} at {escaped(str(spec.parameters))}: {escaped(error)}")
     broken = sum(_show_claims(finished, sweeping.write(finished)) for finished in sweeps)
     if failed:
         raise UserError(f"{counted(failed, 'run')} failed; the errors are above. The results of the others are kept.")
@@ -97,7 +93,7 @@ def _show_claims(sweep: "Sweep", claims: "DataFrame") -> int:
         deviation = float(outcomes["deviation"].to_numpy().max())
         table.add_row(str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", _in_tolerances(deviation))
     show_table(table)
-    console.print(f"Tables and a picture: {escaped(sweep.folder)}", soft_wrap=True)
+    console.print(f"Tables and a picture: {escaped(sweep.folder)}")
     return len(claims) - sum(claims["holds"])
 
 

@@ -6,6 +6,7 @@ It needs no server and no network, and its folder can be moved: it contains copi
 import json
 import math
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ def write(run: Run) -> Path:
 
     The caller holds the lock of the run.
     """
-    _copy_published(run)
+    folder = run.project.published / run.notebook
+    published = {name: store.read_record(folder, name) for name in run.records if not store.faults(folder, name)}
+    _copy_pictures(run, folder, published)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, undefined=StrictUndefined
     )
@@ -38,36 +41,32 @@ def write(run: Run) -> Path:
         "value": _value,
         "withheld_because": withheld_because,
     }
-    figures = [_figure(run, figure) for figure in run.records]
-    published = store.read_claims(run.project.published / run.notebook)
+    figures = [_figure(run, name, published.get(name)) for name in run.records]
+    own, published_own = run.own_claims, _by_id(store.read_claims(folder))
     page = environment.get_template("run.html.jinja").render(
-        run=run, origin=run.origin, figures=figures, own=run.own_claims, published_own=_by_id(published)
+        run=run, origin=run.origin, figures=figures, own=own, published_own=published_own
     )
     atomic.write_text(run.build.page, page)
     return run.build.page
 
 
-def _copy_published(run: Run) -> None:
-    """Copy the published pictures of the figures whose published files are intact."""
+def _copy_pictures(run: Run, folder: Path, figures: Iterable[str]) -> None:
+    """Copy the published pictures of `figures` from `folder`."""
     with atomic.staging_folder(run.build.staging, run.notebook) as staging:
         new = staging / "published"
         new.mkdir()
-        for figure in filter(lambda figure: _is_published(run, figure), run.records):
-            shutil.copyfile(run.project.published / run.notebook / f"{figure}.svg", new / f"{figure}.svg")
+        for figure in figures:
+            shutil.copyfile(folder / f"{figure}.svg", new / f"{figure}.svg")
         atomic.replace_folder(new, run.build.published_copy)
 
 
-def _is_published(run: Run, figure: str) -> bool:
-    return not store.faults(run.project.published / run.notebook, figure)
-
-
-def _figure(run: Run, name: str) -> dict[str, Any]:
-    """Return what the template needs of a figure; `moved` and `published` are None if it is not published."""
-    record, folder, table = run.records[name], run.project.published / run.notebook, f"{name}{store.DATA}"
-    published = moved = None
-    if _is_published(run, name):
-        published = store.read_record(folder, name)
-        moved = compare(published, record, (folder / table, run.build.tables / run.notebook / table)).table
+def _figure(run: Run, name: str, published: FigureRecord | None) -> dict[str, Any]:
+    """Return what the template needs of a figure; `moved` is None if it is not published."""
+    record, moved = run.records[name], None
+    if published:
+        folders = run.project.published, run.build.tables
+        old_table, new_table = (folder / run.notebook / f"{name}{store.DATA}" for folder in folders)
+        moved = compare(published, record, (old_table, new_table)).table
     return {
         "name": name,
         "record": record,

@@ -6,16 +6,13 @@ computes only its new points.
 
 import itertools
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from companion.build import cache_keys
@@ -23,16 +20,15 @@ from companion.build.run_spec import CheckedRun, RunSpec
 from companion.figures import store, table_io
 from companion.figures.record import Claim, FigureRecord
 from companion.figures.style import INK, PALETTE, WIDE, style
-from companion.io import atomic, processes
+from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import parameters
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
+from companion.runs.run_custom import run_in_processes
 
 # Larger deviations of a claim, in tolerances, are drawn at this one.
 FARTHEST = 3.0
-# The exit codes of `companion run` with complete results: every claim holds, or some do not.
-COMPLETE = (0, 3)
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,9 @@ class Sweep:
         """Return whether the result of a run is fresh."""
         return cache_keys.intact(self.project, cache_keys.custom_stamp(self.project, run))
 
-    def records(self, run: CheckedRun) -> Iterator[tuple[FigureRecord, Path]]:
-        """Yield the record and the file of unrounded numbers of every figure of a run that has numbers."""
-        build = run.build(self.project)
-        for figure in Notebook.named(self.project, self.name).figures:
-            table = build.tables / self.name / f"{figure}{store.DATA}"
-            record = store.read_record(build.figures / self.name, figure)
-            if not record.is_schematic:
-                yield record, table
-
 
 def plan(project: Project, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
     """Return the sweeps of `names`, or of every notebook that has these parameters. All values are checked."""
-    parameters.require_one_word(assignments, [name for name in names if name not in project.notebooks()])
     values = parameters.given_once(map(parse_values, assignments))
     if not values:
         raise UserError("A sweep needs values of a parameter, for example -p seed=1:10.")
@@ -104,35 +90,49 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
 
 def run(project: Project, specs: Sequence[RunSpec], cores: int) -> Iterator[tuple[RunSpec, str | None]]:
     """Make these runs, `cores` at a time; yield each as it ends, with the error message if it has no results."""
-    commands = {str(index): command(spec) for index, spec in enumerate(specs)}
-    with closing(processes.run_all(commands, cores, project.root)) as ended:
-        for index, finished in ended:
-            failed = finished.returncode not in COMPLETE
-            yield specs[int(index)], processes.error_of(finished) if failed else None
+    runs = {str(index): arguments(spec) for index, spec in enumerate(specs)}
+    for index, error in run_in_processes(runs, cores, project.root):
+        yield specs[int(index)], error
 
 
-def command(spec: RunSpec) -> list[str]:
-    """Return the command that makes a custom run."""
+def arguments(spec: RunSpec) -> list[str]:
+    """Return the arguments of `companion run` for a custom run."""
     options = [word for name, value in spec.parameters.items() for word in ("-p", f"{name}={json.dumps(value)}")]
-    return [sys.executable, "-m", "companion", "run", spec.notebook, *options, "--profile", spec.profile]
+    return [spec.notebook, *options, "--profile", spec.profile]
 
 
-def claims(sweep: Sweep) -> pd.DataFrame:
-    """Return one row per point and claim: the measured value, whether it holds, and its deviation in tolerances.
+def write(sweep: Sweep) -> pd.DataFrame:
+    """Write `claims.csv`, `claims.svg`, `claims.png` and `<figure>.csv` with all points; return the claims.
 
-    `figure` is empty for a claim of the notebook that belongs to no figure.
-
-    `deviation` is 0 if the measured value is the expected one, at most 1 if the claim holds, and negative on the safe
-    side of a bound.
+    The claims have one row per point and claim. `figure` is empty for a claim of the notebook that belongs to no
+    figure. `deviation` is in tolerances: 0 if the measured value is the expected one, at most 1 if the claim holds, and
+    negative on the safe side of a bound.
     """
-    rows = [
-        {**_shown(run.spec.parameters), "figure": record.figure, "claim": claim.id, **_outcome(claim)}
-        for run in sweep.runs
-        if sweep.is_cached(run)
-        for record in store.records_in(run.build(sweep.project).figures / sweep.name)
-        for claim in record.claims
-    ]
-    return pd.DataFrame(rows)
+    rows: list[dict[str, Any]] = []
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for run in filter(sweep.is_cached, sweep.runs):
+        build, point = run.build(sweep.project), _shown(run.spec.parameters)
+        for record in store.records_in(build.figures / sweep.name):
+            rows += [
+                {**point, "figure": record.figure, "claim": claim.id, **_outcome(claim)} for claim in record.claims
+            ]
+            table = build.tables / sweep.name / f"{record.figure}{store.DATA}"
+            if isinstance(record, FigureRecord) and not record.is_schematic:
+                tables.setdefault(record.figure, []).append(_at(point, table_io.read_csv(table, record.columns)))
+    outcomes = pd.DataFrame(rows)
+    if outcomes.empty:
+        return outcomes
+    sweep.folder.mkdir(parents=True, exist_ok=True)
+    outcomes.to_csv(sweep.folder / "claims.csv", index=False)
+    with style():
+        picture = draw(sweep, outcomes)
+        for kind in ("svg", "png"):
+            with atomic.replacing(sweep.folder / f"claims.{kind}") as file:
+                picture.savefig(file, format=kind, dpi=144)
+        plt.close(picture)
+    for figure, frames in tables.items():
+        table_io.write_csv(pd.concat(frames), sweep.folder / f"{figure}{store.DATA}", table_io.EXACT_DIGITS)
+    return outcomes
 
 
 def _shown(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,34 +151,11 @@ def _outcome(claim: Claim) -> dict[str, Any]:
     }
 
 
-def write(sweep: Sweep) -> pd.DataFrame:
-    """Write `claims.csv`, `claims.svg`, `claims.png` and `<figure>.csv` with all points; return the claims."""
-    outcomes = claims(sweep)
-    if outcomes.empty:
-        return outcomes
-    sweep.folder.mkdir(parents=True, exist_ok=True)
-    outcomes.to_csv(sweep.folder / "claims.csv", index=False)
-    with style():
-        picture = draw(sweep, outcomes)
-        for kind in ("svg", "png"):
-            with atomic.replacing(sweep.folder / f"claims.{kind}") as file:
-                picture.savefig(file, format=kind, dpi=144)
-        plt.close(picture)
-    for figure, tables in _tables(sweep).items():
-        table_io.write_csv(pd.concat(tables), sweep.folder / f"{figure}{store.DATA}", table_io.EXACT_DIGITS)
-    return outcomes
-
-
-def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
-    """Return the tables of all points by figure, with the point in the first columns; a duplicate name gets a `*`."""
-    tables: dict[str, list[pd.DataFrame]] = {}
-    for run in filter(sweep.is_cached, sweep.runs):
-        for record, path in sweep.records(run):
-            frame = table_io.read_csv(path, record.columns)
-            for position, (name, value) in enumerate(_shown(run.spec.parameters).items()):
-                frame.insert(position, f"{name}*" if name in frame else name, value)
-            tables.setdefault(record.figure, []).append(frame)
-    return tables
+def _at(point: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the point in the first columns; the name of another column with this name gets a `*`."""
+    for position, (name, value) in enumerate(point.items()):
+        frame.insert(position, f"{name}*" if name in frame else name, value)
+    return frame
 
 
 def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
@@ -186,27 +163,15 @@ def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
 
     Claims that fail have a different colour.
     """
-    names = list(dict.fromkeys(outcomes["claim"]))
-    colours = {True: PALETTE[0], False: PALETTE[1]}
-    figure, axes = plt.subplots(figsize=(WIDE, 1.2 + 0.32 * len(names)))
-    shown = outcomes.assign(deviation=outcomes["deviation"].clip(-1, FARTHEST))
-    sns.stripplot(
-        data=shown,
-        x="deviation",
-        y="claim",
-        hue="holds",
-        order=names,
-        palette=colours,
-        jitter=0.25,
-        alpha=0.8,
-        legend=False,
-        ax=axes,
-    )
+    figure, axes = plt.subplots(figsize=(WIDE, 1.2 + 0.32 * outcomes["claim"].nunique()))
+    colours = [PALETTE[0 if holds else 1] for holds in outcomes["holds"]]
+    axes.scatter(outcomes["deviation"].clip(-1, FARTHEST), outcomes["claim"], c=colours, alpha=0.6)
+    axes.invert_yaxis()
     axes.axvline(1, color=INK, linewidth=1)
     axes.annotate(
         "a claim holds up to here", (1, 1), (4, 3), xycoords=("data", "axes fraction"), textcoords="offset points"
     )
-    axes.set(xlim=(-1.1, FARTHEST + 0.1), ylabel="", xlabel="deviation, in tolerances of the claim")
+    axes.set(xlim=(-1.1, FARTHEST + 0.1), xlabel="deviation, in tolerances of the claim")
     holding = f"{outcomes['holds'].sum()} of {len(outcomes)} claims hold"
     axes.set_title(f"{sweep.name}: {holding}, over {', '.join(sweep.swept)}", pad=24)
     return figure

@@ -10,9 +10,7 @@ a picture shows its table.
 import json
 import math
 import shutil
-import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,11 @@ from companion.figures import rendering, store, table_io
 from companion.figures.comparison import Difference, compare, compare_claims
 from companion.figures.image_comparison import visible_difference
 from companion.figures.record import SIGNIFICANT_DIGITS, Claim, FigureRecord
-from companion.io import processes
 from companion.io.errors import UserError
 from companion.project.configuration import FILE
-from companion.project.paths import MARK, SOURCES, Build, Project
+from companion.project.paths import CONTENTS, MARK, SOURCES, Build, Project
+from companion.runs.run_custom import run_in_processes
 
-# The exit codes of `companion run` with complete results: every claim holds, or some do not.
-COMPLETE = (0, 3)
 # The most characters of a value that a difference shows.
 LONGEST = 60
 
@@ -50,9 +46,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verification:
-    """A book to verify: the paths of its parts, its published figures, and the project in which the copy is made."""
+    """A book to verify: its published figures, and the project in which the copy is made."""
 
-    parts: Mapping[str, Path]
     published: Path
     home: Project
 
@@ -66,14 +61,19 @@ class Verification:
         published = (published or home.published).absolute()
         if not published.is_dir():
             raise UserError(f"There are no published figures in {published}. Give their folder: `--figures FOLDER`.")
-        return cls(_checkout(home), published, home)
+        return cls(published, home)
 
     def lay_out(self) -> Project:
-        """Remove the copy of the last verification, and copy the book."""
-        copy = self.home.verified
+        """Remove the copy of the last verification, and copy what decides the numbers and pictures of the book."""
+        home, copy = self.home, self.home.verified
         shutil.rmtree(copy, ignore_errors=True)
         copy.mkdir(parents=True)
-        for name, path in self.parts.items():
+        parts = [MARK, CONTENTS, FILE, home.lock.name, home.book.name, home.profiles.name]
+        parts += [*home.settings.science, *home.settings.inputs]
+        if home.root / SOURCES == MACHINE.parent:
+            parts.append(f"{SOURCES.as_posix()}/{MACHINE.name}")
+        for name in parts:
+            path = home.root / name
             if path.is_dir():
                 shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
             elif path.is_file():
@@ -85,12 +85,7 @@ class Verification:
         self, names: Sequence[str], cores: int, begun: Callable[[str], None]
     ) -> Generator[tuple[str, str | None], None, None]:
         """Run notebooks in the copy; yield each as it ends, with the error message if it has no results."""
-        command = [sys.executable, "-m", "companion", "run", "--isolated"]
-        commands = {name: [*command, name] for name in names}
-        with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
-            for name, finished in ended:
-                failed = finished.returncode not in COMPLETE
-                yield name, processes.error_of(finished) if failed else None
+        return run_in_processes({name: [name, "--isolated"] for name in names}, cores, self.home.verified, begun)
 
     def orphaned_folders(self, project: Project) -> list[str]:
         """Return the folders of published figures that belong to no notebook."""
@@ -123,11 +118,7 @@ class Verification:
         if faults := store.faults(self.published / target.notebook, target.figure or ""):
             damages = tuple(Difference("files", math.inf, fault, "") for fault in faults)
             return Verdict(str(target), math.inf, "", damages)
-        try:
-            compared = list(self._compared(project, build, target))
-        except ValueError as error:
-            compared = [Difference("the table", math.inf, f"cannot be read ({error})", "")]
-        return _of_differences(str(target), compared)
+        return _of_differences(str(target), list(self._compared(project, build, target)))
 
     def _compared(self, project: Project, build: Build, target: Target) -> Iterator[Difference]:
         """Yield a difference for everything that was compared, whether or not it moved."""
@@ -177,20 +168,3 @@ def short(value: Any) -> str:
         return f"{value:.{SIGNIFICANT_DIGITS}g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _checkout(project: Project) -> dict[str, Path]:
-    """Return the parts of a checkout that decide its numbers and pictures, by their place in the copy."""
-    parts = [
-        MARK,
-        "_toc.yml",
-        FILE,
-        project.lock.name,
-        project.book.name,
-        project.profiles.name,
-        *project.settings.science,
-        *project.settings.inputs,
-    ]
-    if project.root / SOURCES == MACHINE.parent:
-        parts.append(f"{SOURCES.as_posix()}/{MACHINE.name}")
-    return {part: project.root / part for part in parts}
