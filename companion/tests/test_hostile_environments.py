@@ -2,10 +2,8 @@
 
 import codecs
 import errno
-import getpass
 import json
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -19,7 +17,6 @@ from typer.testing import CliRunner
 from companion import cli
 from companion.build import cache_keys
 from companion.build.run_spec import Target
-from companion.cli import terminal
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import provenance
@@ -158,9 +155,9 @@ CAUSES = {
     "accents": (separate_accents, "list", 0, r"has other Unicode characters than its row in _toc.yml"),
     "a link to nothing": (
         *(partial(no_folder, lambda folder: folder.symlink_to("/a/disk/that/is/not/mounted")), "build", 2),
-        "cannot be used: ",
+        "Commands write to `_build`",
     ),
-    "a file in place of _build": (partial(no_folder, lambda folder: folder.touch()), "run toy", 2, "cannot be used: "),
+    "a file in place of _build": (partial(no_folder, lambda folder: folder.touch()), "run toy", 2, "Not a directory"),
     "hidden files, run": (hidden_files, "run toy -p seed=1", 0, "1 claim holds"),
     "hidden files, site": (hidden_files, "site --published", 0, "the site: "),
     "stray notebooks": (stray_notebooks, "list", 0, "Ignored: book/toy-Copy1.ipynb is not in the table of contents"),
@@ -185,9 +182,9 @@ def test_a_cause_is_repaired_or_named(ran_clone, ran, cause):
 
 
 def test_a_stray_notebook_does_not_make_the_site_stale(clone):
-    before = cache_keys.site_key(clone.project, "laptop")
+    before = cache_keys.stamps(clone.project, "laptop")
     stray_notebooks(clone)
-    assert cache_keys.site_key(clone.project, "laptop") == before
+    assert cache_keys.stamps(clone.project, "laptop") == before
 
 
 @pytest.mark.parametrize(
@@ -218,13 +215,13 @@ def test_a_refused_write_is_an_error_with_the_reason(clone, monkeypatch):
     monkeypatch.setattr(atomic, "write_bytes", refuse)
     finished = CliRunner().invoke(cli.app, ["run", "toy", "--isolated"])
     assert finished.exit_code == 2, finished.exception
-    assert f"cannot be used: {os.strerror(errno.EROFS)}." in finished.stderr.replace("\n", " ")
+    assert f"{os.strerror(errno.EROFS)}: '" in finished.stderr.replace("\n", " ")
 
 
 # --- folders of any name ----------------------------------------------------------------------------------
 
-# It would create a file if a shell executed it, and fail if it were parsed as a format string.
-FOLDER = "$HOME; 'touch' executed; & \"touch\" executed {notebook} {x `touch executed` $(touch executed)"
+# It would create a file if a shell executed it.
+FOLDER = "$HOME; 'touch' executed; & \"touch\" executed `touch executed` $(touch executed)"
 
 
 def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
@@ -269,11 +266,11 @@ SCRATCH = f"scratch-of-a-job-{'0' * 90}"
 # Files in a folder of the user, and variables, in which {} is this folder.
 FILES = {
     **{"matplotlibrc": RC, "kernels/python3/kernel.json": json.dumps(KERNEL), "clone/__init__.py": ""},
-    **{"home": "", f"{SCRATCH}/a": "", f".venv/{PACKAGES}/numpy/__init__.py": ANOTHER},
+    **{f"{SCRATCH}/a": "", f".venv/{PACKAGES}/numpy/__init__.py": ANOTHER},
 }
 VARIABLES = {
     **{"MATPLOTLIBRC": "{}/matplotlibrc", "JUPYTER_PATH": "{}", "PYTHONSAFEPATH": "1", "PYTHONPATH": "{}"},
-    **{"HOME": "{}/home", "TMPDIR": f"{{}}/{SCRATCH}", "VIRTUAL_ENV": "{}/.venv"},
+    **{"TMPDIR": f"{{}}/{SCRATCH}", "VIRTUAL_ENV": "{}/.venv"},
     **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},  # a terminal that shows ASCII only
 }
 
@@ -303,8 +300,6 @@ def test_a_run_gives_the_same_bytes(ran, tmp_path):
         ({"PYTHONIOENCODING": "ascii"}, "run toi\N{LATIN SMALL LETTER E WITH DIAERESIS}", 2, r"notebook 'toi\xeb'"),
         ({"PYTHONIOENCODING": "latin-1"}, "run toy --parameters", 0, "(a whole number, >= 2)"),
         ({"PYTHONWARNINGS": "error"}, "site --published", 0, "the site: "),
-        ({"SOURCE_DATE_EPOCH": "yesterday"}, "run toy", 2, "must be a number of seconds"),
-        ({"SOURCE_DATE_EPOCH": ""}, "run toy", 2, "Got ''."),
     ],
 )
 def test_a_variable_of_a_user_stops_no_command_or_is_named(ran_clone, variables, command, code, words):
@@ -312,13 +307,6 @@ def test_a_variable_of_a_user_stops_no_command_or_is_named(ran_clone, variables,
     finished = ran_clone.companion(*command.split())
     assert finished.returncode == code, finished.stderr
     assert words in finished.stdout + finished.stderr
-
-
-def test_a_snakefile_without_the_rules_is_an_error(ran_clone):
-    ran_clone.write("Snakefile", 'rule site:\n    shell: "true"\n')
-    finished = ran_clone.companion("build")
-    assert finished.returncode == 2
-    assert "without a result" in finished.stderr
 
 
 def git(folder, *arguments):
@@ -347,19 +335,6 @@ def test_the_commit_is_that_of_the_book_whatever_the_user_set(clone, tmp_path, m
     assert provenance.commit_of(clone.root) is None
     (sentence,) = provenance.git_fault(clone.root)
     assert sentence.startswith("Git does not read this repository, so no commit is recorded: fatal: detected dubious")
-
-
-def test_a_user_without_a_home_folder_can_run_notebooks(clone, monkeypatch):
-    """For example a user of a container that has no name: neither HOME nor the list of users names a folder."""
-    monkeypatch.chdir(clone.root)
-    for name in ("HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
-        monkeypatch.setenv(name, "")  # so that the variable is as before when the test ends
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[f"uid not found: {number}"])
-    terminal.prepare_environment()
-    assert Path.home() == clone.project.cache / "home"
-    assert Path.home().is_dir()
-    assert getpass.getuser() == f"user-{os.getuid()}"
 
 
 @pytest.mark.parametrize("module", ["clone", "clone.toy.parameters"])

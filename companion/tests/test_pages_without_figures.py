@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from companion.build.status import Listing
+from companion.build.status import listing
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, resolve
@@ -39,7 +39,7 @@ def test_a_page_stops_no_command(with_page):
     assert "has no parameter 'base'" in finished.stderr
     with_page.succeed("run", "page", "--isolated")
     assert "page-" in with_page.succeed("list", "--runs")
-    assert [row.notebook for row in Listing.of(with_page.project, "laptop").rows] == ["toy"]
+    assert [row["notebook"] for row in listing(with_page.project, "laptop")["figures"]] == ["toy"]
 
 
 def test_a_notebook_with_parameters_and_no_figure_is_run(ran_clone):

@@ -59,7 +59,7 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
     assert costs.read(ran_clone.project, "laptop") == {}
     assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": 150.0}
     plan = ran_clone.companion("build", "--profile", "smoke", "--dry-run")
-    assert "One notebook to run: about 2 min with 2 at a time on the machine that published." in plan.stdout
+    assert "1 notebook to run: about 2 min with 2 at a time." in plan.stdout
     table.write_text("notebook,core minutes\ntoy,2.5\n")
     assert costs.read(ran_clone.project, "smoke") == {"toy": costs.Cost(150.0, None)}
     table.write_text("notebook,minutes\ntoy,2.5\n")

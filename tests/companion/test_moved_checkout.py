@@ -102,16 +102,6 @@ def test_a_python_that_cannot_be_used_is_named(checkout, version):
     assert (checkout / ".venv/.installed").exists()
 
 
-def test_code_of_another_checkout_is_reported(clone):
-    """A command of a copied environment runs the package of the original."""
-    own = "companion/src/companion"
-    clone.environment["PYTHONPATH"] = str((ROOT / own).parent)
-    command = ("-P", "-m", "companion", "list")
-    assert clone.python(*command).stderr == ""  # this book has no package `companion`
-    clone.write("companion/src/companion/__init__.py", "")
-    assert f"Note: {ROOT / own} runs, and not {clone.root.resolve() / own}." in clone.python(*command).stderr
-
-
 # Logs its arguments; the first call fails with the error in FAILURE.
 APT = """\
 #!/bin/sh

@@ -16,20 +16,14 @@ STARTED, DONE = "▸", "✓"
 KNOWN, RULE, TASK = "COMPANION_PROGRESS", "notebook_", "task"
 
 
-def last_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
-    """Return the duration of the last run of each notebook on this machine, None without a run."""
-    origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
-    return {name: origin["seconds"] if origin else None for name, origin in origins.items()}
-
-
 def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
-    """Return the duration of the last run of each notebook, or else its core seconds elsewhere.
+    """Return the duration of the last run of each notebook on this machine, or else its core seconds elsewhere.
 
     It is None for a notebook of which neither is known.
     """
     elsewhere = {name: cost.seconds for name, cost in costs.read(project, profile).items()}
-    last = last_seconds(project, profile, names)
-    return {name: elsewhere.get(name) if seconds is None else seconds for name, seconds in last.items()}
+    origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
+    return {name: origin["seconds"] if origin else elsewhere.get(name) for name, origin in origins.items()}
 
 
 def time_needed(seconds: Iterable[float | None], cores: int) -> str:

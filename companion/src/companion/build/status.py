@@ -1,6 +1,5 @@
 """The states of all figures and of the site, for `companion list`."""
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +13,32 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 FRESH, REDRAW, STALE, PUBLISHED, NOT_BUILT = "fresh", "redraw", "stale", "published", "not built"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A figure: its state, the seconds its notebook took, and how many claims hold. None if that is not known."""
+def listing(project: Project, profile: str) -> dict[str, Any]:
+    """Return the present states of all figures of a profile and of the site, as JSON for other programs.
 
-    notebook: str
-    figure: str
-    state: str
-    seconds: float | None
-    claims: int | None
-    holding: int | None
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The states of all figures of a profile and of the site."""
-
-    profile: str
-    rows: list[Row]
-    site: str
-
-    @classmethod
-    def of(cls, project: Project, profile: str) -> "Listing":
-        """Return the present states."""
-        stamps = cache_keys.stamps(project, profile)
-        rows = [
-            _row(project, profile, stamps, target)
-            for name in project.notebooks()
-            for target in targets_of(project, name)
-            if target.figure
-        ]
-        return cls(profile, rows, _site(project, profile, stamps[Site.BUILT]))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the listing as JSON, for other programs."""
-        return {"profile": self.profile, "figures": [asdict(row) for row in self.rows], "site": self.site}
+    The row of a figure has its state, the seconds its notebook took, its number of claims, and how many of them hold;
+    None if that is not known.
+    """
+    stamps = cache_keys.stamps(project, profile)
+    targets = [target for name in project.notebooks() for target in targets_of(project, name) if target.figure]
+    rows = [_row(project, profile, stamps, target) for target in targets]
+    return {"profile": profile, "figures": rows, "site": _site(project, profile, stamps[Site.BUILT])}
 
 
-def _row(project: Project, profile: str, stamps: dict[AnyTarget, Path], target: Target) -> Row:
+def _row(project: Project, profile: str, stamps: dict[AnyTarget, Path], target: Target) -> dict[str, Any]:
     name, figure, build = target.notebook, target.figure or "", project.build(profile)
     state = _state(project, profile, stamps, target)
     folder = project.published / name if state == PUBLISHED else build.figures / name
     claims = None if store.faults(folder, figure) else store.read_record(folder, figure).claims
     origin = provenance.read(build.provenance / f"{name}.json")
-    return Row(
-        name,
-        figure,
-        state,
-        origin["seconds"] if origin else None,
-        None if claims is None else len(claims),
-        None if claims is None else sum(claim.holds for claim in claims),
-    )
+    return {
+        "notebook": name,
+        "figure": figure,
+        "state": state,
+        "seconds": origin["seconds"] if origin else None,
+        "claims": None if claims is None else len(claims),
+        "holding": None if claims is None else sum(claim.holds for claim in claims),
+    }
 
 
 def _state(project: Project, profile: str, stamps: dict[AnyTarget, Path], target: Target) -> str:

@@ -42,7 +42,7 @@ def megabytes_of(notebook):
 
 
 def below(paths):
-    """Return paths relative to the root: the name of the root may contain braces, which would be wildcards."""
+    """Return paths relative to the root, which is the working folder."""
     return [relative(path, project.root) for path in paths]
 
 

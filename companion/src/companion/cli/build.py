@@ -7,14 +7,23 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from companion.build import cache_keys, fork_server, publication_policy
-from companion.build.progress import KNOWN, STARTED, known_seconds, last_seconds, time_needed
+from companion.build.progress import KNOWN, STARTED, known_seconds, time_needed
 from companion.build.run_spec import RunSpec, Target, targets_of
-from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
+from companion.cli.terminal import (
+    BUILD_AND_READ,
+    Profile,
+    app,
+    console,
+    counted,
+    escaped,
+    report_errors,
+    report_unlisted,
+)
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
@@ -29,7 +38,9 @@ PLUGINS = Path(fork_server.__file__).with_name("snakemake_plugins")
 def build(
     profile: Profile = DEFAULT_PROFILE,
     cores: Annotated[int, typer.Option(min=1, help="Number of notebooks that run at the same time.")] = 2,
-    target: Annotated[str, typer.Option(help="What to build: `site` (figures and site) or `figures`.")] = "site",
+    target: Annotated[
+        Literal["site", "figures"], typer.Option(help="What to build: `site` (figures and site) or `figures`.")
+    ] = "site",
     tasks: Annotated[
         bool,
         typer.Option(
@@ -57,8 +68,6 @@ def build(
     project.require_configuration()
     report_unlisted(project)
     parameters.check_profiles(project)
-    if target not in ("site", "figures"):
-        raise UserError(f"`--target` must be `site` or `figures`. Got {target!r}.")
     stamps = cache_keys.stamps(project, profile)
     stale = [name for name in project.notebooks() if not cache_keys.intact(project, stamps[Target(name)])]
     for name in stale:  # the parameters of a fresh notebook were checked when it ran
@@ -66,12 +75,12 @@ def build(
     seconds = known_seconds(project, profile, stale)
     if dry_run:
         _print_plan(project, profile, target, tasks)
-        _print_duration(project, profile, seconds, cores)
+        _print_duration(seconds, cores)
         return
     with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(project)
-        _print_duration(project, profile, seconds, cores)
+        _print_duration(seconds, cores)
         command = [
             *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(project.root)),
             *("--snakefile", str(project.root / "Snakefile"), "--config", f"profile={profile}"),
@@ -90,28 +99,20 @@ def build(
         ):
             assert process.stdout is not None
             for line in process.stdout:
-                console.print(line.rstrip(), markup=False, soft_wrap=True)
+                console.print(line.rstrip(), markup=False)
             process.wait()
     if process.returncode:
         edited = cache_keys.stamps(project, profile) != stamps
         reason = "its sources were edited while it ran" if edited else "the error is above"
         raise UserError(f"The build failed: {reason}. Finished work is kept; run the same command to continue.")
-    wanted = [stamp for what, stamp in stamps.items() if target == "site" or isinstance(what, Target)]
-    if not all(cache_keys.intact(project, stamp) for stamp in wanted):
-        raise UserError(
-            "Snakemake ended without an error and without a result. Does the Snakefile include the workflow?"
-        )
     if target == "site":
-        console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
+        console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}")
 
 
-def _print_duration(project: Project, profile: str, seconds: Mapping[str, float | None], cores: int) -> None:
-    """Print how long the notebooks to run are expected to take, if that is known, and where it was measured."""
+def _print_duration(seconds: Mapping[str, float | None], cores: int) -> None:
+    """Print how long the notebooks to run are expected to take, if that is known."""
     if duration := time_needed(seconds.values(), cores):
-        number = "One notebook" if len(seconds) == 1 else f"{len(seconds)} notebooks"
-        elsewhere = None in last_seconds(project, profile, seconds).values()
-        where = "on the machine that published" if elsewhere else "in the last runs here"
-        console.print(f"{number} to run: {duration} with {cores} at a time {where}.", soft_wrap=True)
+        console.print(f"{counted(len(seconds), 'notebook')} to run: {duration} with {cores} at a time.")
 
 
 @contextmanager
@@ -147,7 +148,7 @@ def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> Non
 
     steps = plan.plan(project, profile, site=target == "site")
     for step in steps:
-        console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}", soft_wrap=True)
+        console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}")
         if tasks and step.verb == plan.RUN:
             from companion.build import task_cache
 

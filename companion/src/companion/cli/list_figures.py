@@ -46,7 +46,7 @@ def list_figures(
 
         companion list --profile smoke
     """
-    from companion.build.status import Listing
+    from companion.build.status import listing
 
     project = Project.here()
     project.require_profile(profile)
@@ -54,20 +54,16 @@ def list_figures(
         _list_runs(project, as_json)
         return
     report_unlisted(project)
-    listing = Listing.of(project, profile)
+    states = listing(project, profile)
     if as_json:
-        print(atomic.dump_json(listing.as_json()), end="")
+        print(atomic.dump_json(states), end="")
         return
     table = Table("notebook", "figure", "state", "seconds", "claims", title=f"Profile {profile}", title_justify="left")
-    for row in listing.rows:
-        table.add_row(
-            row.notebook,
-            row.figure,
-            _coloured(row.state),
-            "—" if row.seconds is None else f"{row.seconds:.0f}",
-            "—" if row.claims is None else f"{row.holding}/{row.claims}",
-        )
-    table.add_row("", "the site", _coloured(listing.site), "", "")
+    for row in states["figures"]:
+        seconds = "—" if row["seconds"] is None else f"{row['seconds']:.0f}"
+        claims = "—" if row["claims"] is None else f"{row['holding']}/{row['claims']}"
+        table.add_row(row["notebook"], row["figure"], _coloured(row["state"]), seconds, claims)
+    table.add_row("", "the site", _coloured(states["site"]), "", "")
     show_table(table)
 
 
@@ -84,15 +80,14 @@ def _list_runs(project: Project, as_json: bool) -> None:
         colour = "green" if summary["hold"] == summary["claims"] else "red"
         console.print(
             f"[bold]{summary['name']}[/]  [{colour}]{summary['hold']}/{summary['claims']} claims hold[/]  "
-            f"{summary['started'] or 'time unknown'}",
-            soft_wrap=True,
+            f"{summary['started'] or 'time unknown'}"
         )
         changes = ", ".join(
             f"{name}: {formatted(published)} → {formatted(value)}"
             for name, (published, value) in summary["changed"].items()
         )
-        console.print(f"  {escaped(changes) or 'published parameters'}", soft_wrap=True)
-        console.print(f"  {escaped(summary['page'])}", soft_wrap=True)
+        console.print(f"  {escaped(changes) or 'published parameters'}")
+        console.print(f"  {escaped(summary['page'])}")
 
 
 def _coloured(state: str) -> str:

@@ -37,6 +37,6 @@ def new(
             "Give either the name of a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`."
         )
     for path in create_book(book) if book else create_notebook(Project.here(), str(notebook)):
-        console.print(f"[green]+[/] {escaped(path)}", soft_wrap=True)
+        console.print(f"[green]+[/] {escaped(path)}")
     change_folder = f"cd {escaped(book)} && " if book else ""
-    console.print(f"Run it: {change_folder}companion run {notebook or FIRST_NOTEBOOK}", soft_wrap=True)
+    console.print(f"Run it: {change_folder}companion run {notebook or FIRST_NOTEBOOK}")

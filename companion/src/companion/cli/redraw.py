@@ -43,7 +43,7 @@ def redraw(
     for target in targets:
         replaced = redrawing.redraw(project, target, profile)
         place = f"; replaced in figures/{target.notebook}: {', '.join(replaced)}" if replaced else ""
-        console.print(f"[green]{DONE}[/] {target} redrawn{place}", soft_wrap=True)
+        console.print(f"[green]{DONE}[/] {target} redrawn{place}")
 
 
 def _out_of_date(project: Project, profile: str) -> list[Target]:

@@ -82,8 +82,7 @@ def run(
         companion run first_figure -p seed=1
     """
     project = Project.here()
-    words = [word for word in (notebook, *context.args) if word not in project.notebooks()]
-    parameters.require_one_word(parameter or [], words)
+    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     if context.args:
         raise UserError(f"`companion run` takes one notebook. Got {' '.join((notebook, *context.args))}.")
     if list_parameters:
@@ -93,7 +92,6 @@ def run(
     if list_tasks or task:
         _tasks(project, RunSpec(notebook, profile), task)
         return
-    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     spec = RunSpec(notebook, profile, overrides, figure, isolated)
     if show and not spec.is_custom:
         raise UserError(
@@ -104,19 +102,18 @@ def run(
     claims = f"{counted(len(result.claims), 'claim')} {'holds' if len(result.claims) == 1 else 'hold'}"
     console.print(
         f"[green]{DONE}[/] {notebook}: {counted(len(result.figures), 'figure')}, {claims}, {result.seconds:.0f} s. "
-        f"{escaped(result.folder)}",
-        soft_wrap=True,
+        f"{escaped(result.build.figures / notebook)}"
     )
     for claim in result.withheld:
-        console.print(f"  {WITHHELD} {claim.id}: {escaped(as_plain_text(withheld_because(claim)))}.", soft_wrap=True)
+        console.print(f"  {WITHHELD} {claim.id}: {escaped(as_plain_text(withheld_because(claim)))}.")
     if result.edited:
         console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
     if spec.is_custom:
-        console.print(f"  compared with the published figures: {escaped(result.build.page)}", soft_wrap=True)
+        console.print(f"  compared with the published figures: {escaped(result.build.page)}")
     for change in result.published.sentences(f"figures/{notebook}"):
-        console.print(f"  {change}", soft_wrap=True)
+        console.print(f"  {change}")
     for warning in result.warnings:
-        console.print(f"  [yellow]Warning:[/] {escaped(warning)}", soft_wrap=True)
+        console.print(f"  [yellow]Warning:[/] {escaped(warning)}")
 
 
 def _run(project: Project, spec: RunSpec, show: bool) -> "RunResult":
@@ -153,33 +150,22 @@ def _tasks(project: Project, spec: RunSpec, task: str | None) -> None:
 
 def _print_parameters(project: Project, notebook: Notebook) -> None:
     """Print the default, meaning and range of each parameter, its values in profiles, and the last run time."""
-    profiles = [profile for profile in project.profile_names() if profile != DEFAULT_PROFILE]
-    values, problems = {}, []
-    for profile in profiles:
-        try:
-            values[profile] = parameters.resolve(project, notebook, profile)
-        except UserError as error:  # of this profile only
-            problems.append(str(error))
+    profiles = project.profile_names()
+    values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
     fields = parameters.model_of(project, notebook).model_fields
     if not fields:
         console.print(f"{notebook.name} has no parameters.")
     for name, field in fields.items():
         default = notebook.defaults.get(name)
-        console.print(f"[bold]{name}[/] = {escaped(formatted(default))}", soft_wrap=True)
+        console.print(f"[bold]{name}[/] = {escaped(formatted(default))}")
         meaning = as_plain_text((field.description or "").strip())
-        console.print(f"  {escaped(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
+        console.print(f"  {escaped(f'{meaning} ({parameters.rule(field)})')}")
         for profile, changed in values.items():
             if (value := changed.get(name)) != default:
-                console.print(f"  {profile}: {escaped(formatted(value))}", soft_wrap=True)
-    origins = {
-        profile: provenance.read(project.build(profile).provenance / f"{notebook.name}.json")
-        for profile in project.profile_names()
-    }
+                console.print(f"  {profile}: {escaped(formatted(value))}")
     times = [
         f"{profile} {origin['seconds']:.0f} s on {counted(origin['cores'], 'core')}"
-        for profile, origin in origins.items()
-        if origin
+        for profile in profiles
+        if (origin := provenance.read(project.build(profile).provenance / f"{notebook.name}.json"))
     ]
-    console.print(f"Last run: {', '.join(times)}." if times else "It has not been run here yet.", soft_wrap=True)
-    for problem in problems:
-        console.print(f"[yellow]Warning:[/] {escaped(problem)}", soft_wrap=True)
+    console.print(f"Last run: {', '.join(times)}." if times else "It has not been run here yet.")

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from companion.io.atomic import write_text
 from companion.io.errors import UserError
-from companion.project.paths import Project, relative
+from companion.project.paths import CONTENTS, Project, relative
 from companion.project.repository import bootstrap_cell, dump_notebook
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,8 +28,6 @@ def create_notebook(project: Project, name: str) -> list[str]:
     """Create a notebook and its chapter, add it to profiles and table of contents; return the paths of all files."""
     chapters = project.settings.chapters
     _require_name(name)
-    if name in (project.book.name, chapters, *project.settings.science):
-        raise UserError(f"{name!r} is the name of a folder or of a package of this book. Choose another name.")
     figure = figure_of(name)
     texts = {
         project.notebook(name): _notebook(project, name),
@@ -44,14 +42,12 @@ def create_notebook(project: Project, name: str) -> list[str]:
         )
     for path, text in texts.items():
         write_text(path, text)
-    entries = {
-        project.profiles / "smoke.yml": f"{name}:\n  repeats: 200\n",
-        project.profiles / "full.yml": f"{name}:\n  repeats: 5000\n",
-    }
-    for path, entry in entries.items():
-        write_text(path, path.read_text(encoding="utf-8").rstrip("\n") + "\n" + entry)
-    _add_to_contents(project.root / "_toc.yml", f"{project.book.name}/{name}")
-    return [relative(path, project.root) for path in (*texts, *entries, project.root / "_toc.yml")]
+    repeats, contents = {"smoke": 200, "full": 5000}, project.root / CONTENTS
+    profiles = {project.profiles / f"{profile}.yml": number for profile, number in repeats.items()}
+    for path, number in profiles.items():
+        write_text(path, f"{path.read_text(encoding='utf-8').rstrip()}\n{name}:\n  repeats: {number}\n")
+    _add_to_contents(contents, f"{project.book.name}/{name}")
+    return [relative(path, project.root) for path in (*texts, *profiles, contents)]
 
 
 def create_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
@@ -60,16 +56,10 @@ def create_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
         raise UserError(f"{folder} is not empty. A book is created in a new or empty folder.")
     package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     _require_name(package)
-    if package in RESERVED_FOLDERS:
+    if package in {*RESERVED_FOLDERS, *sys.stdlib_module_names, *metadata.packages_distributions()}:
         raise UserError(
             f"A package of the book is named after its folder, and {package!r} is the name of another folder of every "
-            "book. Choose another name."
-        )
-    if package in sys.stdlib_module_names or package in metadata.packages_distributions():
-        kind = "a module of Python" if package in sys.stdlib_module_names else "an installed package"
-        raise UserError(
-            f"A package of the book is named after its folder, and {package!r} is the name of {kind}, which it would "
-            "hide. Choose another name."
+            "book, of a module of Python or of an installed package. Choose another name."
         )
     templates = TEMPLATES / "book"
     for template in sorted(path for path in templates.rglob("*") if path.is_file()):
@@ -87,18 +77,12 @@ def figure_of(name: str) -> str:
 
 
 def _require_name(name: str) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
+    is_name = re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) and not keyword.iskeyword(name)
+    if not is_name or len(name) > LONGEST_NAME:
         raise UserError(
-            f"A name must be a Python name in lower case, words joined by underscores, such as `my_notebook`. "
-            f"Got {name!r}."
+            f"A name must be a Python name in lower case, words joined by underscores, such as `my_notebook`, and has "
+            f"at most {LONGEST_NAME} characters, so that import lines stay short. Got {name!r}."
         )
-    if len(name) > LONGEST_NAME:
-        raise UserError(
-            f"A name has at most {LONGEST_NAME} characters, so that import lines stay short. Got {name!r} with "
-            f"{len(name)}."
-        )
-    if keyword.iskeyword(name):
-        raise UserError(f"{name!r} is a keyword of Python. Choose another name.")
 
 
 def _fill(template: str, name: str, chapters: str) -> str:

@@ -36,5 +36,5 @@ def set_url(
         raise UserError("Give either an address or `--unset`, not both.")
     project = Project.here()
     changed = write_copies(project, "" if unset else url)
-    console.print(f"Address: {public_address(project) or 'none'}", soft_wrap=True)
-    console.print(f"Changed: {', '.join(changed) or 'no file'}", soft_wrap=True)
+    console.print(f"Address: {public_address(project) or 'none'}")
+    console.print(f"Changed: {', '.join(changed) or 'no file'}")

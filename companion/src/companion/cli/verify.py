@@ -82,13 +82,12 @@ def verify(
         differing = _show_verdicts(verdicts)
         unclaimed = [] if notebooks else verification.orphaned_folders(project)
     for name in unclaimed:
-        console.print(f"{escaped(verification.published / name)} belongs to no notebook.", soft_wrap=True)
+        console.print(f"{escaped(verification.published / name)} belongs to no notebook.")
     if failures:
         raise UserError("\n".join(f"{name} could not be run. {failure}" for name, failure in failures.items()))
     if differing or unclaimed:
         console.print(
-            f"{differing} of {len(verdicts)} figures are not reproduced. New results: {escaped(project.runs)}",
-            soft_wrap=True,
+            f"{differing} of {len(verdicts)} figures are not reproduced. New results: {escaped(project.runs)}"
         )
         raise typer.Exit(1)
     console.print(f"All {len(verdicts)} figures are reproduced." if len(verdicts) > 1 else "The figure is reproduced.")

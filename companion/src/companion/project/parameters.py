@@ -5,7 +5,7 @@ types, ranges and meanings come from the class `Parameters` of the chapter, whos
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import annotated_types
@@ -153,7 +153,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """Return the name and the value of `name=value`; the value is read as YAML 1.2, in which `1e-3` is a number."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UserError(f"A parameter must have the form name=value, for example -p seed=1. Got {text!r}.")
+        raise UserError(f"A parameter is one word, name=value, for example -p seed=1. Got {text!r}.")
     return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
 
 
@@ -165,14 +165,6 @@ def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             raise UserError(f"Parameter {name!r} is given twice: {values[name]!r} and {value!r}. Give it once.")
         values[name] = value
     return values
-
-
-def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
-    """Raise a `UserError` for papermill's spelling `-p seed 1`; `words` are the other words of the command line."""
-    names = [text for text in assignments if "=" not in text]
-    if names and words:
-        corrected = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
-        raise UserError(f"A parameter is one word, name=value; only papermill takes two. Write {corrected}.")
 
 
 def check_profiles(project: Project) -> None:
