@@ -129,8 +129,3 @@ def test_a_dry_run_checks_parameters(ran_clone):
     finished = ran_clone.companion("build", "--dry-run")
     assert finished.returncode == 2
     assert "repeats" in finished.stderr
-
-
-def test_a_dry_run_counts_missing_tasks(split_clone):
-    output = split_clone.companion("build", "--dry-run", "--tasks", "--target", "figures").stdout
-    assert "first: 3 of its 3 tasks" in output

@@ -10,7 +10,6 @@ from companion.build.cache_keys import AnyTarget, Site
 from companion.build.run_spec import Target, targets_of
 from companion.project.paths import DEFAULT_PROFILE, Project
 
-RUN, DRAW, BUILD, PUT_BACK = "run", "draw", "build", "put back"
 # The most names in a list, and the most characters of a value, that a reason shows.
 MANY, LONG = 3, 40
 
@@ -55,15 +54,15 @@ def plan(project: Project, profile: str, *, site: bool) -> list[Step]:
     for name in project.notebooks():
         numbers, *pictures = targets_of(project, name)
         if reasons[numbers]:
-            steps.append(Step(RUN, name, reasons[numbers]))
+            steps.append(Step("run", name, reasons[numbers]))
             continue
-        redrawn = [Step(DRAW, str(target), reasons[target]) for target in pictures if reasons[target]]
+        redrawn = [Step("draw", str(target), reasons[target]) for target in pictures if reasons[target]]
         steps += redrawn
         if not redrawn and profile == DEFAULT_PROFILE and (changes := publication_policy.differing(project, name)):
             names = _some([*changes.replaced, *changes.removed])
-            steps.append(Step(PUT_BACK, f"figures/{name}", [f"{names} differs from what was built"]))
+            steps.append(Step("put back", f"figures/{name}", [f"{names} differs from what was built"]))
     if site and reasons[Site.BUILT]:
-        steps.append(Step(BUILD, "the site", reasons[Site.BUILT]))
+        steps.append(Step("build", "the site", reasons[Site.BUILT]))
     return steps
 
 

@@ -74,7 +74,7 @@ def build(
         RunSpec(name, profile).check(project)
     seconds = known_seconds(project, profile, stale)
     if dry_run:
-        _print_plan(project, profile, target, tasks)
+        _print_plan(project, profile, target)
         _print_duration(seconds, cores)
         return
     with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
@@ -142,19 +142,13 @@ def _logger(seconds: Mapping[str, float | None], cores: int) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path), KNOWN: json.dumps({"seconds": seconds, "cores": cores})}
 
 
-def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> None:
+def _print_plan(project: Project, profile: str, target: str) -> None:
     """Print what a build would do, one line per step."""
-    from companion.build import plan
+    from companion.build.plan import plan
 
-    steps = plan.plan(project, profile, site=target == "site")
+    steps = plan(project, profile, site=target == "site")
     for step in steps:
         console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}")
-        if tasks and step.verb == plan.RUN:
-            from companion.build import task_cache
-
-            files = task_cache.files(project, RunSpec(step.what, profile)).values()
-            if missing := sum(not file.is_file() for file in files):
-                console.print(f"  first: {missing} of its {len(files)} tasks")
     if not steps:
         console.print("Nothing would run: everything is fresh.")
 

@@ -21,7 +21,7 @@ from companion.cli.terminal import (
 )
 from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
 from companion.io.errors import UserError
-from companion.project import parameters, provenance
+from companion.project import parameters
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -58,7 +58,7 @@ def run(
         bool, typer.Option("--open", help="Open the page of the custom run, even if a claim does not hold.")
     ] = False,
     list_parameters: Annotated[
-        bool, typer.Option("--parameters", help="Run nothing; list the notebook's parameters and its run time.")
+        bool, typer.Option("--parameters", help="Run nothing; list the notebook's parameters.")
     ] = False,
     list_tasks: Annotated[bool, typer.Option("--tasks", help="Run nothing; list the notebook's tasks.")] = False,
     task: Annotated[
@@ -149,9 +149,8 @@ def _tasks(project: Project, spec: RunSpec, task: str | None) -> None:
 
 
 def _print_parameters(project: Project, notebook: Notebook) -> None:
-    """Print the default, meaning and range of each parameter, its values in profiles, and the last run time."""
-    profiles = project.profile_names()
-    values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
+    """Print the default, meaning and range of each parameter, and its values in profiles."""
+    values = {profile: parameters.resolve(project, notebook, profile) for profile in project.profile_names()}
     fields = parameters.model_of(project, notebook).model_fields
     if not fields:
         console.print(f"{notebook.name} has no parameters.")
@@ -163,9 +162,3 @@ def _print_parameters(project: Project, notebook: Notebook) -> None:
         for profile, changed in values.items():
             if (value := changed.get(name)) != default:
                 console.print(f"  {profile}: {escaped(formatted(value))}")
-    times = [
-        f"{profile} {origin['seconds']:.0f} s on {counted(origin['cores'], 'core')}"
-        for profile in profiles
-        if (origin := provenance.read(project.build(profile).provenance / f"{notebook.name}.json"))
-    ]
-    console.print(f"Last run: {', '.join(times)}." if times else "It has not been run here yet.")
