@@ -103,30 +103,33 @@ def test_book_can_be_installed(tmp_path, kind, created):
 
 
 FORMS = "Give either the name of a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`."
+INVALID = ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "../x", "é"]
+# Names of a notebook, a page, a build target, the chapters package, and keywords of Python.
+IN_USE = ["toy", "references", "claims", "book", "clone", "class", "lambda"]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
-        ("", FORMS),
-        ("walks --book folder", FORMS),
-        ("--book .", "is not empty. A book is created in a new or empty folder."),
-        ("--book 2nd-paper", "must be a Python name"),
-        ("--book __", "must be a Python name"),
-        ("--book class", "is a keyword of Python"),
-        ("--book statistics", "is the name of a module of Python"),
-        *((f"--book {name}", "is the name of an installed package") for name in ("numpy", "pytest")),
-        *((f"--book {name}", "is the name of another folder of every book") for name in scaffold.RESERVED_FOLDERS),
+        ([], FORMS),
+        (["walks", "--book", "folder"], FORMS),
+        (["n" * 31], "at most 30 characters"),  # its lines would be too long
+        *(([name], "in lower case, words joined by underscores") for name in [*INVALID, ""]),
+        *(([name], repr(name)) for name in IN_USE),
+        (["--book", "."], "is not empty. A book is created in a new or empty folder."),
+        *((["--book", name], "in lower case, words joined by underscores") for name in ("2nd paper", "__")),
+        (["--book", "class"], "is a keyword of Python"),
+        (["--book", "statistics"], "is the name of a module of Python"),
+        *((["--book", name], "is the name of an installed package") for name in ("numpy", "pytest")),
+        *((["--book", f"new/{name}"], "is the name of another folder of every") for name in scaffold.RESERVED_FOLDERS),
     ],
 )
-def test_a_new_book_is_refused(tmp_path, monkeypatch, words, message):
-    """Nothing is written."""
-    (tmp_path / "notes.md").touch()
-    monkeypatch.chdir(tmp_path)
-    result = invoke("new", *words.split())
-    assert result.exit_code == 2
-    assert message in result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.md"]
+def test_a_name_is_refused(clone, arguments, message):
+    """The message has the rule; nothing is written."""
+    before, finished = clone.tree(), clone.companion("new", *arguments)
+    assert finished.returncode == 2, finished.stdout
+    assert message in finished.stderr
+    assert clone.tree() == before
 
 
 def test_second_notebook_is_complete_and_listed_before_the_reference_pages(clone, omissions):

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FILES = ("Makefile", "requirements.lock", "requirements-weights.lock", "pyproject.toml", "companion/pyproject.toml")
 
 
 @pytest.fixture
 def checkout(tmp_path):
     """A folder with the Makefile and an environment as `make` leaves it; the folder's name has a space."""
     folder = tmp_path / "a checkout"
-    (folder / "companion").mkdir(parents=True)
-    for name in ("Makefile", "requirements.lock", "requirements-weights.lock", "pyproject.toml"):
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, folder / name)
-    shutil.copyfile(ROOT / "companion/pyproject.toml", folder / "companion/pyproject.toml")
     binaries = folder / ".venv/bin"
     binaries.mkdir(parents=True)
     (binaries / "python").symlink_to(sys.executable)

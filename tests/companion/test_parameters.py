@@ -52,9 +52,14 @@ def test_a_whole_number_that_no_array_can_hold_is_refused(number):
 
 
 @pytest.mark.parametrize("name", Project(ROOT).notebooks())
-def test_every_whole_number_of_this_book_has_a_largest_value(name):
-    """A run refuses a seed of twenty digits before the kernel starts."""
-    fields = parameters_of(Project(ROOT), name).model_fields
+def test_parameters_of_this_book_are_valid_in_every_profile_and_bounded(name):
+    """A run refuses a seed of twenty digits before the kernel starts. Profiles name existing notebooks."""
+    project = Project(ROOT)
+    check_profiles(project)
+    assert {"laptop", "smoke", "full"} <= set(project.profile_names())
+    for profile in project.profile_names():
+        RunSpec(name, profile).check(project)
+    fields = parameters_of(project, name).model_fields
     rules = {parameter: rule(field) for parameter, field in fields.items() if "whole number" in rule(field)}
     assert [parameter for parameter, words in rules.items() if "≤" not in words and "<" not in words] == []
 

@@ -3,7 +3,6 @@
 import inspect
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,10 +20,8 @@ from typer.testing import CliRunner
 
 from companion import cli
 from companion.build.cache_keys import computing_versions, drawing_versions
-from companion.cli.scaffold import LONGEST_NAME, create_book
+from companion.cli.scaffold import create_book
 from companion.project import slicing
-from companion.project.notebooks import Notebook
-from companion.project.parameters import check, check_profiles, resolve
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,17 +110,12 @@ def test_both_commands_run_every_night_with_every_python_of_the_readme():
 
 
 def test_wheels_contain_all_code_and_nothing_else(tmp_path):
-    """Modules, data and templates, also hidden ones, and the book that `verify` runs; no tests and no figures."""
-    tracked = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-    for path in subprocess.run(tracked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
-        if (ROOT / path).is_file():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / path, tmp_path / path)
-    for project in (".", "companion"):
-        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "wheels", project]
-        finished = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    """Modules, data and templates, also hidden ones; no tests and no figures."""
+    for project in (ROOT, ROOT / "companion"):
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, project]
+        finished = subprocess.run(command, check=False, capture_output=True, text=True)
         assert finished.returncode == 0, finished.stdout + finished.stderr
-    book, tool = (set(zipfile.ZipFile(built).namelist()) for built in sorted((tmp_path / "wheels").glob("*.whl")))
+    book, tool = (set(zipfile.ZipFile(built).namelist()) for built in sorted(tmp_path.glob("*.whl")))
     assert not book & tool
     code = {
         path.relative_to(folder).as_posix()
@@ -131,7 +123,7 @@ def test_wheels_contain_all_code_and_nothing_else(tmp_path):
         for path in (folder / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    own = {path for path in book | tool if ".dist-info/" not in path and not path.startswith("chapters/project/")}
+    own = {path for path in book | tool if ".dist-info/" not in path}
     # a notebook that runs from the wheel reads its settings from the chapters package
     assert own == code | {"chapters/pyproject.toml"}
 
@@ -165,16 +157,6 @@ def test_packages_import_only_their_requirements(package):
     assert [name for name in imported if allowed.isdisjoint(map(canonicalize_name, homes.get(name, [name])))] == []
 
 
-def test_profiles_are_valid():
-    """Each overrides existing notebooks with valid values."""
-    project = Project(ROOT)
-    assert {"laptop", "smoke", "full"} <= set(project.profile_names())
-    check_profiles(project)
-    for profile in project.profile_names():
-        for notebook in (Notebook.named(project, name) for name in project.notebooks()):
-            assert check(project, notebook, resolve(project, notebook, profile))
-
-
 # The longest name of a notebook and of a package.
 LONGEST = "longest_name_that_one_may_give"
 
@@ -191,27 +173,6 @@ def test_hooks_of_a_commit_leave_a_new_book_as_it_is(tmp_path, hook):
     finished = subprocess.run(command, cwd=tmp_path / LONGEST, check=False, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert [path.read_bytes() for path in paths] == before
-
-
-INVALID = ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "", "../x", "é"]
-# Names of a notebook, a page, a build target, the chapters package, and keywords of Python.
-IN_USE = ["toy", "references", "claims", "book", "clone", "class", "lambda"]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("n" * (LONGEST_NAME + 1), f"at most {len(LONGEST)} characters"),  # its lines would be too long
-        *((name, "in lower case, words joined by underscores") for name in INVALID),
-        *((name, repr(name)) for name in IN_USE),
-    ],
-)
-def test_new_refuses_a_name(clone, name, message):
-    """The message has the rule; nothing is written."""
-    before, finished = clone.tree(), clone.companion("new", name)
-    assert finished.returncode == 2, finished.stdout
-    assert message in finished.stderr
-    assert clone.tree() == before
 
 
 def printed(*arguments):
