@@ -104,8 +104,10 @@ def test_book_can_be_installed(tmp_path, kind, created):
 
 FORMS = "Give either the name of a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`."
 INVALID = ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "../x", "é"]
-# Names of a notebook, a page, a build target, the chapters package, and keywords of Python.
-IN_USE = ["toy", "references", "claims", "book", "clone", "class", "lambda"]
+# Names of a notebook, two pages and a keyword of Python.
+IN_USE = ["toy", "references", "claims", "lambda"]
+# Names of a module of Python, of installed packages, and of other folders of every book.
+PACKAGES = ["statistics", "numpy", "pytest", *scaffold.RESERVED_FOLDERS]
 
 
 @pytest.mark.parametrize(
@@ -117,11 +119,8 @@ IN_USE = ["toy", "references", "claims", "book", "clone", "class", "lambda"]
         *(([name], "in lower case, words joined by underscores") for name in [*INVALID, ""]),
         *(([name], repr(name)) for name in IN_USE),
         (["--book", "."], "is not empty. A book is created in a new or empty folder."),
-        *((["--book", name], "in lower case, words joined by underscores") for name in ("2nd paper", "__")),
-        (["--book", "class"], "is a keyword of Python"),
-        (["--book", "statistics"], "is the name of a module of Python"),
-        *((["--book", name], "is the name of an installed package") for name in ("numpy", "pytest")),
-        *((["--book", f"new/{name}"], "is the name of another folder of every") for name in scaffold.RESERVED_FOLDERS),
+        *((["--book", name], "in lower case, words joined by underscores") for name in ("2nd paper", "__", "class")),
+        *((["--book", f"new/{name}"], "is the name of another folder of every") for name in PACKAGES),
     ],
 )
 def test_a_name_is_refused(clone, arguments, message):

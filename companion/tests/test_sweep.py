@@ -93,7 +93,7 @@ def test_values_of_a_sweep(text, values):
 @pytest.mark.parametrize(
     ("names", "values", "says"),
     [
-        (["toy"], ["seed"], "must have the form name=value"),
+        (["toy"], ["seed"], "A parameter is one word, name=value"),
         *((["toy"], [text], "seed") for text in ("seed=3:1", "seed=", "seed=-2:1")),
         (["toy"], ["typo=1:2"], "typo"),
         (["tyo"], ["seed=1:2"], "Did you mean 'toy'"),
