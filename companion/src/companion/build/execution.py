@@ -254,8 +254,6 @@ def _require_complete(notebook: Notebook, folder: Path) -> None:
         raise UserError(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(published)}.")
     if slicing.publishes_claims(notebook.code) != (store.read_claims(folder) is not None):
         raise UserError(f"{notebook.name}: every `publish.claims(…)` must be a statement that the notebook reaches.")
-    if faults := [fault for figure in sorted(published) for fault in store.faults(folder, figure)]:
-        raise UserError(f"{notebook.name} wrote files that do not belong together: {'; '.join(faults)}.")
 
 
 def _claims(folder: Path) -> list[Claim]:

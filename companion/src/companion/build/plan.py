@@ -7,7 +7,7 @@ from typing import Any
 
 from companion.build import cache_keys, publication_policy
 from companion.build.cache_keys import AnyTarget, Site
-from companion.build.run_spec import Target, targets_of
+from companion.build.run_spec import Target, pictures_of
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 # The most names in a list, and the most characters of a value, that a reason shows.
@@ -52,10 +52,10 @@ def plan(project: Project, profile: str, *, site: bool) -> list[Step]:
     reasons = {target: _reasons(project, profile, target, made_of) for target, made_of in content.items()}
     steps = []
     for name in project.notebooks():
-        numbers, *pictures = targets_of(project, name)
-        if reasons[numbers]:
-            steps.append(Step("run", name, reasons[numbers]))
+        if why := reasons[Target(name)]:
+            steps.append(Step("run", name, why))
             continue
+        pictures = pictures_of(project, name)
         redrawn = [Step("draw", str(target), reasons[target]) for target in pictures if reasons[target]]
         steps += redrawn
         if not redrawn and profile == DEFAULT_PROFILE and (changes := publication_policy.differing(project, name)):

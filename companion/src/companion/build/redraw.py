@@ -5,7 +5,7 @@ from pathlib import Path
 
 from companion.analysis.dependencies import Library
 from companion.build import cache_keys, publication_policy
-from companion.build.run_spec import Target, targets_of
+from companion.build.run_spec import Target, pictures_of
 from companion.figures import rendering, store, table_io
 from companion.figures.record import FigureRecord, RunRecord
 from companion.io import atomic
@@ -17,7 +17,7 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 
 def figures_named(project: Project, names: list[str]) -> list[Target]:
     """Return the figures of `names`: `notebook/figure`, a figure, or a notebook (all its figures)."""
-    known = [target for name in project.notebooks() for target in targets_of(project, name) if target.figure]
+    known = [target for name in project.notebooks() for target in pictures_of(project, name)]
     targets: list[Target] = []
     for name in names:
         matching = [target for target in known if name in (str(target), target.notebook, target.figure)]

@@ -35,9 +35,9 @@ class Target:
         return f"numbers/{self.notebook}" if self.figure is None else f"pictures/{self.notebook}/{self.figure}"
 
 
-def targets_of(project: Project, name: str) -> list[Target]:
-    """Return the targets of a notebook: its numbers, then its pictures in the order of the notebook."""
-    return [Target(name), *(Target(name, figure) for figure in Notebook.named(project, name).figures)]
+def pictures_of(project: Project, name: str) -> list[Target]:
+    """Return the pictures of a notebook, in its order."""
+    return [Target(name, figure) for figure in Notebook.named(project, name).figures]
 
 
 @dataclass(frozen=True)

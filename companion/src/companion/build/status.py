@@ -5,7 +5,7 @@ from typing import Any
 
 from companion.build import cache_keys, publication_policy
 from companion.build.cache_keys import AnyTarget, Site
-from companion.build.run_spec import Target, targets_of
+from companion.build.run_spec import Target, pictures_of
 from companion.figures import store
 from companion.project import provenance
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -20,7 +20,7 @@ def listing(project: Project, profile: str) -> dict[str, Any]:
     None if that is not known.
     """
     stamps = cache_keys.stamps(project, profile)
-    targets = [target for name in project.notebooks() for target in targets_of(project, name) if target.figure]
+    targets = [target for name in project.notebooks() for target in pictures_of(project, name)]
     rows = [_row(project, profile, stamps, target) for target in targets]
     return {"profile": profile, "figures": rows, "site": _site(project, profile, stamps[Site.BUILT])}
 

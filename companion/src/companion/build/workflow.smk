@@ -6,7 +6,7 @@ import sys
 
 from companion.build import cache_keys
 from companion.build.progress import RULE, known_seconds
-from companion.build.run_spec import RunSpec, Target, targets_of
+from companion.build.run_spec import RunSpec, Target, pictures_of
 from companion.project import costs, parameters
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
@@ -56,11 +56,6 @@ if config.get("tasks") and workflow.is_main_process:  # the process of a job nee
     tasks |= {name: below(task_cache.files(project, RunSpec(name, profile)).values()) for name in stale}
 
 
-def pictures_of(notebook):
-    """Return the stamps of the notebook's pictures, by target."""
-    return {target: stamps[target] for target in targets_of(project, notebook) if target.figure}
-
-
 workdir: str(project.root)
 
 
@@ -75,7 +70,8 @@ rule figures:
 
 
 for notebook in names:
-    missing = {target: stamp for target, stamp in pictures_of(notebook).items() if not stamp.is_file()}
+    pictures = pictures_of(project, notebook)
+    missing = [target for target in pictures if not stamps[target].is_file()]
 
     if notebook in stale:  # the run also draws every picture
 
@@ -86,7 +82,7 @@ for notebook in names:
                 # the path contains the key of the tasks, so only its existence matters
                 ancient(tasks[notebook]),
             output:
-                below([stamps[Target(notebook)], *pictures_of(notebook).values()]),
+                below(stamps[target] for target in [Target(notebook), *pictures]),
             params:
                 notebook=notebook,
             priority:
@@ -102,7 +98,7 @@ for notebook in names:
             name:
                 f"pictures_{notebook}"
             output:
-                below(missing.values()),
+                below(stamps[target] for target in missing),
             params:
                 figures=[str(target) for target in missing],
             shell:

@@ -13,7 +13,7 @@ import typer
 
 from companion.build import cache_keys, fork_server, publication_policy
 from companion.build.progress import KNOWN, STARTED, known_seconds, time_needed
-from companion.build.run_spec import RunSpec, Target, targets_of
+from companion.build.run_spec import RunSpec, Target, pictures_of
 from companion.cli.terminal import (
     BUILD_AND_READ,
     Profile,
@@ -157,6 +157,7 @@ def _restore_published(project: Project) -> None:
     """Publish fresh results whose files in `figures/` are missing or changed, after a kill or a manual edit."""
     stamps = cache_keys.stamps(project, DEFAULT_PROFILE)
     for name in project.notebooks():
-        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets_of(project, name))
+        targets = [Target(name), *pictures_of(project, name)]
+        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets)
         if fresh and publication_policy.publish_figures(project, name):
             cache_keys.forget(project.build(DEFAULT_PROFILE), cache_keys.Site.BUILT)

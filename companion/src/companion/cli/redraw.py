@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from companion.build import cache_keys
 from companion.build.progress import DONE
-from companion.build.run_spec import Target, targets_of
+from companion.build.run_spec import Target
 from companion.cli.terminal import ONE_NOTEBOOK, Profile, app, console, report_errors
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -34,25 +33,18 @@ def redraw(
         companion redraw first_figure/first_figure_error
     """
     from companion.build import redraw as redrawing
+    from companion.build.status import REDRAW, listing
 
     project = Project.here()
     project.require_profile(profile)
-    targets = redrawing.figures_named(project, figures) if figures else _out_of_date(project, profile)
+    if figures:
+        targets = redrawing.figures_named(project, figures)
+    else:
+        rows = [row for row in listing(project, profile)["figures"] if row["state"] == REDRAW]
+        targets = [Target(row["notebook"], row["figure"]) for row in rows]
     if not targets:
         console.print("All pictures are up to date.")
     for target in targets:
         replaced = redrawing.redraw(project, target, profile)
         place = f"; replaced in figures/{target.notebook}: {', '.join(replaced)}" if replaced else ""
         console.print(f"[green]{DONE}[/] {target} redrawn{place}")
-
-
-def _out_of_date(project: Project, profile: str) -> list[Target]:
-    """Return the figures whose numbers are fresh and whose picture is not."""
-    stamps = cache_keys.stamps(project, profile)
-    return [
-        target
-        for name in project.notebooks()
-        if cache_keys.intact(project, stamps[Target(name)])
-        for target in targets_of(project, name)
-        if target.figure and not cache_keys.intact(project, stamps[target])
-    ]

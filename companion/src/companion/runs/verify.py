@@ -17,7 +17,7 @@ from typing import Any
 
 from companion.analysis.dependencies import MACHINE
 from companion.build import execution
-from companion.build.run_spec import RunSpec, Target, targets_of
+from companion.build.run_spec import RunSpec, Target, pictures_of
 from companion.figures import rendering, store, table_io
 from companion.figures.comparison import Difference, compare, compare_claims
 from companion.figures.image_comparison import visible_difference
@@ -94,7 +94,7 @@ class Verification:
 
     def verdicts(self, project: Project, name: str) -> list[Verdict]:
         """Return the verdicts on all figures that notebook `name` publishes or that are in its folder."""
-        targets = [target for target in targets_of(project, name) if target.figure]
+        targets = pictures_of(project, name)
         build = RunSpec(name, isolated=True).check(project).build(project)
         orphans = {Target(name, figure) for figure in store.names_in(self.published / name)}.difference(targets)
         unknown = Difference("the figure", math.inf, "exists", "no notebook publishes it")
