@@ -2,9 +2,10 @@
 
 import pytest
 
-from companion.site.sphinx.style_sheets import join_sheets, reduced, remove_unlinked_sheets, slim_sheets
+from companion.site.sphinx.style_sheets import Used, join_sheets, reduced
 
-WORDS = {"shown", "also-shown"}
+USED = Used({"shown", "also-shown"})
+LINK = '<link rel="stylesheet" href="{}?v=1" />'
 
 
 @pytest.mark.parametrize(
@@ -25,26 +26,27 @@ WORDS = {"shown", "also-shown"}
     ],
 )
 def test_only_rules_for_unknown_classes_are_removed(rule, kept):
-    assert reduced(rule, WORDS) == (rule if kept else "")
+    assert reduced(rule, USED) == (rule if kept else "")
 
 
 def test_rules_for_composed_classes_are_kept():
-    assert reduced(".made-0{color:red} .mad{color:red}", WORDS, ("made-",)) == ".made-0{color:red}"
+    assert reduced(".made-0{color:red} .mad{color:red}", Used(set(), ("made-",))) == ".made-0{color:red}"
 
 
 def test_unknown_selectors_are_removed_from_a_list():
-    assert reduced(".lost,.shown, .also-shown {color:red}", WORDS) == ".shown,.also-shown{color:red}"
+    assert reduced(".lost,.shown, .also-shown {color:red}", USED) == ".shown,.also-shown{color:red}"
 
 
-def test_classes_of_scripts_and_licences_are_kept(tmp_path):
-    static = tmp_path / "_static"
-    static.mkdir()
-    (static / "page.js").write_text('node.classList.add("by-script", `composed-${name}`);')
-    sheet = static / "a.css"
-    kept = ".by-script{color:red}.on-page{color:red}.composed-a{color:red}"
-    sheet.write_text(f"/*! a licence */ /* a comment */ {kept} .lost{{color:red}}")
-    slim_sheets(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
-    assert sheet.read_text() == f"/*! a licence */{kept}"
+def test_licences_are_kept_and_comments_are_not():
+    sheet = "/*! a licence */ /* a comment */ p{color:red}"
+    assert reduced(sheet, USED) == "/*! a licence */p{color:red}"
+
+
+def test_classes_of_scripts_and_pages_are_kept(tmp_path):
+    (tmp_path / "page.js").write_text('node.classList.add("by-script", `composed-${name}`);')
+    used = Used.on_site(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
+    kept = ".by-script{color:red}.on-page{color:red}.unquoted{color:red}.composed-a{color:red}"
+    assert reduced(f"{kept} .lost{{color:red}}", used) == kept
 
 
 def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
@@ -52,48 +54,35 @@ def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
     (tmp_path / "_static/scripts").mkdir(parents=True)
     (tmp_path / "_static/scripts/theme.js").write_text('"modal-open list-group-item popover-body tooltip"')
     (tmp_path / "_static/page.js").write_text('"popover-body"')
-    sheet = tmp_path / "_static/a.css"
-    sheet.write_text(".modal-open{a:b}.list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}")
-    slim_sheets(tmp_path, ['<ul class="list-group">'])
-    assert sheet.read_text() == ".list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}"
+    used = Used.on_site(tmp_path, ['<ul class="list-group">'])
+    kept = ".list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}"
+    assert reduced(f".modal-open{{a:b}}{kept}", used) == kept
 
 
 def test_unused_custom_properties_are_removed(tmp_path):
-    """Also one that only an unused one refers to. A page, a script or another sheet may use a property."""
-    static = tmp_path / "_static"
-    static.mkdir()
-    (static / "page.js").write_text('style.setProperty("--by-script", 1);')
-    (static / "b.css").write_text("b{top:var( --elsewhere, 0)}")
+    """Also one that only an unused one refers to. A page, a script or the sheet may use a property."""
+    (tmp_path / "page.js").write_text('style.setProperty("--by-script", 1);')
+    site = Used.on_site(tmp_path, ['<p style="right: var(--on-page)">'])
     used = "--by-script:1;--on-page:2;--elsewhere:3;"
     unused = ';--lost:url(data:x;y,"}");--last:var(--only)'
-    (static / "a.css").write_text(f"p{{--only:4;{used}left:var(--own);--own:'--x:1;'{unused}}}")
-    slim_sheets(tmp_path, ['<p style="right: var(--on-page)">'])
-    assert (static / "a.css").read_text() == f"p{{{used}left:var(--own);--own:'--x:1;';}}"
+    sheet = f'b{{top:var( --elsewhere, 0)}}p{{--only:4;{used}left:var(--own);--own:"--x:1;"{unused}}}'
+    assert reduced(sheet, site) == f'b{{top:var( --elsewhere, 0)}}p{{{used}left:var(--own);--own:"--x:1;";}}'
 
 
 def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):
-    """Addresses in them still lead to the same files; another page with the same sheets gets the same file."""
+    """Addresses in them still lead to the same files; all other sheets are removed."""
     (tmp_path / "_static/styles").mkdir(parents=True)
-    (tmp_path / "book").mkdir()
     (tmp_path / "_static/first.css").write_text('@import "basic.css";p{color:red}')
     (tmp_path / "_static/basic.css").write_text("b{color:red}")
     (tmp_path / "_static/styles/second.css").write_text("i{background:url(../fonts/x.woff)}u{background:url(data:x)}")
-    links = [f'<link rel="stylesheet" href="../_static/{name}?v=1" />' for name in ("first.css", "styles/second.css")]
-    page = join_sheets(tmp_path, tmp_path / "book/a.html", f"<head>{links[0]}<meta>{links[1]}</head>")
+    (tmp_path / "_static/only.css").write_text("i{color:red}")
+    links = [LINK.format(f"../_static/{name}") for name in ("first.css", "styles/second.css")]
+    one, two = tmp_path / "book/a.html", tmp_path / "b.html"
+    other = LINK.format("_static/only.css")
+    pages = join_sheets(tmp_path, {one: f"<head>{links[0]}<meta>{links[1]}</head>", two: other})
     (joined,) = (tmp_path / "_static").glob("sheets-*.css")
-    assert page.count("stylesheet") == 1
-    assert f"../_static/{joined.name}?v=" in page
+    assert pages[one].count("stylesheet") == 1
+    assert f"../_static/{joined.name}?v=" in pages[one]
     assert joined.read_text() == "b{color:red}p{color:red}i{background:url(fonts/x.woff)}u{background:url(data:x)}"
-    assert join_sheets(tmp_path, tmp_path / "book/a.html", page) == page
-
-
-def test_sheets_that_no_page_links_are_removed(tmp_path):
-    """They are those that were joined; links of a page may have a version."""
-    (tmp_path / "_static/styles").mkdir(parents=True)
-    for name in ("sheets-0.css", "only.css", "styles/joined.css"):
-        (tmp_path / "_static" / name).touch()
-    page = (
-        '<link rel="stylesheet" href="_static/sheets-0.css?v=1" />\n<link rel="stylesheet" href="_static/only.css" />'
-    )
-    remove_unlinked_sheets(tmp_path, [page])
-    assert sorted(path.name for path in tmp_path.rglob("*.css")) == ["only.css", "sheets-0.css"]
+    assert {path.name for path in tmp_path.rglob("*.css")} == {joined.name, "only.css"}
+    assert join_sheets(tmp_path, pages) == pages

@@ -10,13 +10,13 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
-from companion.site.sphinx.style_sheets import join_sheets, remove_unlinked_sheets, slim_sheets
+from companion.site.sphinx.style_sheets import join_sheets
 
-# The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
-ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
-# The search of Sphinx, and the marks that it makes in the pages it finds; `search.js` replaces them.
-SEARCH_SCRIPT = re.compile(
-    r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"[^>]*></script>'
+# The theme's icons, which its style sheet shows by fonts; and the search of Sphinx with the marks that it makes in the
+# pages it finds, which `search.js` replaces.
+UNUSED_SCRIPT = re.compile(
+    r'\s*<script[^>]*\bsrc="[^"]*(?:scripts/fontawesome|searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"'
+    r"[^>]*></script>"
 )
 # All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
 HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
@@ -45,14 +45,14 @@ WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # code needs, each add a tenth of a megabyte.
 TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
+# docutils marks the bibliography as a list, but its children are not list items.
+LIST_OF_WORKS, WORKS = '<div role="list" class="citation-list">', '<div class="citation-list">'
 # Preformatted text and signatures, in which indents are visible, or the indent of a line of the theme's templates.
 KEPT_OR_INDENT = re.compile(r"(<(pre|textarea|script|dt)\b.*?</\2>)|\n[ \t\n]+(?=<)", re.DOTALL)
-ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
-ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
-# Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
-ESCAPED, LITERAL = re.compile(r"\\([ef][0-9a-f]{3})\b"), re.compile("[\ue000-\uf8ff]")
+# Icons are characters of the private use area.
+ICON = re.compile("[\ue000-\uf8ff]")
 FONT_SOURCES = re.compile(
-    r'url\((\.\./vendor/fontawesome/webfonts/[\w-]+)\.woff2\) format\("woff2"\),url\(\1\.ttf\) format\("truetype"\)'
+    r'url\((vendor/fontawesome/webfonts/[\w-]+)\.woff2\) format\("woff2"\),url\(\1\.ttf\) format\("truetype"\)'
 )
 UNUSED = (
     "**/*.map",
@@ -60,7 +60,6 @@ UNUSED = (
     "_static/scripts/fontawesome.js*",
     "_static/searchtools.js",
     "_static/sphinx_highlight.js",
-    "_static/vendor/fontawesome/webfonts/*",
     "_static/locales/*/*/*",
     "searchindex.js",
 )
@@ -68,28 +67,24 @@ UNUSED = (
 
 def slim(out: Path) -> None:
     """Remove the files and the scripts that the pages of the site in `out` do not use. The function is idempotent."""
-    pages = sorted(out.rglob("*.html"))
-    texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    for page, text in texts.items():
-        slimmer = ICON_SCRIPT.sub("", SEARCH_SCRIPT.sub("", text)).replace(AUTOMATIC, SYSTEM + LAZY)
-        slimmer = _scripts_last(WORD.sub(r"\1", slimmer).replace(NAME, SHORT_NAME))
-        slimmer = without_indents(TOKEN.sub(r"<span class=\1>", slimmer))
-        if slimmer != text:
-            page.write_text(slimmer, encoding="utf-8")
-    icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
-    _keep_icons(out / "_static", icons)
+    before = {page: page.read_text(encoding="utf-8") for page in sorted(out.rglob("*.html"))}
     for pattern in UNUSED:
         for path in out.glob(pattern):
-            if path.suffix != ".woff":
-                path.unlink()
+            path.unlink()
     theme = out / "_static" / THEME_SCRIPT
-    if MEASURED in (script := _read(theme)):
-        theme.write_text(script.replace(MEASURED, "[]"), encoding="utf-8")
-    slim_sheets(out, texts.values())
-    joined = {page: join_sheets(out, page, page.read_text(encoding="utf-8")) for page in pages}
-    for page, text in joined.items():
-        page.write_text(text, encoding="utf-8")
-    remove_unlinked_sheets(out, joined.values())
+    theme.write_text(theme.read_text(encoding="utf-8").replace(MEASURED, "[]"), encoding="utf-8")
+    pages = join_sheets(out, {page: _slimmer(text) for page, text in before.items()})
+    _reduce_icon_fonts(out / "_static")
+    for page, text in pages.items():
+        if text != before[page]:
+            page.write_text(text, encoding="utf-8")
+
+
+def _slimmer(page: str) -> str:
+    page = UNUSED_SCRIPT.sub("", page).replace(AUTOMATIC, SYSTEM + LAZY).replace(LIST_OF_WORKS, WORKS)
+    return without_indents(
+        TOKEN.sub(r"<span class=\1>", _scripts_last(WORD.sub(r"\1", page).replace(NAME, SHORT_NAME)))
+    )
 
 
 def _scripts_last(page: str) -> str:
@@ -109,27 +104,17 @@ def without_indents(page: str) -> str:
     return KEPT_OR_INDENT.sub(lambda found: found[1] or "\n", page)
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _keep_icons(static: Path, icons: set[str]) -> None:
-    """Reduce the theme's style sheet to the icons that pages use, and its fonts to those that style sheets show."""
-    sheet = static / "styles" / "pydata-sphinx-theme.css"
-    text = _read(sheet)
-    if not FONT_SOURCES.search(text):
-        return
-
-    def rule(match: re.Match[str]) -> str:
-        return match[0] if icons.intersection(re.findall(r"fa-[a-z0-9-]+", match[1])) else ""
-
-    text = ICON_RULE.sub(rule, text)
-    sheets = [text, *(_read(path) for path in static.rglob("*.css") if path != sheet)]
-    shown = {int(icon, 16) for content in sheets for icon in ESCAPED.findall(content)}
-    shown |= {ord(icon) for content in sheets for icon in LITERAL.findall(content)}
-    for font in dict.fromkeys(FONT_SOURCES.findall(text)):
-        _subset((sheet.parent / f"{font}.ttf").resolve(), shown)
-    sheet.write_text(FONT_SOURCES.sub(r'url(\1.woff) format("woff")', text), encoding="utf-8")
+def _reduce_icon_fonts(static: Path) -> None:
+    """Reduce the theme's fonts to the icons that the style sheets of the site show."""
+    sheets = {sheet: sheet.read_text(encoding="utf-8") for sheet in static.glob("*.css")}
+    shown = {ord(icon) for text in sheets.values() for icon in ICON.findall(text)}
+    for font in {font for text in sheets.values() for font in FONT_SOURCES.findall(text)}:
+        _subset(static / f"{font}.ttf", shown)
+    for path in (static / "vendor/fontawesome/webfonts").iterdir():
+        if path.suffix != ".woff":
+            path.unlink()
+    for sheet, text in sheets.items():
+        sheet.write_text(FONT_SOURCES.sub(r'url(\1.woff) format("woff")', text), encoding="utf-8")
 
 
 def _subset(font: Path, shown: set[int]) -> None:
