@@ -94,14 +94,6 @@ def test_unbroken_book_builds_again(book: Project):
 DAMAGES = {
     "pictureless": (lambda folder: (folder / "pictureless.svg").unlink(), "pictureless.svg is missing"),
     "altered": (lambda folder: edit(folder / "altered.csv", "10,", "11,"), "does not match the checksum in its record"),
-    "silent": (
-        lambda folder: edit_record(folder / "silent.json", lambda record: record.update(alt=" ")),
-        "an alt text",
-    ),
-    "unsourced": (
-        lambda folder: edit_record(folder / "unsourced.json", lambda record: record["claims"][0].update(source="")),
-        "needs a source",
-    ),
 }
 
 

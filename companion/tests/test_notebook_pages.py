@@ -83,7 +83,7 @@ def test_markdown_cells_may_be_added_and_deleted(ran_clone, woven):
 
     ran_clone.edit_notebook(change)
     cells = woven()["cells"]
-    assert [cell["id"] for cell in cells] == [cell["id"] for cell in read(ran_clone.root / NOTEBOOK)["cells"]]
+    assert [cell["source"] for cell in cells] == [cell["source"] for cell in read(ran_clone.root / NOTEBOOK)["cells"]]
     assert MIME in cells[-1]["outputs"][0]["data"]
 
 

@@ -13,7 +13,7 @@ from companion.build import publication_policy
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.site.sphinx.ledger import theorem_labels
+from companion.project.theorem_blocks import boxes
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = Project(ROOT)
@@ -36,7 +36,7 @@ def sources():
     """The keys of the bibliography, and the labels of the boxes."""
     keys = re.findall(r"^@\w+\{(\w+),", (PROJECT.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
-    return set(keys), theorem_labels(PROJECT)
+    return set(keys), {box.label for box in boxes(PROJECT)}
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

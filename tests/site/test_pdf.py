@@ -135,7 +135,7 @@ def test_the_whole_book_is_printed(project: Project, profile: str, site: Path):
     """`companion site --pdf` refuses elements that are wider than the paper; each page of the book has its bookmark."""
     command = [sys.executable, "-m", "companion", "site", "--pdf", "--profile", profile]
     finished = subprocess.run(command, cwd=project.root, check=True, capture_output=True, text=True)
-    target = printing.pdf_of(project, profile)
+    target = project.build(profile).folder / printing.pdf_name(project)
     assert str(target) in finished.stdout
     pages = printing.read_pages(project, profile)
     written = {path.stem for path in project.book.glob("*.md")} - {"gallery"} | set(project.notebooks())

@@ -62,7 +62,7 @@ def site(
 
 
 def _assemble(project: Project, profile: str, published: bool) -> None:
-    from companion.site.jupyter_book import build_published_site, build_site
+    from companion.site.jupyter_book import build_site
 
     if published and profile != DEFAULT_PROFILE:
         raise UserError(
@@ -72,7 +72,7 @@ def _assemble(project: Project, profile: str, published: bool) -> None:
     if published:  # a build, which calls this command without the option, has reported them
         report_unlisted(project)
     console.print(f"{STARTED} the site")
-    folder = build_published_site(project) if published else build_site(project, profile)
+    folder = build_site(project, profile, published=published)
     console.print(f"[green]{DONE}[/] the site: {escaped(folder)}")
 
 

@@ -6,7 +6,7 @@ machines or folders.
 
 import sys
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -57,20 +57,19 @@ def weave_published(project: Project, name: str) -> Path:
     """
     notebook = Notebook.named(project, name)
     sentences: list[str] = []
-    converted = False
+    advice: list[str] = []
     for figure in notebook.figures:
         faults = publication_policy.departures(project, name, figure)
+        sentence = f"figures/{name}/{figure}: {'; '.join(faults)}."
         if store.only_line_ends(faults):
-            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}.")
-            converted = True
+            sentences.append(sentence)
+            advice = [store.restore_line_ends("figures")]
         elif faults:
             only_redraw = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
             command = f"companion redraw {name}/{figure}" if only_redraw else f"companion run {name}"
-            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
-    if converted:
-        sentences.append(store.restore_line_ends("figures"))
+            sentences.append(f"{sentence} Run `{command}` first.")
     if sentences:
-        raise UserError("\n".join(sentences))
+        raise UserError("\n".join([*sentences, *advice]))
     source = notebook_content.read(notebook.path)
     cells = [_refreshed(_with_figure(cell, name), project, project.published) for cell in source["cells"]]
     return _write(project.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
@@ -81,11 +80,8 @@ def _with_figure(cell: Cell, name: str) -> Cell:
     if cell["cell_type"] != "code":
         return cell
     figures = slicing.published_figures(["".join(cell["source"])])[-1:]
-    outputs: list[Output] = [
-        {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": target}}}
-        for target in (f"{name}/{figure}" for figure in figures)
-    ]
-    return {**cell, "outputs": outputs}
+    shown: Output = {"output_type": "execute_result", "metadata": {}, "execution_count": None}
+    return {**cell, "outputs": [{**shown, "data": {MIME: {"figure": f"{name}/{figure}"}}} for figure in figures]}
 
 
 def _write(target: Path, woven: Content) -> Path:
@@ -99,16 +95,16 @@ def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
     """Return the cells of `source`, with the outputs of the corresponding cells of `executed`."""
     code = [cell for cell in executed if cell["cell_type"] == "code"]
     steps = iter([cell for cell in code if _tag(cell) is None])
-    tagged = {_tag(cell): cell for cell in code if _tag(cell)}
+    tagged = {_tag(cell): cell for cell in code}
     cells: list[Cell] = []
     for cell in source:
-        if cell["cell_type"] != "code":
+        tag = _tag(cell)
+        if cell["cell_type"] == "code":
+            ran = tagged.get(tag, {}) if tag else next(steps)
+            cells.append({**cell, "outputs": ran.get("outputs", []), "execution_count": ran.get("execution_count")})
+        else:
             cells.append(cell)
-            continue
-        ran = tagged.get(_tag(cell)) if _tag(cell) else next(steps)
-        outputs = ran.get("outputs", []) if ran else []
-        cells.append({**cell, "outputs": outputs, "execution_count": ran.get("execution_count") if ran else None})
-        if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in tagged:
+        if tag == PARAMETERS_TAG and INJECTED_TAG in tagged:
             cells.append(tagged[INJECTED_TAG])
     return cells
 
@@ -120,16 +116,16 @@ def _tag(cell: Cell) -> str | None:
 
 
 def _refreshed(cell: Cell, project: Project, figures: Path) -> Cell:
-    if cell["cell_type"] != "code":
+    if "outputs" not in cell:
         return cell
-    return {**cell, "outputs": [_shown(output, project, figures) for output in cell.get("outputs", [])]}
+    return {**cell, "outputs": [_shown(output, project, figures) for output in cell["outputs"]]}
 
 
 def _shown(output: Output, project: Project, figures: Path) -> Output:
     """Return an output with the current claims of its figure and a link to its picture, or without names of folders."""
     target = notebook_content.figure_shown(output)
     if target is None:
-        return cast("Output", _without_folders(cast("JsonValue", output), project))
+        return _without_folders(output, project)
     from companion.authoring.publish import Published  # imports matplotlib, which takes a second
 
     notebook, _, figure = target.partition("/")
@@ -140,7 +136,7 @@ def _shown(output: Output, project: Project, figures: Path) -> Output:
     return {**output, "data": Published(figures / notebook, record).bundle(address)}
 
 
-def _without_folders(output: JsonValue, project: Project) -> JsonValue:
+def _without_folders(output: JsonValue, project: Project) -> Any:
     """Return an output whose texts do not contain the paths of the book, the environment and the home folder."""
     match output:
         case str():

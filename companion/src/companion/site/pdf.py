@@ -5,6 +5,7 @@ parameters and origin, which are on the site. Links lead to places in the same f
 """
 
 import html
+import json
 import os
 import shutil
 from collections.abc import Collection, Generator, Iterator, Sequence
@@ -62,11 +63,15 @@ CLIPPED = """() => {
         return `${element.closest('section.page')?.id}: ${element.tagName.toLowerCase()} ${start}`;
     });
 }"""
+# Write the numbers of the sheets on which pages begin into the contents.
+NUMBER = """numbers => Object.entries(numbers).forEach(([name, number]) => {
+    document.querySelector(`[data-number-of='${name}']`).textContent = number;
+})"""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the book: its name, its content, and the title of the part that starts with it, else empty."""
+    """A page of the book: its name, its content, and the title of the part that starts with it, as HTML, or empty."""
 
     name: str
     article: Tag
@@ -82,10 +87,12 @@ class Page:
 def print_book(project: Project, profile: str, pages: Sequence[Page] | None = None) -> Path:
     """Print the built site of `profile`, or only some of its pages, and return the path of the PDF.
 
+    The HTML that it is printed from is next to it.
+
     Raises:
       UserError: if an element does not fit the paper.
     """
-    target = pdf_of(project, profile)
+    target = project.build(profile).folder / pdf_name(project)
     pages = read_pages(project, profile) if pages is None else pages
     source = target.with_suffix(".html")
     hidden = target.with_name(f".{target.name}")
@@ -95,18 +102,9 @@ def print_book(project: Project, profile: str, pages: Sequence[Page] | None = No
             raise UserError("\n".join(["These elements are wider than the paper:", *clipped]))
         for final in (False, True):  # the first PDF gives the page numbers for the contents of the second
             tab.pdf(path=hidden, prefer_css_page_size=True, print_background=True, outline=final, tagged=final)
-            tab.evaluate(
-                "numbers => Object.entries(numbers).forEach(([name, number]) => {"
-                "document.querySelector(`[data-number-of='${name}']`).textContent = number })",
-                page_numbers(hidden, [page.name for page in pages]),
-            )
+            tab.evaluate(NUMBER, page_numbers(hidden, [page.name for page in pages]))
     os.replace(hidden, target)
     return target
-
-
-def pdf_of(project: Project, profile: str) -> Path:
-    """Return the path of the PDF of `profile`; the HTML that it is printed from is next to it."""
-    return project.build(profile).folder / pdf_name(project)
 
 
 def page_numbers(pdf: Path, names: list[str]) -> dict[str, int]:
@@ -145,23 +143,21 @@ def read_pages(project: Project, profile: str, names: Collection[str] | None = N
     """
     site = project.site(profile)
     contents = read_yaml(project.root / "_toc.yml")
-    files = [("", contents["root"])] + [
-        ("" if index else part.get("caption", ""), file)
-        for part in contents.get("parts", [contents])
-        for index, file in enumerate(_files(part))
-    ]
+    files = [(contents["root"], "")]
+    for part in contents.get("parts", [contents]):
+        first, *rest = _files(part)
+        files += [(first, part.get("caption", "")), *((file, "") for file in rest)]
     pages: list[Page] = []
-    for part, file in files:
+    for file, part in files:
         name = file.rpartition("/")[2]
         if names is not None and name not in names:
             continue
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")
         assert article is not None, file
-        if article.select_one(f".{GALLERY}"):  # its pictures are in the chapters
-            continue
-        _for_paper(article, site / project.book.name)
-        pages.append(Page(name, article, part))
+        if not article.select_one(f".{GALLERY}"):  # its pictures are in the chapters
+            _for_paper(article, site / project.book.name)
+            pages.append(Page(name, article, f'<p class="part">{html.escape(part)}</p>\n' if part else ""))
     return pages
 
 
@@ -187,26 +183,22 @@ def assemble(project: Project, profile: str, pages: Sequence[Page]) -> str:
         chapters=html.escape(project.settings.chapters),
         static=(site / "_static").as_uri(),
         style=(TEMPLATES / "book.css.txt").read_text(encoding="utf-8"),
-        running="\n".join(running.format(place, _quoted(page.title)) for place, page in enumerate(pages)),
+        running="\n".join(
+            running.format(place, json.dumps(page.title, ensure_ascii=False)) for place, page in enumerate(pages)
+        ),
         contents="\n".join(_row(page) for page in pages),
         pages="\n".join(_section(place, page) for place, page in enumerate(pages)),
     )
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _row(page: Page) -> str:
-    part = f'<p class="part">{html.escape(page.part)}</p>\n' if page.part else ""
     number = f'<span class="number" data-number-of="{page.name}"></span>'
-    return f'{part}<p class="row"><a href="#{page.name}">{html.escape(page.title)}</a>{number}</p>'
+    return f'{page.part}<p class="row"><a href="#{page.name}">{html.escape(page.title)}</a>{number}</p>'
 
 
 def _section(place: int, page: Page) -> str:
-    part = f'<p class="part">{html.escape(page.part)}</p>\n' if page.part else ""
     inner = page.article.decode_contents(formatter="minimal")
-    return f'<section class="page" id="{page.name}" style="page: leaf-{place}">\n{part}{inner}\n</section>'
+    return f'<section class="page" id="{page.name}" style="page: leaf-{place}">\n{page.part}{inner}\n</section>'
 
 
 def _for_paper(article: Tag, folder: Path) -> None:
@@ -221,11 +213,11 @@ def _for_paper(article: Tag, folder: Path) -> None:
             line.decompose()
     for summary in article.select("details.hide > summary, .companion-badges summary"):
         summary.decompose()  # the first line of the content is the same text
+    for summary in article.select("details > summary"):
+        summary.name = "div"
     for details in article.select("details"):
         details.name = "div"
         details["class"] = " ".join([*details.get_attribute_list("class"), "unfolded"])
-        if details.find("summary"):
-            details.find("summary").name = "div"  # pyright: ignore
     for link in article.select("a.companion-zoom"):
         link.unwrap()
     for image in article.select("img"):

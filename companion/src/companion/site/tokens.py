@@ -55,15 +55,9 @@ def css() -> str:
     """
     sizes = [f"--size-{name}: {size}" for name, size in SIZES.items()]
     faces = [f"--face-{name}: {face}" for name, face in FACES.items()]
-    dark = _rule('html[data-theme="dark"]', _colours("dark"))
-    automatic = _rule('html[data-theme="auto"]', _colours("dark"))
-    return "\n".join(
-        [
-            _rule(":root", [*_colours("light"), *sizes, *faces]),
-            dark,
-            f"@media (prefers-color-scheme: dark) {{\n{automatic}\n}}\n",
-        ]
-    )
+    light = _rule(":root", [*_colours("light"), *sizes, *faces])
+    dark, automatic = (_rule(f'html[data-theme="{theme}"]', _colours("dark")) for theme in ("dark", "auto"))
+    return f"{light}\n{dark}\n@media (prefers-color-scheme: dark) {{\n{automatic}\n}}\n"
 
 
 def _colours(theme: str) -> list[str]:

@@ -24,13 +24,14 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from companion.analysis.api_index import ApiIndex, Entry, Module
+from companion.figures.record import FigureRecord
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative, visible
 from companion.project.repository import public_address
 from companion.site.sphinx.figure_numbers import figure_link
-from companion.site.sphinx.inline_text import typeset
-from companion.site.sphinx.nodes import details, signature, summary
+from companion.site.sphinx.inline_text import page_link, typeset
+from companion.site.sphinx.nodes import details, separated, signature, summary
 from companion.site.sphinx.references import WORK
 from companion.site.sphinx.statement_index import statements_of
 
@@ -64,8 +65,7 @@ def library_of(app: Sphinx) -> ApiIndex:
 class ApiDirective(SphinxDirective):
     """`{companion-api} MODULE …`: one section per module, with its docstring and its public names."""
 
-    has_content = False
-    optional_arguments = 1
+    required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
@@ -74,24 +74,16 @@ class ApiDirective(SphinxDirective):
             library = library_of(self.env.app)
         except UserError as mistake:
             raise self.error(str(mistake)) from mistake
-        if not self.arguments:
-            raise self.error("`{companion-api}` needs the names of modules, for example `{companion-api} lib.a lib.b`.")
-        page = self.env.docname.rpartition("/")[2]
-        unknown = [name for name in self.arguments[0].split() if name not in library.pages.get(page, ())]
-        if unknown:
-            raise self.error(f"There is no module {unknown[0]!r}. {did_you_mean(unknown[0], library.modules)}")
-        self.note_sources(library)
-        return [self._module(library, library.modules[name]) for name in self.arguments[0].split()]
-
-    def note_sources(self, library: ApiIndex) -> None:
-        """Note all sources that this page depends on, so that Sphinx reads the page again when one changes."""
+        names = self.arguments[0].split()
+        for name in names:
+            if name not in library.modules:
+                raise self.error(f"There is no module {name!r}. {did_you_mean(name, library.modules)}")
         project: Project = self.config.companion_project
-        for module in library.modules.values():
-            self.env.note_dependency(str(module.path))
-        for name in project.notebooks():
-            self.env.note_dependency(str(project.notebook(name)))
-            for path in visible(project.chapter(name), "**/*.py"):
-                self.env.note_dependency(str(path))
+        chapters = project.notebooks()
+        scripts = (path for name in chapters for path in visible(project.chapter(name), "**/*.py"))
+        for path in (*(module.path for module in library.modules.values()), *map(project.notebook, chapters), *scripts):
+            self.env.note_dependency(str(path))
+        return [self._module(library, library.modules[name]) for name in names]
 
     @cached_property
     def sources(self) -> str:
@@ -109,31 +101,26 @@ class ApiDirective(SphinxDirective):
         return section
 
     def _entry(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
-        described, content = self._described(library, entry)
         first, _, rest = entry.doc.strip("\n").partition("\n\n")
-        content += docstring(self.env, library, entry, first)
+        content = [*docstring(self.env, library, entry, first)]
         if rest:
-            fold = details(classes=["companion-rest"])
-            fold += [summary("", DETAILS), *docstring(self.env, library, entry, rest)]
-            content += fold
+            text = docstring(self.env, library, entry, rest)
+            content.append(details("", summary("", DETAILS), *text, classes=["companion-rest"]))
         for member in entry.members:
-            member_node, member_content = self._described(library, member)
-            member_content += docstring(self.env, library, member, member.doc)
-            content += member_node
-        content += self._place(library, module, entry)
-        content += self._users(library, entry)
-        return described
+            content.append(self._described(library, member, docstring(self.env, library, member, member.doc)))
+        content += [self._place(library, module, entry), *self._users(library, entry)]
+        return self._described(library, entry, content)
 
-    def _described(self, library: ApiIndex, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
-        described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py"])
-        head = signature(ids=[entry.full], classes=["sig", "highlight"], permalink="." not in entry.name)
+    def _described(self, library: ApiIndex, entry: Entry, content: Iterable[nodes.Node]) -> nodes.Node:
+        head = signature(
+            "", "", *_highlighted(self.env, library, entry), ids=[entry.full], classes=["sig", "highlight"]
+        )
+        head["permalink"] = "." not in entry.name
         if "." not in entry.name:  # members are not in the table of contents of the page
             head["_toc_parts"], head["_toc_name"] = (entry.module, entry.name), entry.name
-        head += _highlighted(self.env, library, entry)
-        content = addnodes.desc_content()
-        described += [head, content]
         self.env.get_domain("py").note_object(entry.full, entry.kind, entry.full, location=head)  # pyright: ignore
-        return described, content
+        about = {"domain": "py", "objtype": entry.kind, "desctype": entry.kind}
+        return addnodes.desc("", head, addnodes.desc_content("", *content), **about, classes=["py"])
 
     def _place(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
         """Return the line with the import statement of an entry and the place of its source."""
@@ -149,37 +136,28 @@ class ApiDirective(SphinxDirective):
             line += nodes.Text(f" · {path}, line {entry.first}")
         return line
 
-    def _users(self, library: ApiIndex, entry: Entry) -> Iterator[nodes.Node]:
-        """Yield the list of the figures that use an entry; if there are none, the entries that mention it."""
-        figures = library.users.get(entry.full, [])
-        if len(figures) > MOST * len(library.figures):
-            yield _users_line(f"Used in {len(figures)} of {len(library.figures)} figures.")
-        elif len(figures) > FEW:
-            folded = details(classes=["companion-users"])
-            folded += [summary("", f"Used in {len(figures)} figures"), _users_line("", self._figures(figures))]
-            yield folded
-        elif figures:
-            yield _users_line("Used in ", self._figures(figures))
-        elif users := library.inner_users.get(entry.full, []):
-            links = [_to_name(self.env, library, full, full.rpartition(".")[2]) for full in users]
-            yield _users_line("Used by ", links)
-
-    def _figures(self, figures: list[str]) -> list[nodes.Node]:
-        return [_to_figure(self.env, figure.partition("/")[2]) for figure in figures]
+    def _users(self, library: ApiIndex, entry: Entry) -> list[nodes.Node]:
+        """Return the list of the figures that use an entry; if there are none, the entries that mention it."""
+        names = [target.partition("/")[2] for target in library.users.get(entry.full, [])]
+        links = [figure_link(self.env, name, f"Fig. %s ({name.replace('_', ' ')})") for name in names]
+        if len(names) > MOST * len(library.figures):
+            return [_users_line(f"Used in {len(names)} of {len(library.figures)} figures.")]
+        if len(names) > FEW:
+            word = summary("", f"Used in {len(names)} figures")
+            return [details("", word, _users_line("", links), classes=["companion-users"])]
+        if names:
+            return [_users_line("Used in ", links)]
+        users = [_to_name(self.env, library, full) for full in library.inner_users.get(entry.full, [])]
+        return [_users_line("Used by ", users)] if users else []
 
 
-class UsedDirective(SphinxDirective):
-    """`{companion-used} notebook/figure`: links to the names of the library that the code of a figure uses."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Return a line of links, or nothing if no page documents a used name."""
-        library = library_of(self.env.app)
-        names = library.used(*self.arguments[0].split("/")) if library.modules else []
-        own = [name for name in names if name.split(".")[0] in self.config.companion_project.settings.science]
-        links = [_to_name(self.env, library, name, name.rpartition(".")[2]) for name in own]
-        return [_users_line("From the library: ", links)] if links else []
+def used_names(env: Any, record: FigureRecord) -> list[nodes.Node]:
+    """Return a line of links to the names of the library that the code of a figure uses, or nothing without any."""
+    library = library_of(env.app)
+    names = library.used(record.notebook, record.figure) if library.modules else []
+    own = [name for name in names if name.split(".")[0] in env.config.companion_project.settings.science]
+    links = [_to_name(env, library, name) for name in own]
+    return [_users_line("From the library: ", links)] if links else []
 
 
 def docstring(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
@@ -210,9 +188,8 @@ def _section(env: Any, library: ApiIndex, of: Module | Entry, title: str, lines:
     items = nodes.bullet_list()
     for item in re.split(r"\n(?=\S)", textwrap.dedent("\n".join(lines))):
         name, _, text = item.partition(": ")
-        items += nodes.list_item(
-            "", nodes.paragraph("", "", nodes.literal("", name), *inline(env, library, of, f": {text}"))
-        )
+        content = [nodes.literal("", name), *inline(env, library, of, f": {text}")]
+        items += nodes.list_item("", nodes.paragraph("", "", *content))
     yield items
 
 
@@ -227,7 +204,8 @@ def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterat
         elif part.startswith("`"):
             word = part[1:-1]
             full = library.resolve_word(word, of) if WORD.fullmatch(word) else None
-            yield _to_name(env, library, full, word) if full else nodes.literal("", word)
+            code = nodes.literal("", word)
+            yield _to_name(env, library, full, code) if full else code
         elif part.startswith("["):
             yield from _cited(env, part)
         elif (project.root / f"{part}.md").is_file() or (project.root / f"{part}.ipynb").is_file():
@@ -278,7 +256,7 @@ def _highlighted(env: Any, library: ApiIndex, entry: Entry) -> Iterator[nodes.No
     for kind, text in HIGHLIGHTER.get_tokens(entry.signature):
         full = library.resolve_word(text, entry) if kind is Token.Name and text != own else None
         if full:
-            yield _to_name(env, library, full, text, code=False)
+            yield _to_name(env, library, full, nodes.Text(text))
         elif text == own:
             yield nodes.strong("", text)
         elif kind in COLOURED and text.strip():
@@ -287,19 +265,9 @@ def _highlighted(env: Any, library: ApiIndex, entry: Entry) -> Iterator[nodes.No
             yield nodes.Text(text)
 
 
-def _to_name(env: Any, library: ApiIndex, full: str, text: str, *, code: bool = True) -> nodes.Node:
-    page = library.page_of(full)
-    current_page = env.docname.rpartition("/")[2]
-    project: Project = env.config.companion_project
-    uri = "" if page == current_page else env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{page}")
-    link = nodes.reference("", "", refuri=f"{uri}#{full}", internal=True)
-    link += nodes.literal("", text) if code else nodes.Text(text)
-    return link
-
-
-def _to_figure(env: Any, figure: str) -> nodes.Node:
-    text = f"Fig. %s ({figure.replace('_', ' ')})"
-    return figure_link(env, figure, text)
+def _to_name(env: Any, library: ApiIndex, full: str, text: nodes.Node | None = None) -> nodes.Node:
+    """Return a link to the entry of a name, whose text is by default the last part of the name."""
+    return page_link(env, library.page_of(full), full, text or nodes.literal("", full.rpartition(".")[2]))
 
 
 def _link(env: Any, text: str, **about: Any) -> nodes.Node:
@@ -309,7 +277,4 @@ def _link(env: Any, text: str, **about: Any) -> nodes.Node:
 
 
 def _users_line(text: str, links: Iterable[nodes.Node] = ()) -> nodes.Node:
-    line = nodes.paragraph("", text, classes=["companion-users"])
-    for index, link in enumerate(links):
-        line += [nodes.Text(", "), link] if index else [link]
-    return line
+    return nodes.paragraph("", text, *separated(links, ", "), classes=["companion-users"])

@@ -1,4 +1,4 @@
-"""The parts of the table of contents, and the numbers of the chapters in parts that are numbered.
+"""The chapters: the parts of the table of contents, and the numbers of the chapters in parts that are numbered.
 
 The numbers continue through the parts, by `sphinx_multitoc_numbering`, and parts without `numbered` have none. The page
 that is read depends on the table of contents from then on.
@@ -26,6 +26,13 @@ def chapter_numbers(env: BuildEnvironment) -> dict[str, int]:
     """Return the numbers of the pages in numbered parts, by their names."""
     names = [name for tree in _trees(env) if tree.numbered for name in _names(tree)]
     return {name: number for number, name in enumerate(names, start=1)}
+
+
+def chapter_on(config: Any, page: str) -> str:
+    """Return the name of the notebook that a page shows, or "" for other pages."""
+    project: Project = config.companion_project
+    folder, _, name = page.rpartition("/")
+    return name if folder == project.book.name and name in project.notebooks() else ""
 
 
 def _trees(env: BuildEnvironment) -> list[Any]:

@@ -6,14 +6,11 @@ so that all pages of a site name the same commit.
 
 import datetime
 import html
-import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from companion.io import git
@@ -33,12 +30,6 @@ NO_ADDRESS = ", not yet at a public address"
 FOOTER = f'<p class="companion-version">Version {VERSION}{STATE}</p>'
 
 
-def add_footer(app: Sphinx, config: Any) -> None:
-    """Add the line with version, commit and date to the foot of every page."""
-    config.companion_address = site_address(config.companion_project) or ""
-    config.html_theme_options = {**config.html_theme_options, "extra_footer": FOOTER}
-
-
 def citation(project: Project, key: str, title: str, kind: str, target: str) -> nodes.Node:
     """Return the BibTeX entry of a part of the book, with a button that copies it if the browser runs scripts.
 
@@ -55,14 +46,6 @@ def citation(project: Project, key: str, title: str, kind: str, target: str) -> 
         "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'.replace("_", r"\_")),
     }
     return _entry(project, "misc", key, fields, target)
-
-
-def _authors(project: Project) -> str:
-    """Return the authors as in `CITATION.cff`, or, without this file, the author in the configuration."""
-    if not (project.root / CITATION).is_file():
-        return "{" + str(read_yaml(project.root / MARK).get("author", "")) + "}"
-    about: dict[str, Any] = read_yaml(project.root / CITATION)
-    return " and ".join(map(_author, about["authors"]))
 
 
 class CiteDirective(SphinxDirective):
@@ -97,11 +80,17 @@ def _entry(project: Project, kind: str, key: str, fields: dict[str, str], target
     return nodes.raw("", block, format="html")
 
 
-def _author(author: dict[str, str]) -> str:
-    """Return a person as `Family, Given`, and the name of a group in braces, which BibTeX does not take apart."""
-    if "name" in author:
-        return f"{{{author['name']}}}"
-    return f"{author['family-names']}, {author['given-names']}"
+def _authors(project: Project) -> str:
+    """Return the authors as in `CITATION.cff`, or, without this file, the author in the configuration.
+
+    A person is `Family, Given`; the name of a group is in braces, so that BibTeX does not take it apart.
+    """
+    if not (project.root / CITATION).is_file():
+        return f"{{{read_yaml(project.root / MARK).get('author', '')}}}"
+    authors: list[dict[str, str]] = read_yaml(project.root / CITATION)["authors"]
+    return " and ".join(
+        f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one['given-names']}" for one in authors
+    )
 
 
 def pdf_name(project: Project) -> str:
@@ -124,15 +113,11 @@ def fill_marks(project: Project, out: Path) -> None:
 
 def _state(project: Project) -> dict[str, str]:
     """Return the marks about the checkout. Outside a git repository, commit and date are empty."""
-    unknown = {"state": "", "note": "", "year": str(read_yaml(project.root / MARK).get("copyright", ""))}
-    state = provenance.software(project)["git"]
+    state = provenance.commit_of(project.root)
     if state is None:
-        return unknown
-    try:
-        moment = os.fsdecode(git.output_of(project.root, "log", "-1", "--format=%cI", state["commit"])).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return unknown
-    day = datetime.datetime.fromisoformat(moment).date()
+        return {"state": "", "note": "", "year": str(read_yaml(project.root / MARK).get("copyright", ""))}
+    moment = git.output_of(project.root, "log", "-1", "--format=%cs", state["commit"])
+    day = datetime.date.fromisoformat(moment.decode().strip())
     commit = f"commit {state['commit'][:8]}{' with local changes' if state['modified'] else ''}"
     date = f"{day.day} {day:%B %Y}"
     return {"state": f" · {commit} · {date}", "note": f", {commit}, {date}", "year": str(day.year)}

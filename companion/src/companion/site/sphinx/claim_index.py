@@ -1,36 +1,35 @@
-"""Index of the claims on the site, and of the pages that show each claim.
+"""The claims on the site, and the pages to read again because a file of theirs or a claim that they show has changed.
 
-The claims are read once per build. When a claim changes, only the pages that show it are read again.
+The claims are read once per build. Files are compared by content: Sphinx compares times, and overlooks a file that was
+restored or moved into place and is older than the last build.
 """
+
+from functools import lru_cache
+from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from companion.analysis.dependencies import digest
 from companion.build.publication_policy import published_claims, withheld_claims
 from companion.figures.record import PublishedClaim, PublishedWithheld
 from companion.project.paths import Project
 from companion.site.sphinx.domain import BookDomain
 
-# By identifier: the box of a claim, and its content.
-Known = dict[str, tuple[str | None, str]]
 # Marks a page that shows all claims.
 ALL = "*"
 
 
+@lru_cache(maxsize=1)
 def all_claims(app: Sphinx) -> list[PublishedClaim]:
     """Return every claim of the figures on the site."""
-    if not hasattr(app, "companion_claims"):
-        project: Project = app.config.companion_project
-        app.companion_claims = published_claims(project, app.config.companion_profile)  # pyright: ignore
-    return app.companion_claims  # pyright: ignore
+    return published_claims(app.config.companion_project, app.config.companion_profile)
 
 
+@lru_cache(maxsize=1)
 def all_withheld(app: Sphinx) -> list[PublishedWithheld]:
     """Return every claim that the figures on the site withhold."""
-    if not hasattr(app, "companion_withheld"):
-        project: Project = app.config.companion_project
-        app.companion_withheld = withheld_claims(project, app.config.companion_profile)  # pyright: ignore
-    return app.companion_withheld  # pyright: ignore
+    return withheld_claims(app.config.companion_project, app.config.companion_profile)
 
 
 def note_shown(env: BuildEnvironment, shown: str) -> None:
@@ -38,24 +37,29 @@ def note_shown(env: BuildEnvironment, shown: str) -> None:
     BookDomain.of(env).current.shown.add(shown)
 
 
-def pages_out_of_date(
+def outdated_pages(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
-    """Return the pages that show a changed claim, or all pages if the index of statements changed."""
+    """Return the pages of which a file or a claim is not the one that was read last."""
+    known = BookDomain.of(env).data["contents"]
+    return sorted(name for name in env.found_docs - added if known.get(name) != _contents(app, env, name))
+
+
+def note_contents(app: Sphinx, env: BuildEnvironment) -> None:
+    """Store what every page is made of, after all pages were read."""
+    BookDomain.of(env).data["contents"] = {name: _contents(app, env, name) for name in env.all_docs}
+
+
+def _contents(app: Sphinx, env: BuildEnvironment, name: str) -> dict[str, str]:
+    """Return the digest of each file that a page is made of, the index of statements included, and its claims."""
     project: Project = app.config.companion_project
-    statements = (
-        (project.root / project.settings.statements).read_text(encoding="utf-8") if project.settings.statements else ""
-    )
-    every_claim = [*all_claims(app), *all_withheld(app)]
-    claims: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in every_claim}
-    domain = BookDomain.of(env)
-    last_claims: Known = domain.data["claims"]
-    last_statements: str | None = domain.data["statements"]
-    domain.data |= {"claims": claims, "statements": statements}
-    known_pages = env.found_docs - set(added)
-    if statements != last_statements:
-        return sorted(known_pages)
-    stale = {name for name in {*claims, *last_claims} if claims.get(name) != last_claims.get(name)}
-    boxes = {version[name][0] for name in stale for version in (claims, last_claims) if name in version}
-    affected = {*stale, *boxes, *({ALL} if stale else ())}
-    return sorted(page for page, data in domain.pages.items() if data.shown & affected and page in known_pages)
+    names = (env.doc2path(name), *env.dependencies[name], project.settings.statements or "")
+    files = [Path(env.srcdir) / file for file in names]
+    page = BookDomain.of(env).pages.get(name)
+    shown = page.shown if page else set[str]()
+    claims = {
+        claim.id: claim.model_dump_json()
+        for claim in (*all_claims(app), *all_withheld(app))
+        if not shown.isdisjoint((ALL, claim.id, claim.box))
+    }
+    return {str(file): digest(file.read_bytes()) for file in files if file.is_file()} | claims

@@ -6,7 +6,7 @@ import textwrap
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.site.sphinx.nodes import controls, details, summary
+from companion.site.sphinx.nodes import controls, details, is_within, summary
 
 FOLD = "companion-docstring"
 # A part of a page that is folded or that a button opens; its code is complete.
@@ -17,7 +17,7 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 def fold_docstrings(app: Sphinx, doctree: nodes.document) -> None:
     """Shorten the docstrings in the Python code of a page, and add a fold with the complete ones."""
     for block in list(doctree.findall(nodes.literal_block)):
-        if block.get("language") == "python" and not _is_apart(block):
+        if block.get("language") == "python" and not is_within(block, APART):
             code, docstrings = shortened(textwrap.dedent(block.astext()))
             if docstrings:
                 block.replace_self(_with_fold(block, code, docstrings))
@@ -41,13 +41,6 @@ def shortened(code: str) -> tuple[str, dict[str, str]]:
         docstrings[node.name] = ast.get_docstring(node) or ""
         lines[text.lineno - 1 : text.end_lineno] = [f"{first}{mark}"]
     return "\n".join(lines), dict(reversed(docstrings.items()))
-
-
-def _is_apart(node: nodes.Node) -> bool:
-    outer = node.parent
-    while outer is not None and not isinstance(outer, APART):
-        outer = outer.parent
-    return outer is not None
 
 
 def _with_fold(block: nodes.literal_block, code: str, docstrings: dict[str, str]) -> list[nodes.Node]:

@@ -41,13 +41,13 @@ class PageData:
 
 
 class BookDomain(Domain):
-    """The data of a book. Besides its pages, it remembers digests of their files and claims from the last build."""
+    """The data of a book. Besides its pages, it remembers the digests of their files, and their claims."""
 
     name = "companion"
     label = "Figures, claims and statements"
     object_types: ClassVar = {kind: ObjType(kind, kind) for kind in KINDS}
     roles: ClassVar = {kind: XRefRole() for kind in KINDS}
-    initial_data: ClassVar[dict[str, Any]] = {"pages": {}, "contents": {}, "claims": {}, "statements": None}
+    initial_data: ClassVar[dict[str, Any]] = {"pages": {}, "contents": {}}
 
     @classmethod
     def of(cls, env: BuildEnvironment) -> "BookDomain":

@@ -5,18 +5,18 @@
 browser (`png.js`); the site has only those that link previews show.
 """
 
-import io
 import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.figures import record, store
 from companion.figures.record import FigureRecord
-from companion.io.atomic import dump_json, write_bytes, write_text
+from companion.io.atomic import dump_json, write_text
 from companion.project.paths import Project
 from companion.site.sphinx.nodes import picture, size_of
 
@@ -33,11 +33,30 @@ def place_of(docname: str, file: str) -> str:
     return "../" * docname.count("/") + f"{folder}/{file}"
 
 
-def picture_of(docname: str, folder: Path, record: FigureRecord, *, within_link: bool = False) -> nodes.Node:
-    """Return the picture of a figure, whose published files are in `folder`, for page `docname`."""
-    place = place_of(docname, f"{folder.name}/{record.figure}")
-    alt, size = " ".join(record.alt.split()), size_of(folder / f"{record.figure}{SVG}")
-    return picture(file=f"{place}{SVG}", alt=alt, size=size, within_link=within_link)
+def folder_of(config: Any, notebook: str) -> Path:
+    """Return the folder of the figures of a notebook that the site shows."""
+    return config.companion_project.shown_figures(config.companion_profile) / notebook
+
+
+def record_of(directive: SphinxDirective, target: str) -> FigureRecord:
+    """Return the record of a figure, `notebook/figure`, on whose files the page of the directive depends.
+
+    A damaged figure is an error, which fails a strict build.
+    """
+    notebook, _, figure = target.partition("/")
+    folder = folder_of(directive.config, notebook)
+    for path in store.files(folder, figure):
+        directive.env.note_dependency(str(path))
+    if faults := store.faults(folder, figure):
+        raise directive.error(f"Figure {target!r} cannot be shown: {'; '.join(faults)}.")
+    return store.read_record(folder, figure)
+
+
+def picture_of(directive: SphinxDirective, record: FigureRecord, *, within_link: bool = False) -> nodes.Node:
+    """Return the picture of a figure for the page of a directive."""
+    file = f"{record.notebook}/{record.figure}{SVG}"
+    alt, size = " ".join(record.alt.split()), size_of(folder_of(directive.config, record.notebook) / Path(file).name)
+    return picture(file=place_of(directive.env.docname, file), alt=alt, size=size, within_link=within_link)
 
 
 def archive_of(notebook: str) -> str:
@@ -65,39 +84,31 @@ class FileRole(SphinxRole):
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
-    """Copy the files that `place_of` links to, and remove files of figures that no longer exist."""
-    wanted = {out / FIGURES / SCHEMA, out / FIGURES / SCHEMA_OF_CLAIMS}
+    """Copy the files that `place_of` links to; files of figures that no longer exist are removed."""
     previewed = {file for page in out.rglob("*.html") for file in PREVIEWED.findall(page.read_text(encoding="utf-8"))}
+    for folder in (FIGURES, NOTEBOOKS):
+        shutil.rmtree(out / folder, ignore_errors=True)
+        (out / folder).mkdir(parents=True)
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     write_text(out / FIGURES / SCHEMA_OF_CLAIMS, dump_json(record.json_schema(record.NotebookClaims)))
     for name in project.notebooks():
-        folder = project.shown_figures(profile) / name
-        for path in (path for figure in store.parts_in(folder) for path in store.files(folder, figure)):
-            file = f"{name}/{path.name}"
-            if path.is_file() and (path.suffix != PNG or file in previewed):
-                wanted.add(out / FIGURES / file)
-                write_bytes(out / FIGURES / file, path.read_bytes())
-        if archive := _archive(folder):
-            wanted.add(out / FIGURES / archive_of(name))
-            write_bytes(out / FIGURES / archive_of(name), archive)
+        folder, target = project.shown_figures(profile) / name, out / FIGURES / name
+        files = [path for figure in store.parts_in(folder) for path in store.files(folder, figure) if path.is_file()]
+        for path in files:
+            if path.suffix != PNG or f"{name}/{path.name}" in previewed:
+                target.mkdir(exist_ok=True)
+                shutil.copyfile(path, target / path.name)
+        if files:
+            _archive(files, out / FIGURES / archive_of(name))
         executed = project.build(profile).notebooks / f"{name}.ipynb"
         if executed.is_file():
-            wanted.add(out / NOTEBOOKS / executed.name)
-            (out / NOTEBOOKS).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(executed, out / NOTEBOOKS / executed.name)
-    for folder in (out / FIGURES, out / NOTEBOOKS):
-        for path in folder.rglob("*"):
-            if path.is_file() and path not in wanted:
-                path.unlink()
 
 
-def _archive(folder: Path) -> bytes:
-    """Return an archive of the tables and records of a chapter, without times, so that it changes only with them."""
-    files = [path for figure in store.parts_in(folder) for path in store.files(folder, figure) if path.is_file()]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+def _archive(files: list[Path], target: Path) -> None:
+    """Write an archive of the tables and records of a chapter, without times, so that it changes only with them."""
+    with zipfile.ZipFile(target, "w") as archive:
         for path in files:
             if path.suffix in (store.DATA, store.RECORD):
-                entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")
+                entry = zipfile.ZipInfo(f"{path.parent.name}/{path.name}")
                 archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return buffer.getvalue() if files else b""

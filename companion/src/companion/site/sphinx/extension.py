@@ -6,68 +6,54 @@
 import json
 import os
 import re
-from collections.abc import MutableMapping
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from docutils import nodes
-from pydantic import JsonValue
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.typing import ExtensionMetadata
 
 from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
-from companion.io.atomic import dump_json
+from companion.io.atomic import dump_json, write_text
 from companion.project.notebooks import BOOTSTRAP_TAG, BY_HAND_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
-from companion.project.repository import site_address
-from companion.site import notebook_content
+from companion.project.repository import public_address, site_address
+from companion.site import notebook_content, tokens
 from companion.site.notebook_content import Cell, Content, figure_shown
-from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
-from companion.site.sphinx.cards import (
-    CardDirective,
-    ChaptersDirective,
-    PictureDirective,
-    draw_thumbnails,
-    figures_of_cards,
-)
-from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
-from companion.site.sphinx.claim_index import pages_out_of_date
+from companion.site.sphinx import statement_index
+from companion.site.sphinx.api_pages import ApiDirective, find_work, warn_of_undocumented_modules
+from companion.site.sphinx.cards import CardDirective, ChaptersDirective, PictureDirective, draw_thumbnails
+from companion.site.sphinx.chapter_head import add_head
+from companion.site.sphinx.chapter_numbers import chapter_on
+from companion.site.sphinx.citations import FOOTER, CiteDirective, fill_marks, pdf_name
+from companion.site.sphinx.claim_index import note_contents, outdated_pages
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
-from companion.site.sphinx.design import register_design
 from companion.site.sphinx.docstrings import fold_docstrings
 from companion.site.sphinx.domain import BookDomain
 from companion.site.sphinx.downloads import FileRole, copy_files
-from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
+from companion.site.sphinx.figure_directive import FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure, register_numbers
-from companion.site.sphinx.formulas import is_short, register_formulas
+from companion.site.sphinx.formulas import RENDERER, is_short, register_formulas
 from companion.site.sphinx.front_page import CountRole, MapDirective
 from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.highlighting import FewColoursLexer
-from companion.site.sphinx.inline_text import FORMULA_ROLE, LEDGER, FormulaRole
+from companion.site.sphinx.inline_text import FORMULA_ROLE, FormulaRole
 from companion.site.sphinx.ledger import LedgerDirective, link_theorems
-from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons
+from companion.site.sphinx.link_previews import add_metadata
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
-from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
-from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts, note_scripts
+from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, load_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.reading_times import MinutesRole, RouteDirective
 from companion.site.sphinx.references import list_cited, register
-from companion.site.sphinx.search_index import add_search, write_index
-from companion.site.sphinx.statement_index import (
-    ComparisonsDirective,
-    StatementsDirective,
-    mark_boxes,
-    number_boxes,
-    warn_of_faults,
-)
+from companion.site.sphinx.search_index import collect_entries, keep_texts, write_index
 from companion.site.sphinx.terms import link_terms
 
-# Style sheets and scripts of all pages.
-ASSETS = Path(__file__).with_name("assets")
+# Style sheets and scripts of all pages, and the style sheet that the build writes.
+ASSETS, TOKENS = Path(__file__).with_name("assets"), "tokens.css"
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
@@ -78,8 +64,7 @@ DIRECTIVES = {
     "companion-card": CardDirective,
     "companion-chapters": ChaptersDirective,
     "companion-cite": CiteDirective,
-    "companion-claims": FigureClaims,
-    "companion-comparisons": ComparisonsDirective,
+    "companion-comparisons": statement_index.ComparisonsDirective,
     "companion-figure": FigureDirective,
     "companion-gallery": GalleryDirective,
     "companion-ledger": LedgerDirective,
@@ -88,84 +73,82 @@ DIRECTIVES = {
     "companion-notebooks": NotebooksDirective,
     "companion-picture": PictureDirective,
     "companion-route": RouteDirective,
-    "companion-statements": StatementsDirective,
-    "companion-used": UsedDirective,
+    "companion-statements": statement_index.StatementsDirective,
+}
+ROLES = {
+    "companion-count": CountRole(),
+    "companion-file": FileRole(),
+    FORMULA_ROLE: FormulaRole(),
+    "companion-minutes": MinutesRole(),
+    "companion-number": FigureRole(),
+    **{name: ClaimRole(form) for name, form in FORMS.items()},
 }
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, roles and event handlers."""
     register()
-    register_design(app)
     register_formulas(app)
     register_numbers()
     add_nodes(app)
     app.add_domain(BookDomain)
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
-    for name, form in FORMS.items():
-        app.add_role(name, ClaimRole(form))
-    app.add_lexer("python", FewColoursLexer)
-    app.add_role("companion-count", CountRole())
-    app.add_role("companion-file", FileRole())
-    app.add_role(FORMULA_ROLE, FormulaRole())
-    app.add_role("companion-minutes", MinutesRole())
-    app.add_role("companion-number", FigureRole())
+    for name, role in ROLES.items():
+        app.add_role(name, role)
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
+    app.add_lexer("python", FewColoursLexer)
     # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
-    # chapters show the figures of their cards
-    app.add_config_value("companion_cards", {}, "env")
-    app.add_js_file("companion.js", loading_method="defer")
-    app.add_js_file("previews.js", loading_method="defer")
-    app.add_css_file("navigation.css")
-    app.add_js_file("contents.js", loading_method="defer")
-    app.connect("config-inited", _choose_profile)
-    app.connect("config-inited", hide_repository_buttons)
-    app.connect("builder-inited", copy_scripts)
-    app.connect("env-get-outdated", pages_out_of_date)
-    app.connect("env-get-outdated", pages_with_other_content)
-    app.connect("env-updated", note_contents)
-    app.connect("source-read", _read_executed_copy)
-    app.connect("source-read", note_scripts)
-    app.connect("doctree-read", fold_docstrings)
-    app.connect("doctree-read", mark_boxes)
-    app.connect("doctree-read", link_theorems)
-    app.connect("doctree-read", list_cited)
-    app.connect("doctree-read", number_boxes)
-    app.connect("doctree-read", make_anchors_unique)
-    app.connect("doctree-read", warn_of_empty_sections)
-    add_search(app)  # after the boxes have their numbers
-    app.connect("doctree-read", link_terms)
-    app.connect("doctree-read", keep_punctuation)
-    app.connect("env-check-consistency", warn_of_faults)
-    app.connect("env-check-consistency", warn_of_undocumented_modules)
-    app.connect("missing-reference", find_work)
-    app.connect("missing-reference", find_figure)
-    app.connect("html-page-context", _mend_page)
-    app.connect("html-page-context", add_metadata)
-    app.connect("html-page-context", load_scripts)
+    # pages contain the address, in entries of BibTeX
+    app.add_config_value("companion_address", "", "env")
+    for script in ("companion.js", "previews.js", "contents.js", "search.js"):
+        app.add_js_file(script, loading_method="defer")
+    for sheet in ("companion.css", "katex.css", "navigation.css"):
+        app.add_css_file(sheet)
+    app.add_css_file(TOKENS, priority=600)
+    app.add_css_file("design.css", priority=700)
+    on_page = [fold_docstrings, statement_index.mark_boxes, link_theorems, list_cited, statement_index.number_boxes]
+    on_page += [make_anchors_unique, warn_of_empty_sections]
+    on_page += [collect_entries, link_terms, keep_punctuation, add_head]  # after the boxes have numbers and lines
+    for event, handlers in {
+        "config-inited": [_configure],
+        "builder-inited": [_prepare],
+        "env-get-outdated": [outdated_pages],
+        "env-updated": [note_contents],
+        "source-read": [_read_executed_copy],
+        "doctree-read": on_page,
+        "env-check-consistency": [statement_index.warn_of_faults, warn_of_undocumented_modules],
+        "missing-reference": [find_work, find_figure],
+        "html-page-context": [add_metadata, load_scripts, keep_texts],
+    }.items():
+        for handler in handlers:
+            app.connect(event, handler)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
-def _choose_profile(app: Sphinx, config: Any) -> None:
-    config.html_static_path = [*config.html_static_path, str(ASSETS)]
-    config.companion_project = Project(Path(app.srcdir))
+def _configure(app: Sphinx, config: Any) -> None:
+    """Add to the configuration what all books share; hide links to the repository while its address is unset."""
+    project = config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
-    config.companion_cards = figures_of_cards(config.companion_project)
+    config.companion_address = site_address(project) or ""
+    config.html_math_renderer = RENDERER
+    config.html_static_path = [*config.html_static_path, str(ASSETS)]
+    config.templates_path = [*config.templates_path, str(TEMPLATES)]
+    config.html_additional_pages = {**config.html_additional_pages, "search": "search.html"}
+    # the name of the book above the text is for screens on which the list of pages is folded
+    options = {"extra_footer": FOOTER, "article_header_start": ["toggle-primary-sidebar.html", "book-name.html"]}
+    if public_address(project) is None:
+        options |= {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
+    config.html_theme_options = {**config.html_theme_options, **options}
 
 
-def _mend_page(
-    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: nodes.document | None
-) -> None:
-    if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
-        app.add_js_file("ledger.js")
-    if "body" in context:
-        # docutils marks the bibliography as a list, but its children are not list items
-        context["body"] = context["body"].replace(
-            '<div role="list" class="citation-list">', '<div class="citation-list">'
-        )
+def _prepare(app: Sphinx) -> None:
+    """Write what pages contain digests of, and keep Sphinx from writing an index of its own for the search."""
+    app.builder.search = False  # pyright: ignore[reportAttributeAccessIssue]
+    copy_scripts(app)
+    write_text(Path(app.outdir) / "_static" / TOKENS, tokens.css())
 
 
 def make_anchors_unique(app: Sphinx, doctree: nodes.document) -> None:
@@ -222,11 +205,12 @@ def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Replace the source of a notebook by its woven copy, with the outputs of the last run."""
+    """Replace the source of a notebook by its woven copy; its page also depends on the scripts of the chapter."""
     project, profile = app.config.companion_project, app.config.companion_profile
-    folder, _, name = docname.rpartition("/")
-    if folder != project.book.name or name not in project.notebooks():
+    if not (name := chapter_on(app.config, docname)):
         return
+    for path in project.page_files(name):
+        app.env.note_dependency(str(path))
     executed = project.build(profile).notebooks / f"{name}.ipynb"
     app.env.note_dependency(str(executed))
     if not executed.is_file():
@@ -235,15 +219,30 @@ def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
             docname, profile, name, profile, location=docname,
         )  # fmt: skip
         return
-    source[0] = json.dumps(fold_code(show_figures(notebook_content.read(executed))))
+    source[0] = json.dumps(for_page(notebook_content.read(executed)))
 
 
-def fold_code(notebook: Content) -> Content:
-    """Return the notebook with every code cell folded; its first line, a comment, is the title of the fold."""
-    return {**notebook, "cells": [_folded(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]}
+def for_page(notebook: Content) -> Content:
+    """Return the notebook as its page shows it: code is folded, and directives show the published figures."""
+    return {**notebook, "cells": [part for cell in notebook["cells"] for part in _shown(cell)]}
+
+
+def _shown(cell: Cell) -> list[Cell]:
+    """Return a cell and the directives of its figures; those of a cell with the tag `technical` are folded."""
+    if cell["cell_type"] != "code":
+        return [cell]
+    outputs = cell["outputs"]
+    option = ":technical:\n" if TECHNICAL_TAG in notebook_content.tags(cell) else ""
+    figures: list[Cell] = [
+        {"cell_type": "markdown", "metadata": {}, "source": f"```{{companion-figure}} {figure}\n{option}```"}
+        for figure in map(figure_shown, outputs)
+        if figure
+    ]
+    return [_folded({**cell, "outputs": [output for output in outputs if not figure_shown(output)]}), *figures]
 
 
 def _folded(cell: Cell) -> Cell:
+    """Return a code cell with a fold; its first line, a comment, is the title of the fold."""
     tags = notebook_content.tags(cell)
     if BOOTSTRAP_TAG in tags:
         return cell
@@ -254,28 +253,8 @@ def _folded(cell: Cell) -> Cell:
     if INJECTED_TAG in tags:
         summary = "parameters of this run"
     title = summary[:1].upper() + summary[1:]
-    prompts: JsonValue = {"code_prompt_show": title, "code_prompt_hide": title}
-    return {**cell, "metadata": {**cell["metadata"], "tags": [*tags, "hide-input"], "mystnb": prompts}}
-
-
-def show_figures(notebook: Content) -> Content:
-    """Return the notebook with each published output replaced by a `{companion-figure}` directive.
-
-    The figures of a cell with the tag `technical` are folded.
-    """
-    cells: list[Cell] = []
-    for cell in notebook["cells"]:
-        outputs = cell.get("outputs", [])
-        figures = [figure for figure in map(figure_shown, outputs) if figure is not None]
-        if not figures:
-            cells.append(cell)
-            continue
-        cells.append({**cell, "outputs": [output for output in outputs if figure_shown(output) is None]})
-        for index, figure in enumerate(figures):
-            option = ":technical:\n" if TECHNICAL_TAG in notebook_content.tags(cell) else ""
-            directive = f"```{{companion-figure}} {figure}\n{option}```"
-            cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})
-    return {**notebook, "cells": cells}
+    folding = {"tags": [*tags, "hide-input"], "mystnb": {"code_prompt_show": title, "code_prompt_hide": title}}
+    return {**cell, "metadata": {**cell["metadata"], **folding}}
 
 
 def _complete_site(app: Sphinx, error: Exception | None) -> None:

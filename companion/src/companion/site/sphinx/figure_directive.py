@@ -13,17 +13,18 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
-from companion.figures.plain_math import WITHHELD, as_plain_text, withheld_because
+from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import Claim, ColumnRecord, FigureRecord, WithheldClaim, headline
 from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
+from companion.site.sphinx.api_pages import used_names
 from companion.site.sphinx.chapter_numbers import chapter_numbers
 from companion.site.sphinx.citations import citation
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.downloads import PNG, picture_of
+from companion.site.sphinx.downloads import PNG, folder_of, picture_of, record_of
 from companion.site.sphinx.inline_text import (
     LEDGER,
     claim_anchor,
@@ -34,6 +35,7 @@ from companion.site.sphinx.inline_text import (
     figure_anchor,
     ledger_anchor,
     mark,
+    page_link,
     table,
     typeset,
     with_anchor,
@@ -43,6 +45,7 @@ from companion.site.sphinx.nodes import Part, details, line, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
+RECOMPUTE = "In a clone of the book, with its environment active, this command recomputes the figure:"
 # By shared function, the first figure of the page with its code.
 LISTED = "companion-listed"
 
@@ -58,109 +61,110 @@ class FigureDirective(SphinxDirective):
     option_spec: ClassVar = {"technical": directives.flag}
 
     def run(self) -> list[nodes.Node]:
-        """Return the nodes. A damaged or incomplete figure is an error, which fails a strict build."""
-        project: Project = self.config.companion_project
-        shown = project.shown_figures(self.config.companion_profile)
-        notebook, _, figure = self.arguments[0].partition("/")
-        folder = shown / notebook
-        for suffix in store.SUFFIXES:
-            self.env.note_dependency(str(folder / f"{figure}{suffix}"))
-        if faults := store.faults(folder, figure):
-            raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
-        record = store.read_record(folder, figure)
-        if not record.alt.strip() or not record.caption.strip():
-            raise self.error(f"Figure {self.arguments[0]!r} needs a caption and an alt text.")
-        for claim in record.claims:
-            if not claim.source.strip():
-                raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
-        table = table_script(project, self.env.docname, folder, figure)
-        content = [self._picture(folder, figure, record), *table, self._line(project, folder, figure, record)]
-        return [self._folded(record, content)] if "technical" in self.options else content
+        """Return the nodes. A damaged figure is an error, which fails a strict build."""
+        record = record_of(self, self.arguments[0])
+        text, _ = self.parse_inline(without_html(headline(record.caption)))
+        content = [self._picture(record, text), *table_script(self, record), self._line(record)]
+        if "technical" not in self.options:
+            return content
+        head = summary("", "", nodes.Text("Technical figure: "), *(part.deepcopy() for part in text))
+        return [details("", head, *content, classes=["companion-technical"])]
 
-    def _folded(self, record: FigureRecord, content: list[nodes.Node]) -> nodes.Node:
-        text, messages = self._headline(record)
-        fold = details(classes=["companion-technical"])
-        fold += summary("", "", nodes.Text("Technical figure: "), *text)
-        fold += [*messages, *content]
-        return fold
-
-    def _headline(self, record: FigureRecord) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the first paragraph of the caption, with its formulas."""
-        return self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
-
-    def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
+    def _picture(self, record: FigureRecord, text: list[nodes.Node]) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
-        shown += [picture_of(self.env.docname, folder, record), *embedded_figure(self)]
-        rest = without_html(record.caption).split("\n\n")[1:]
-        text, messages = self._headline(record)
-        shown += nodes.caption("", "", *text)
-        shown += messages
-        if rest:
+        shown += [picture_of(self, record), *embedded_figure(self), nodes.caption("", "", *text)]
+        if rest := without_html(record.caption).split("\n\n")[1:]:
             shown += nodes.legend("", *self.parse_text_to_nodes("\n\n".join(rest)))
         self.set_source_info(shown)
-        title = record.caption.split("\n\n")[0]
-        BookDomain.of(self.env).note("figure", f"{folder.name}/{figure}", title, figure_anchor(figure))
-        return with_anchor(self, shown, figure_anchor(figure))
+        anchor = figure_anchor(record.figure)
+        BookDomain.of(self.env).note("figure", self.arguments[0], headline(record.caption), anchor)
+        return with_anchor(self, shown, anchor)
 
-    def _code(self, project: Project, record: FigureRecord) -> str:
+    def _code(self, record: FigureRecord) -> str:
         """Return the code of a figure in MyST: steps of the notebook, shared functions of the chapter, figure module.
 
         A function that an earlier figure of the page shows is not listed again.
         """
-        chapter = f"{project.settings.chapters}.{record.notebook}"
+        project: Project = self.config.companion_project
         module = project.figure_module(record.notebook, record.figure)
-        shared = [name for name in record.functions if not name.startswith(f"{module}.")]
-        listed: dict[str, str] = self.env.temp_data.setdefault(LISTED, {})
-        new = [name for name in shared if name not in listed]
+        shown_with: dict[str, str] = self.env.temp_data.setdefault(LISTED, {})
+        new: list[str] = []
         elsewhere: dict[str, list[str]] = {}
-        for name in shared:
-            if name in listed:
-                elsewhere.setdefault(listed[name], []).append(f"`{name.rpartition('.')[2]}`")
-        listed.update(dict.fromkeys(new, record.figure))
+        for name in (name for name in record.functions if not name.startswith(f"{module}.")):
+            if name in shown_with:
+                elsewhere.setdefault(shown_with[name], []).append(f"`{name.rpartition('.')[2]}`")
+            else:
+                new.append(name)
+                shown_with[name] = record.figure
         steps = "\n".join(record.steps)
+        folder = f"{project.settings.chapters.replace('.', '/')}/{record.notebook}/"
         return "\n".join(
             [
                 f"In the notebook:\n```python\n{steps}\n```",
-                *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if new else []),
+                *([f"Shared by figures of this chapter, in `{folder}`:\n"] if new else []),
                 *map(_function, new),
                 *(f"With {{companion-number}}`{figure}`: {', '.join(names)}.\n" for figure, names in elsewhere.items()),
                 _file(project, module),
             ]
         )
 
-    def _place(self, project: Project, notebook: str, figure: str) -> str:
+    def _place(self, record: FigureRecord) -> str:
         """Return the number of a figure as in its caption, with its name, which stays when others are inserted."""
-        chapter = chapter_numbers(self.env).get(notebook)
-        number = Notebook.named(project, notebook).figures.index(figure) + 1
-        return f"{f'Chapter {chapter}, ' if chapter else ''}Figure {number} ({notebook}/{figure})"
+        chapter = chapter_numbers(self.env).get(record.notebook)
+        figures = Notebook.named(self.config.companion_project, record.notebook).figures
+        number = f"Figure {figures.index(record.figure) + 1} ({self.arguments[0]})"
+        return f"Chapter {chapter}, {number}" if chapter else number
 
-    def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
-        """Return the line below a figure: each part that the figure has, as a word that opens it."""
-        name = f"{folder.name}/{figure}"
-        origin = _origin(project, self.config.companion_profile, record)
+    def _texts(self, record: FigureRecord) -> dict[str, str]:
+        """Return the parts of a figure in MyST, by the words that open them; a part that it lacks is empty."""
+        project: Project = self.config.companion_project
+        name, origin = self.arguments[0], _origin(project, self.config.companion_profile, record)
         if record.is_schematic:
-            files = _files(folder, figure, (store.RECORD, ".svg"))
-            code = _file(project, project.figure_module(folder.name, figure))
-            texts = {"code": code, "origin": f"{files}\n\n{origin}"}
+            code = _file(project, project.figure_module(record.notebook, record.figure))
+            return {"code": code, "origin": f"{_files(name, store.RECORD, '.svg')}\n\n{origin}"}
+        return {
+            "code": f"{RECOMPUTE}\n\n```sh\n{_command(record)}\n```\n\n{self._code(record)}",
+            "data": self._data(record),
+            "parameters": _parameters(project, record) if record.parameters else "",
+            "origin": origin,
+        }
+
+    def _data(self, record: FigureRecord) -> str:
+        """Return in MyST the files of a figure, its columns and its first rows."""
+        files = _files(self.arguments[0], store.DATA, store.RECORD, ".svg")
+        columns = "\n".join(_column(name, column) for name, column in record.columns.items())
+        head = _head(folder_of(self.config, record.notebook) / f"{record.figure}{store.DATA}")
+        return f"{files}\n\n{columns}\n\nThe first {ROWS_SHOWN} rows:\n\n{head}"
+
+    def _line(self, record: FigureRecord) -> nodes.Node:
+        """Return the line below a figure: each part that the figure has, as a word that opens it."""
+        project: Project = self.config.companion_project
+        if claims := [self._claim(claim) for claim in (*record.claims, *record.withheld)]:
+            parts: list[Part] = [("claims", _verdict(record), claims)]
         else:
-            texts = {
-                "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
-                "code": CODE.format(code=self._code(project, record), figure=name, command=_command(record)),
-                "data": _data(folder, figure, record),
-                "parameters": _parameters(project, record) if record.parameters else "",
-                "origin": origin,
-            }
-        words = dict.fromkeys(texts, "") | {"claims": _verdict(record)}
-        parts: list[Part] = [
-            (kind, words[kind] or kind, self.parse_text_to_nodes(text)) for kind, text in texts.items() if text
-        ]
-        if not record.claims and not record.withheld:
-            parts.insert(0, nodes.inline("", "schematic" if record.is_schematic else "no claims"))
-        target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
-        place = self._place(project, folder.name, figure)
-        entry = citation(project, name.replace("/", "-"), headline(record.caption), place, target)
+            parts = [nodes.inline("", "schematic" if record.is_schematic else "no claims")]
+        for kind, text in self._texts(record).items():
+            names = used_names(self.env, record) if kind == "code" and not record.is_schematic else []
+            if text:
+                parts.append((kind, kind, [*self.parse_text_to_nodes(text), *names]))
+        anchor, key = figure_anchor(record.figure), self.arguments[0].replace("/", "-")
+        target = f"{project.book.name}/{record.notebook}.html#{anchor}"
+        entry = citation(project, key, headline(record.caption), self._place(record), target)
         parts.append(("cite", "cite", [entry]))
-        return line(f"About the figure {figure}", parts, ["companion-details"], figure_anchor(figure))
+        return line(f"About the figure {record.figure}", parts, ["companion-details"], anchor)
+
+    def _claim(self, claim: Claim | WithheldClaim) -> nodes.Node:
+        container = nodes.container(classes=["companion-statement-of"])
+        container += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
+        if isinstance(claim, Claim):
+            container += evidence(claim)
+            link = page_link(self.env, LEDGER, ledger_anchor(claim.id), "In the ledger")
+            container += nodes.paragraph("", f"Source: {claim.source}. ", link, nodes.Text("."))
+        else:
+            source = nodes.Text(f". Source: {claim.source}.")
+            container += nodes.paragraph("", "", *typeset(withheld_because(claim)), source)
+        BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), claim_anchor(claim.id))
+        return with_anchor(self, container, claim_anchor(claim.id))
 
 
 def _verdict(record: FigureRecord) -> str:
@@ -170,64 +174,6 @@ def _verdict(record: FigureRecord) -> str:
     verdict = f"✓ {held} {noun}" if held == claims else f"✗ {held} of {claims} {noun}"
     rest = f"{withheld} not claimed here" if withheld else ""
     return ", ".join(filter(None, [verdict if claims else "", rest]))
-
-
-CODE = """
-In a clone of the book, with its environment active, this command recomputes the figure:
-
-```sh
-{command}
-```
-
-{code}
-```{{companion-used}} {figure}
-```
-"""
-
-DATA = """
-{files}
-
-{columns}
-
-The first {rows} rows:
-
-{head}
-"""
-
-
-class FigureClaims(SphinxDirective):
-    """`{companion-claims} notebook/figure`: the claims of a figure, each with an anchor."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Return one container per claim."""
-        project: Project = self.config.companion_project
-        notebook, _, figure = self.arguments[0].partition("/")
-        record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
-        return [*map(self._claim, record.claims), *map(self._withheld, record.withheld)]
-
-    def _withheld(self, claim: WithheldClaim) -> nodes.Node:
-        container = nodes.container(classes=["companion-statement-of"])
-        container += nodes.paragraph("", f"{WITHHELD} ", nodes.strong("", "", *typeset(claim.statement)))
-        source = nodes.Text(f". Source: {claim.source}.")
-        container += nodes.paragraph("", "", *typeset(withheld_because(claim)), source)
-        return self._anchored(container, claim)
-
-    def _claim(self, claim: Claim) -> nodes.Node:
-        ledger = self.env.app.builder.get_relative_uri(
-            self.env.docname, f"{self.config.companion_project.book.name}/{LEDGER}"
-        )
-        container = nodes.container(classes=["companion-statement-of"])
-        container += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
-        container += evidence(claim)
-        link = nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True)
-        container += nodes.paragraph("", f"Source: {claim.source}. ", link, nodes.Text("."))
-        return self._anchored(container, claim)
-
-    def _anchored(self, container: nodes.Element, claim: Claim | WithheldClaim) -> nodes.Node:
-        BookDomain.of(self.env).note("claim", claim.id, as_plain_text(claim.statement), claim_anchor(claim.id))
-        return with_anchor(self, container, claim_anchor(claim.id))
 
 
 def _function(path: str) -> str:
@@ -243,19 +189,9 @@ def _file(project: Project, module: str) -> str:
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
-def _files(folder: Path, figure: str, suffixes: tuple[str, ...]) -> str:
+def _files(name: str, *suffixes: str) -> str:
     """Return links to files of a figure in MyST, the last of them to a PNG."""
-    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in (*suffixes, PNG))
-
-
-def _data(folder: Path, figure: str, record: FigureRecord) -> str:
-    """Return in MyST the files of a figure, its columns and its first rows."""
-    return DATA.format(
-        files=_files(folder, figure, (store.DATA, store.RECORD, ".svg")),
-        columns="\n".join(_column(name, column) for name, column in record.columns.items()),
-        head=_head(folder / f"{figure}{store.DATA}"),
-        rows=ROWS_SHOWN,
-    )
+    return " · ".join(f"{{companion-file}}`{name}{suffix}`" for suffix in (*suffixes, PNG))
 
 
 def _column(name: str, column: ColumnRecord) -> str:
@@ -286,8 +222,7 @@ def _command(record: FigureRecord) -> str:
 
 
 def _origin(project: Project, profile: str, record: FigureRecord) -> str:
-    build = project.build(profile)
-    origin = provenance.read(build.provenance / f"{record.notebook}.json")
+    origin = provenance.read(project.build(profile).provenance / f"{record.notebook}.json")
     sources = ", ".join(f"`{path}`" for path in record.sources)
     if origin is None:
         return f"Profile `{record.profile}`. Made from {sources}."

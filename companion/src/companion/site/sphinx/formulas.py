@@ -24,7 +24,6 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 RENDERER = "katex"
-STYLE = "katex.css"
 _PROGRAM = Path(__file__).resolve().parents[1] / "katex" / "typeset.js"
 # Markup without which browsers read the same: a third of a formula of one letter.
 _NAMESPACE = re.compile(r' xmlns="[^"]*"')
@@ -47,16 +46,10 @@ class FormulaError(ValueError):
 
 
 def register_formulas(app: Sphinx) -> None:
-    """Register the renderer of formulas, its style sheet and the setting `companion_macros`."""
+    """Register the renderer of formulas and the setting `companion_macros`."""
     app.add_config_value("companion_macros", {}, "html", types=(dict,))
     app.add_html_math_renderer(RENDERER, (visit_inline, None), (visit_displayed, None))
-    app.add_css_file(STYLE)
-    app.connect("config-inited", _choose_renderer)
     app.connect("build-finished", _stop)
-
-
-def _choose_renderer(app: Sphinx, config: Any) -> None:
-    config.html_math_renderer = RENDERER
 
 
 def typeset(tex: str, *, displayed: bool, macros: dict[str, str] | None = None) -> str:
@@ -132,7 +125,7 @@ def _stop(app: Sphinx, error: Exception | None) -> None:
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula in a line of text."""
     classes = "math companion-short" if is_short(node.astext()) else "math"
-    translator.body.append(translator.starttag(node, "span", "", CLASS=classes, **_source(node)))
+    translator.body.append(translator.starttag(node, "span", "", CLASS=classes, **{"data-tex": node.astext().strip()}))
     translator.body.append(f"{with_whole_brackets(_formula(translator, node, displayed=False))}</span>")
     raise nodes.SkipNode
 
@@ -145,17 +138,13 @@ def is_short(tex: str) -> bool:
 
 def visit_displayed(translator: Any, node: nodes.math_block) -> None:
     """Write a displayed formula, with its number if it has one."""
-    translator.body.append(translator.starttag(node, "div", "", CLASS="math", **_source(node)))
+    translator.body.append(translator.starttag(node, "div", "", CLASS="math", **{"data-tex": node.astext().strip()}))
     if node["number"]:
         translator.body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
         translator.add_permalink_ref(node, "Link to this equation")
         translator.body.append("</span>")
     translator.body.append(f"{_formula(translator, node, displayed=True)}</div>\n")
     raise nodes.SkipNode
-
-
-def _source(node: nodes.math | nodes.math_block) -> dict[str, str]:
-    return {"data-tex": node.astext().strip()}
 
 
 def _formula(translator: Any, node: nodes.math | nodes.math_block, *, displayed: bool) -> str:

@@ -9,7 +9,7 @@ A map is an SVG in the page, so that it has the colours of the theme and its cha
 import html
 import re
 import textwrap
-from typing import ClassVar
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -20,7 +20,8 @@ from companion.project.paths import Project
 from companion.project.theorem_blocks import prose
 from companion.site.sphinx.chapter_numbers import parts
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
-from companion.site.sphinx.statement_index import PAGE, statements_of
+from companion.site.sphinx.inline_text import page_address
+from companion.site.sphinx.statement_index import PAGE, required_statements
 
 # A link from the text of a chapter to another page, or to a figure or a box in it.
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?(\w+)>?`")
@@ -60,7 +61,6 @@ class MapDirective(SphinxDirective):
     """
 
     optional_arguments = 1
-    KINDS: ClassVar = ("papers",)
 
     def run(self) -> list[nodes.Node]:
         """Return the map as an SVG."""
@@ -69,28 +69,25 @@ class MapDirective(SphinxDirective):
         chapters = [Notebook.named(project, name) for _, names in groups for name in names]
         for chapter in chapters:
             self.env.note_dependency(str(chapter.path))
-        titles = {chapter.name: re.sub(r"[$*`]", "", chapter.title) for chapter in chapters}
-        lines, heights, height = _chapters(groups, {name: (titles[name], self._uri(name)) for name in titles})
+        about = {one.name: (re.sub(r"[$*`]", "", one.title), page_address(self.env, one.name)) for one in chapters}
+        lines, heights, height = _chapters(groups, about)
         if not self.arguments:
-            links = links_of([chapter.name for chapter in chapters], {one.name: prose(one.path) for one in chapters})
-            drawn = [_arc(name, to, heights, height) for name, to in links]
+            drawn = [_arc(name, to, heights, height) for name, to in _links(chapters)]
             label = "Map of the chapters, with an arc from each chapter to the earlier chapters that it links to"
-        elif self.arguments[0] in self.KINDS:
+        elif self.arguments == ["papers"]:
             drawn = self._papers(heights, height)
             label = "Map of the papers, with a line from each chapter to the papers whose statements it contains"
         else:
-            raise self.error(f"There is no map of {self.arguments[0]!r}. {did_you_mean(self.arguments[0], self.KINDS)}")
-        return [nodes.raw("", _svg(label, [*drawn, *lines], height), format="html", classes=[MAP])]
-
-    def _uri(self, page: str) -> str:
-        book = self.config.companion_project.book.name
-        return self.env.app.builder.get_relative_uri(self.env.docname, f"{book}/{page}")
+            raise self.error(f"There is no map of {self.arguments[0]!r}. {did_you_mean(self.arguments[0], ['papers'])}")
+        svg = (
+            f'<div class="companion-map" tabindex="0" role="group" aria-label="{label}"><svg viewBox="0 0 {WIDTH} '
+            f'{height:g}" width="{WIDTH}" height="{height:g}">{"".join([*drawn, *lines])}</svg></div>\n'
+        )
+        return [nodes.raw("", svg, format="html", classes=[MAP])]
 
     def _papers(self, heights: dict[str, float], height: float) -> list[str]:
         """Return the papers at the right, and a line for each chapter with statements of a paper."""
-        statements = statements_of(self.env.app)
-        if statements is None:
-            raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
+        statements = required_statements(self)
         note_shown(self.env, ALL)
         numbers = statements.numbers_by_page()
         papers = statements.index.papers
@@ -106,7 +103,7 @@ class MapDirective(SphinxDirective):
             )
             key = f'<text class="map-part" x="{PAPERS}" y="{top:g}">[{paper}]</text>'
             dot = f'<circle cx="{PAPERS - 12}" cy="{middle:g}" r="4"/>'
-            uri = f"{self._uri(PAGE)}#{rows[0].anchor}"
+            uri = page_address(self.env, PAGE, rows[0].anchor)
             drawn.append(f'<a href="{uri}" data-chapter="{paper}">{key}<text>{spans}</text>{dot}</a>')
             for name, at in heights.items():
                 if number := numbers[paper, name]:
@@ -116,13 +113,12 @@ class MapDirective(SphinxDirective):
         return drawn
 
 
-def links_of(names: list[str], texts: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of a chapter and an earlier chapter that its text links to, in the order of the book."""
-    found: list[tuple[str, str]] = []
-    for position, name in enumerate(names):
-        targets = set(LINK.findall(texts[name]))
-        found += [(name, earlier) for earlier in names[:position] if earlier in targets]
-    return found
+def _links(chapters: list[Notebook]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a chapter and an earlier chapter that its text links to, in the order of the book."""
+    names = [chapter.name for chapter in chapters]
+    for position, chapter in enumerate(chapters):
+        targets = set(LINK.findall(prose(chapter.path)))
+        yield from ((chapter.name, earlier) for earlier in names[:position] if earlier in targets)
 
 
 def _chapters(
@@ -148,13 +144,6 @@ def _chapters(
             lines.append(f'<a href="{uri}" data-chapter="{name}">{title}{dot}</a>')
         height += LINE * 1.4
     return lines, heights, height
-
-
-def _svg(label: str, elements: list[str], height: float) -> str:
-    return (
-        f'<div class="companion-map" tabindex="0" role="group" aria-label="{label}">'
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}">{"".join(elements)}</svg></div>\n'
-    )
 
 
 def _arc(name: str, to: str, heights: dict[str, float], highest: float) -> str:

@@ -4,17 +4,16 @@
 # pyright: reportUnknownMemberType=false
 
 import html
-from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from companion.figures.record import FigureRecord, headline
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.site.sphinx.cards import record_of
 from companion.site.sphinx.chapter_numbers import parts
-from companion.site.sphinx.downloads import picture_of
-from companion.site.sphinx.inline_text import figure_anchor, without_html
+from companion.site.sphinx.downloads import picture_of, record_of
+from companion.site.sphinx.inline_text import figure_anchor, page_link, without_html
 
 GALLERY = "companion-gallery"
 # The form is hidden (`pst-js-only`) if the browser runs no scripts.
@@ -42,32 +41,21 @@ class GalleryDirective(SphinxDirective):
             label = html.escape(caption or "Figures")
             topics += f'<optgroup label="{label}"><option value="{part}">{label}: all</option>{options}</optgroup>'
             section = nodes.section(ids=[f"gallery-{part}"], names=[caption], classes=[GALLERY, part])
-            section += nodes.title("", caption or "Figures")
-            for chapter in chapters:
-                section += self._chapter(project, chapter)
+            section += [nodes.title("", caption or "Figures"), *map(self._chapter, chapters)]
             sections.append(section)
         return [nodes.raw("", FILTER.format(topics=topics), format="html"), *sections]
 
-    def _chapter(self, project: Project, chapter: Notebook) -> nodes.Node:
+    def _chapter(self, chapter: Notebook) -> nodes.Node:
         self.env.note_dependency(str(chapter.path))
-        group = nodes.container(classes=["companion-gallery-chapter", f"chapter-{chapter.name}"])
-        page = self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{chapter.name}")
-        title, messages = self.parse_inline(chapter.title)
-        heading = nodes.paragraph(classes=["companion-gallery-title"])
-        heading += nodes.reference("", "", *title, refuri=page, internal=True)
-        cards = nodes.container(classes=["companion-gallery-cards"])
-        cards += list(self._cards(chapter, page))
-        group += [heading, *messages, cards]
-        return group
+        link = page_link(self.env, chapter.name, "", *self.parse_inline(chapter.title)[0])
+        heading = nodes.paragraph("", "", link, classes=["companion-gallery-title"])
+        cards = [self._card(record_of(self, f"{chapter.name}/{figure}")) for figure in chapter.figures]
+        group = nodes.container("", *cards, classes=["companion-gallery-cards"])
+        return nodes.container("", heading, group, classes=["companion-gallery-chapter", f"chapter-{chapter.name}"])
 
-    def _cards(self, chapter: Notebook, page: str) -> Iterator[nodes.Node]:
-        for figure in chapter.figures:
-            target = f"{chapter.name}/{figure}"
-            folder, record = record_of(self, target)
-            link = nodes.reference("", "", refuri=f"{page}#{figure_anchor(figure)}", internal=True)
-            link += picture_of(self.env.docname, folder, record, within_link=True)
-            message, messages = self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
-            link += nodes.inline("", "", *message, classes=["companion-message"])
-            card = nodes.container(classes=["companion-gallery-card"])
-            card += [nodes.paragraph("", "", link), *messages]
-            yield card
+    def _card(self, record: FigureRecord) -> nodes.Node:
+        image = picture_of(self, record, within_link=True)
+        text, _ = self.parse_inline(without_html(headline(record.caption)))
+        message = nodes.inline("", "", *text, classes=["companion-message"])
+        link = page_link(self.env, record.notebook, figure_anchor(record.figure), image, message)
+        return nodes.container("", nodes.paragraph("", "", link), classes=["companion-gallery-card"])

@@ -1,4 +1,4 @@
-"""Helpers of several directives: claims as nodes, anchors, and text that is escaped for MyST."""
+"""Helpers of several directives: claims as nodes, anchors, links, and text that is escaped for MyST."""
 
 import math
 import re
@@ -8,8 +8,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from companion.figures.plain_math import FORMULAS, Kind, bound, number, split_formula, split_formulas
-from companion.figures.record import Claim
+from companion.figures.plain_math import FORMULAS, WITHHELD, Kind, bound, number, split_formula, split_formulas
+from companion.figures.record import Claim, PublishedClaim, PublishedWithheld, WithheldClaim
 
 RAISED: dict[str, type[nodes.TextElement]] = {"superscript": nodes.superscript, "subscript": nodes.subscript}
 # The role whose result is that of `typeset`.
@@ -28,9 +28,9 @@ MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
-def mark(claim: Claim) -> str:
+def mark(claim: Claim | WithheldClaim) -> str:
     """Return the verdict on a claim as one character."""
-    return "✓" if claim.holds else "✗"
+    return WITHHELD if isinstance(claim, WithheldClaim) else "✓" if claim.holds else "✗"
 
 
 def typeset(text: str) -> list[nodes.Node]:
@@ -143,6 +143,23 @@ def ledger_anchor(identifier: str) -> str:
 def figure_anchor(figure: str) -> str:
     """Return the anchor of a figure on its page."""
     return ANCHOR + figure.replace("_", "-")
+
+
+def place_of_claim(claim: PublishedClaim | PublishedWithheld) -> tuple[str, str]:
+    """Return the page and the anchor at which a claim is stated: by its figure, or in the ledger if it has none."""
+    return (claim.notebook, claim_anchor(claim.id)) if claim.figure else (LEDGER, ledger_anchor(claim.id))
+
+
+def page_address(env: Any, page: str, anchor: str = "") -> str:
+    """Return the address of a page of the book, or of an anchor on it, from the page that is read."""
+    address = env.app.builder.get_relative_uri(env.docname, f"{env.config.companion_project.book.name}/{page}")
+    return f"{address}#{anchor}" if anchor else address
+
+
+def page_link(env: Any, page: str, anchor: str, *content: nodes.Node | str, **about: Any) -> nodes.reference:
+    """Return a link from the page that is read to a page of the book, or to an anchor on it."""
+    inside = [nodes.Text(part) if isinstance(part, str) else part for part in content]
+    return nodes.reference("", "", *inside, refuri=page_address(env, page, anchor), internal=True, **about)
 
 
 def with_anchor(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:

@@ -1,25 +1,20 @@
-"""Metadata of the pages for search engines and link previews, and the buttons that link to the repository."""
+"""Metadata of the pages for search engines and link previews."""
 
 import html
+import re
 from collections.abc import MutableMapping
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.project.repository import public_address, site_address
+from companion.project.repository import site_address
 from companion.site.sphinx.chapter_head import LEAD, NEEDS
 from companion.site.sphinx.nodes import picture
 
 # Largest length of a description, in characters; search engines show about as many.
 LONGEST = 200
-
-
-def hide_repository_buttons(app: Sphinx, config: Any) -> None:
-    """Hide the buttons that link to the repository while its URL is unset."""
-    if public_address(config.companion_project) is None:
-        hidden: dict[str, Any] = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
-        config.html_theme_options = {**config.html_theme_options, **hidden}
+TAG = re.compile(r"<[^>]*>")
 
 
 def add_metadata(
@@ -28,18 +23,19 @@ def add_metadata(
     """Add title, description and, if the address of the site is known, address and picture to the head of a page."""
     if doctree is None:
         return
-    metadata = {"og:type": "article", "og:site_name": app.config.html_title, "og:title": _plain(context["title"])}
+    metadata = {
+        "og:type": "article",
+        "og:site_name": app.config.html_title,
+        "og:title": html.unescape(TAG.sub("", context["title"])),
+    }
     if description := summary_of(doctree):
         metadata |= {"description": description, "og:description": description}
     if address := site_address(app.config.companion_project):
         metadata["og:url"] = f"{address}{pagename}.html"
-        for image in doctree.findall(picture):
-            file = image["file"]
-            if not file.endswith(".svg"):  # a thumbnail
-                continue
-            path = file.replace("../", "").removesuffix(".svg")
+        # other pictures are thumbnails
+        if image := next((image for image in doctree.findall(picture) if image["file"].endswith(".svg")), None):
+            path = image["file"].replace("../", "").removesuffix(".svg")
             metadata |= {"og:image": f"{address}{path}.png", "og:image:alt": image["alt"]}
-            break
     context["metatags"] = context.get("metatags", "") + "".join(
         f'\n<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{html.escape(text)}">'
         for name, text in metadata.items()
@@ -66,10 +62,3 @@ def _words(node: nodes.Node) -> str:
     if isinstance(node, nodes.math):
         return node.astext() if node.astext().isalnum() else "\\"
     return node.astext() if isinstance(node, nodes.Text) else "".join(map(_words, node.children))
-
-
-def _plain(title: str) -> str:
-    """Return a title without HTML tags."""
-    return html.unescape(
-        "".join(part.partition(">")[2] if index else part for index, part in enumerate(title.split("<")))
-    )

@@ -15,11 +15,9 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-# The first tag of an SVG, and its size in it; a page reserves this space before the picture is loaded.
-FIRST_TAG = re.compile(r"<svg\b[^>]*>")
-LENGTH = r'\s%s="([\d.]+)(pt|px|)"'
-VIEW_BOX = re.compile(r'\sviewBox="\S+ \S+ (\S+) (\S+)"')
-PIXELS = {"pt": 96 / 72, "px": 1.0, "": 1.0}
+# The size of an SVG in points, in its first tag; a page reserves this space before the picture is loaded.
+SIZE = re.compile(r'<svg\b[^>]*\swidth="([\d.]+)pt"[^>]*\sheight="([\d.]+)pt"')
+PIXELS_PER_POINT = 96 / 72
 
 
 class details(nodes.General, nodes.Element):
@@ -77,17 +75,28 @@ def _fill(row: nodes.Element, parts: Iterable[Part], group: str) -> None:
             row += details("", summary("", word), *content, classes=[f"companion-{kind}"], group=group)
 
 
-def size_of(path: Path) -> tuple[float, float] | None:
-    """Return the width and the height of an SVG in CSS pixels, or None if its first tag has no size."""
+def size_of(path: Path) -> tuple[float, float]:
+    """Return the width and the height of the SVG of a figure in CSS pixels."""
     with path.open(encoding="utf-8") as file:
-        tag = FIRST_TAG.search(file.read(4000))
-    if tag is None:
-        return None
-    width, height = (re.search(LENGTH % name, tag[0]) for name in ("width", "height"))
-    if width and height:
-        return float(width[1]) * PIXELS[width[2]], float(height[1]) * PIXELS[height[2]]
-    box = VIEW_BOX.search(tag[0])
-    return (float(box[1]), float(box[2])) if box else None
+        found = SIZE.search(file.read(4000))
+    assert found is not None, path
+    return float(found[1]) * PIXELS_PER_POINT, float(found[2]) * PIXELS_PER_POINT
+
+
+def theorem_boxes(doctree: nodes.document) -> list[nodes.Element]:
+    """Return the theorem boxes of a page that have a label."""
+    return [node for node in doctree.findall(nodes.Element) if isinstance(node, nodes.Admonition) and node.get("label")]
+
+
+def separated(parts: Iterable[nodes.Node], by: str) -> list[nodes.Node]:
+    """Return parts of a line with text between them."""
+    return [node for part in parts for node in (nodes.Text(by), part)][1:]
+
+
+def is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Return whether a node is within one of these kinds."""
+    outer = node.parent
+    return outer is not None and (isinstance(outer, kinds) or is_within(outer, kinds))
 
 
 def add_nodes(app: Sphinx) -> None:
@@ -97,7 +106,7 @@ def add_nodes(app: Sphinx) -> None:
     app.add_node(summary, html=(_open("summary"), _close("summary")))
     app.add_node(stated, html=(_open("div"), _close("div")))
     app.add_node(signature, html=(_visit_signature, _depart_signature))
-    app.add_node(picture, html=(_visit_picture, _leave))
+    app.add_node(picture, html=(_visit_picture, None))
 
 
 def _open(tag: str) -> Any:
@@ -129,15 +138,12 @@ def _depart_signature(writer: Any, node: nodes.Element) -> None:
     writer.body.append("</dt>\n")
 
 
-def _leave(writer: Any, node: nodes.Element) -> None:
-    pass
-
-
 def _visit_picture(writer: Any, node: nodes.Element) -> None:
-    size = {"width": f"{node['size'][0]:.0f}", "height": f"{node['size'][1]:.0f}"} if node["size"] else {}
+    width, height = node["size"]
     order = {"fetchpriority": "high"} if node.get("at_top", False) else {"loading": "lazy"}
     # the theme dims pictures without `dark-light`
-    about = {"src": node["file"], "alt": node["alt"], **order, **size}
+    about = {"src": node["file"], "alt": node["alt"], **order, "width": f"{width:.0f}", "height": f"{height:.0f}"}
     image = writer.emptytag(nodes.inline(), "img", "", CLASS="companion-drawing dark-light", **about)
     link = writer.starttag({}, "a", "", CLASS="companion-zoom", href=node["file"])
     writer.body.append(f"{image}\n" if node.get("within_link", False) else f"{link}{image}</a>\n")
+    raise nodes.SkipNode

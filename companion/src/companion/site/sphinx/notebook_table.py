@@ -45,9 +45,7 @@ class NotebooksDirective(SphinxDirective):
 
 
 def _times(project: Project, name: str) -> str:
-    times: list[str] = []
-    for profile in project.profile_names():
-        origin = provenance.read(project.build(profile).provenance / f"{name}.json")
-        if origin:
-            times.append(f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores")
+    builds = {profile: project.build(profile) for profile in project.profile_names()}
+    runs = {profile: provenance.read(build.provenance / f"{name}.json") for profile, build in builds.items()}
+    times = [f"{profile} {run['seconds']:.0f} s on {run['cores']} cores" for profile, run in runs.items() if run]
     return f"It took {', '.join(times)}." if times else ""

@@ -3,6 +3,8 @@
 # docutils has no complete types.
 # pyright: reportUnknownMemberType=false
 
+from collections.abc import Sequence
+
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -19,7 +21,7 @@ class MinutesRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the number, or an error for a page that does not exist."""
         try:
-            return [nodes.Text(f"{_rounded(_minutes(self.env, self.config.companion_project, self.text, []))}")], []
+            return [nodes.Text(f"{_minutes(self.env, self.text)}")], []
         except UserError as mistake:
             return [], [self.inliner.reporter.error(str(mistake))]
 
@@ -40,26 +42,21 @@ class RouteDirective(SphinxDirective):
             name, _, listed = line.partition(":")
             sections = [section.strip() for section in listed.split(",") if section.strip()]
             try:
-                minutes = _rounded(_minutes(self.env, self.config.companion_project, name.strip(), sections))
+                minutes = _minutes(self.env, name.strip(), sections)
             except UserError as mistake:
                 raise self.error(str(mistake)) from mistake
             only = ": " + ", ".join(f"*{section}*" for section in sections) if sections else ""
             items.append(f"1. {{doc}}`{name.strip()}`{only} ({minutes} min)")
             total += minutes
-        text = "\n".join([*items, "", f"Together {total} minutes."])
-        return self.parse_text_to_nodes(text)
+        return self.parse_text_to_nodes("\n".join([*items, "", f"Together {total} minutes."]))
 
 
-def _minutes(env: BuildEnvironment, project: Project, name: str, sections: list[str]) -> float:
+def _minutes(env: BuildEnvironment, name: str, sections: Sequence[str] = ()) -> int:
     """Return the minutes of a page, or of some of its sections, and note the files on which they depend."""
+    project: Project = env.config.companion_project
     path = reading_time.page_file(project, name)
     env.note_dependency(str(path))
     for figure in reading_time.unfolded_figures(project, name) if path.suffix == ".ipynb" else ():
         env.note_dependency(str(project.published / name / f"{figure}{store.RECORD}"))
-    if sections:
-        return sum(reading_time.of_section(project, name, section).minutes for section in sections)
-    return reading_time.of_page(project, name).minutes
-
-
-def _rounded(minutes: float) -> int:
-    return max(1, round(minutes))
+    read = [reading_time.of_section(project, name, section) for section in sections]
+    return max(1, round(sum(part.minutes for part in read or [reading_time.of_page(project, name)])))

@@ -16,6 +16,8 @@ from pybtex.style.template import field, href, join, optional, sentence, words
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
+from companion.site.sphinx.nodes import separated
+
 ARXIV, DOI = "https://arxiv.org/abs/", "https://doi.org/"
 # The name of the page with the bibliography.
 PAGE = "references"
@@ -69,39 +71,31 @@ def list_cited(app: Sphinx, doctree: nodes.document) -> None:
         for key in reference["reftarget"].split(",")
     ]
     works = [entries[key] for key in dict.fromkeys(cited) if key in entries]
-    if not works or not (sections := list(doctree.findall(nodes.section))):
-        return
-    listed = nodes.bullet_list(classes=["companion-cited"])
-    for work in works:
-        listed += nodes.list_item("", nodes.paragraph("", "", *_work(work)))
-    sections[0] += nodes.rubric("", "Cited on this page")
-    sections[0] += listed
+    if works:
+        items = [nodes.list_item("", nodes.paragraph("", "", *_work(work))) for work in works]
+        listed = nodes.bullet_list("", *items, classes=["companion-cited"])
+        next(doctree.findall(nodes.section)).extend([nodes.rubric("", "Cited on this page"), listed])
 
 
 def _work(work: Entry) -> list[nodes.Node]:
     fields: dict[str, str] = dict(work.fields or {})
-    families = [
-        " ".join([*person.prelast_names, *person.last_names]) for person in (work.persons or {}).get("author", [])
-    ]
-    authors = f"{families[0]} et al." if len(families) > 3 else " and ".join(families[-2:])
-    if len(families) == 3:
-        authors = f"{families[0]}, {authors}"
-    addresses = [
-        (f"{name}{fields[part]}", f"{base}{fields[part]}")
+    people = (work.persons or {}).get("author", [])
+    families = [" ".join([*person.prelast_names, *person.last_names]) for person in people]
+    few = ", ".join([*families[:-2], " and ".join(families[-2:])])
+    authors = f"{families[0]} et al." if len(families) > 3 else few
+    links = [
+        nodes.reference("", f"{name}{fields[part]}", refuri=f"{base}{fields[part]}")
         for part, name, base in (("eprint", "arXiv:", ARXIV), ("doi", "doi:", DOI))
         if part in fields
     ]
     if "url" in fields:
-        addresses.append((urlsplit(fields["url"]).netloc, fields["url"]))
-    links: list[nodes.Node] = []
-    for name, address in addresses:
-        links += [nodes.Text(" · " if links else ". "), nodes.reference("", name, refuri=address)]
+        links.append(nodes.reference("", urlsplit(fields["url"]).netloc, refuri=fields["url"]))
     return [
         nodes.strong("", f"[{work.key}]"),
         nodes.Text(f" {_text(authors)}, "),
         nodes.emphasis("", _text(fields.get("title", ""))),
         nodes.Text(f" ({fields['year']})" if "year" in fields else ""),
-        *links,
+        *([nodes.Text(". "), *separated(links, " · ")] if links else []),
     ]
 
 

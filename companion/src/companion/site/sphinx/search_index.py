@@ -13,7 +13,8 @@ its notebook, are words that readers may search for and that its text lacks.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,6 @@ from typing import Any, Literal
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 
 from companion.figures.plain_math import as_plain_text
@@ -31,7 +31,8 @@ from companion.project.paths import Project
 from companion.site.sphinx.api_pages import library_of
 from companion.site.sphinx.claim_index import all_claims, all_withheld
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.inline_text import LEDGER, claim_anchor, ledger_anchor
+from companion.site.sphinx.inline_text import place_of_claim
+from companion.site.sphinx.nodes import theorem_boxes
 from companion.site.sphinx.terms import places_of_terms
 
 INDEX = "_static/search-entries.js"
@@ -72,25 +73,6 @@ class Entry:
     text: str
     counter: str = ""
     statement: str = ""
-
-
-def add_search(app: Sphinx) -> None:
-    """Register the script of the search, the event handlers that collect its entries, and the page of results."""
-    app.add_js_file("search.js", loading_method="defer")
-    app.connect("config-inited", _add_page)
-    app.connect("builder-inited", _leave_out_index)
-    app.connect("html-page-context", keep_texts)
-    app.connect("doctree-read", collect_entries)
-
-
-def _add_page(app: Sphinx, config: Any) -> None:
-    config.html_additional_pages = {**config.html_additional_pages, "search": "search.html"}
-
-
-def _leave_out_index(app: Sphinx) -> None:
-    """Keep Sphinx from writing an index of its own, with the page of results that needs it."""
-    if isinstance(app.builder, StandaloneHTMLBuilder):
-        app.builder.search = False
 
 
 def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
@@ -140,7 +122,7 @@ def keep_texts(
     """Store the anchor, the title and the text of each section of a page that is written, for this and later builds."""
     if doctree is not None:
         texts = [
-            ("" if section.parent is doctree else section["ids"][0], words_of(section.children[0]), text)
+            ("" if section.parent is doctree else section["ids"][0], words_of(section[0]), text)
             for section in doctree.findall(nodes.section)
             if _is_titled(section) and (text := " ".join(_read(section)))
         ]
@@ -179,27 +161,22 @@ def _short(text: str) -> str:
 
 
 def _sections(doctree: nodes.document, page: str) -> Iterator[Entry]:
-    for section in doctree.findall(nodes.section):
-        title = next((child for child in section.children if isinstance(child, nodes.title)), None)
-        if title is None or not section["ids"]:
-            continue
+    for section in filter(_is_titled, doctree.findall(nodes.section)):
         top = section.parent is doctree
-        yield Entry("page" if top else "section", page, "" if top else section["ids"][0], "", words_of(title))
+        yield Entry("page" if top else "section", page, "" if top else section["ids"][0], "", words_of(section[0]))
 
 
 def _figures(doctree: nodes.document, page: str) -> Iterator[Entry]:
     for figure in doctree.findall(nodes.figure):
         caption = next(figure.findall(nodes.caption), None)
-        if "companion-figure" in figure["classes"] and caption is not None and figure["ids"]:
+        if "companion-figure" in figure["classes"] and caption is not None:
             yield Entry("figure", page, figure["ids"][0], "Fig. %s", words_of(caption), "figure")
 
 
 def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
-    for box in doctree.findall(nodes.Element):
-        title = next(box.findall(nodes.title), None) if _is_box(box) else None
-        if title is None or not box["ids"]:
-            continue
-        number = next((part for part in title.children if _is_number(part)), None)
+    for box in filter(_is_box, theorem_boxes(doctree)):
+        title = next(box.findall(nodes.title))
+        number = next((part for part in title.findall(nodes.inline) if "caption-number" in part["classes"]), None)
         text = words_of(title).removeprefix(number.astext() if number else "").strip()
         label, counter = (number.astext(), "") if number else (f"{box['realtype'].title()} %s", box["countertype"])
         name = re.sub(r"^\((.*)\)$", r"\1", text)
@@ -207,30 +184,22 @@ def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
         yield Entry("box", page, box["ids"][0], label, name, counter, " ".join(stated))
 
 
-def _is_box(node: nodes.Node) -> bool:
-    if not (isinstance(node, nodes.Element) and isinstance(node, nodes.Admonition)):
-        return False
-    return "label" in node and "proof" in node["classes"]
-
-
-def _is_number(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.inline) and "caption-number" in node["classes"]
+def _is_box(node: nodes.Element) -> bool:
+    return isinstance(node, nodes.Admonition) and "label" in node and "proof" in node["classes"]
 
 
 def _symbols(doctree: nodes.document, page: str) -> Iterator[Entry]:
-    seen: set[str] = set()
+    anchors: Counter[str] = Counter()
     for table in doctree.findall(nodes.table):
         header = next(table.findall(nodes.thead), None)
         if header is None or next(header.findall(nodes.entry)).astext() != SYMBOL:
             continue
         for row in next(table.findall(nodes.tbody)).findall(nodes.row):
             symbol, meaning = (words_of(cell) for cell in list(row.findall(nodes.entry))[:2])
-            name = anchor = "symbol-" + re.sub(r"[^A-Za-z0-9]+", "-", symbol).strip("-")
-            number = 1
-            while anchor in seen:
-                number += 1
-                anchor = f"{name}-{number}"
-            seen.add(anchor)
+            anchor = "symbol-" + re.sub(r"[^A-Za-z0-9]+", "-", symbol).strip("-")
+            anchors[anchor] += 1
+            if anchors[anchor] > 1:
+                anchor += f"-{anchors[anchor]}"
             row["ids"].append(anchor)
             yield Entry("symbol", page, anchor, symbol, meaning)
 
@@ -252,8 +221,8 @@ def _terms(app: Sphinx, collected: list[Entry]) -> Iterator[Entry]:
 def _claims(app: Sphinx) -> Iterator[Entry]:
     project: Project = app.config.companion_project
     for claim in (*all_claims(app), *all_withheld(app)):
-        name, anchor = (claim.notebook, claim_anchor) if claim.figure else (LEDGER, ledger_anchor)
-        yield Entry("claim", f"{project.book.name}/{name}", anchor(claim.id), "Claim", as_plain_text(claim.statement))
+        name, anchor = place_of_claim(claim)
+        yield Entry("claim", f"{project.book.name}/{name}", anchor, "Claim", as_plain_text(claim.statement))
 
 
 def _names(app: Sphinx) -> Iterator[Entry]:
@@ -271,16 +240,18 @@ def _names(app: Sphinx) -> Iterator[Entry]:
 
 def words_of(node: nodes.Node) -> str:
     """Return the text of a node with its formulas as TeX between dollar signs."""
-    return " ".join("".join(_words(node)).split())
+    return " ".join(_words(node).split())
 
 
-def _words(node: nodes.Node) -> Iterable[str]:
-    if isinstance(node, nodes.Text):
-        yield node.astext()
-    elif isinstance(node, nodes.math):
-        yield f"${node.astext()}$"
-    elif isinstance(node, addnodes.pending_xref) and not node.get("refexplicit") and node["refdomain"] != "cite":
-        yield "…"  # the title or the number is not known yet
-    elif isinstance(node, nodes.Element) and not isinstance(node, (nodes.raw, nodes.system_message)):
-        for child in node.children:
-            yield from _words(child)
+def _words(node: nodes.Node) -> str:
+    match node:
+        case nodes.Text():
+            return node.astext()
+        case nodes.math():
+            return f"${node.astext()}$"
+        case addnodes.pending_xref() if not node.get("refexplicit") and node["refdomain"] != "cite":
+            return "…"  # the title or the number is not known yet
+        case nodes.raw() | nodes.system_message():
+            return ""
+        case _:
+            return "".join(map(_words, node.children))

@@ -1,5 +1,6 @@
 """The statement index on the site: one entry per statement with the source that was read, also on boxes and claims."""
 
+from functools import lru_cache
 from typing import Any
 
 from docutils import nodes
@@ -10,11 +11,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
-from companion.project.paths import Project
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.domain import BookDomain
-from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
-from companion.site.sphinx.nodes import add_to_line, stated
+from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, page_link, table
+from companion.site.sphinx.nodes import add_to_line, stated, theorem_boxes
 from companion.site.statements import BoxSource, Statement, Statements
 
 logger = logging.getLogger(__name__)
@@ -25,17 +25,15 @@ SOURCES: dict[BoxSource, str] = {"paper": "from a paper", "derived": "derived he
 PAGE = "statements"
 
 
+@lru_cache(maxsize=1)
 def statements_of(app: Sphinx) -> Statements | None:
     """Return the book's statements joined with the claims on the site, or None; they are read once per build."""
-    if not hasattr(app, "companion_statements"):
-        project: Project = app.config.companion_project
-        try:
-            withheld = [claim.id for claim in all_withheld(app)]
-            app.companion_statements = Statements.of(project, all_claims(app), withheld)  # pyright: ignore
-        except UserError as mistake:
-            logger.warning("%s", mistake)
-            app.companion_statements = None  # pyright: ignore
-    return app.companion_statements  # pyright: ignore
+    try:
+        withheld = [claim.id for claim in all_withheld(app)]
+        return Statements.of(app.config.companion_project, all_claims(app), withheld)
+    except UserError as mistake:
+        logger.warning("%s", mistake)
+        return None
 
 
 def warn_of_faults(app: Sphinx, env: Any) -> None:
@@ -45,7 +43,8 @@ def warn_of_faults(app: Sphinx, env: Any) -> None:
         logger.warning("%s", fault)
 
 
-def _required(directive: SphinxDirective) -> Statements:
+def required_statements(directive: SphinxDirective) -> Statements:
+    """Return the book's statements, or raise an error of the directive if it has none."""
     statements = statements_of(directive.env.app)
     if statements is None:
         raise directive.error("The book lists no statements: name the file as `statements` in [tool.companion].")
@@ -59,7 +58,7 @@ class StatementsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with the numbers of checked statements, then the entries in the order of the index."""
-        statements, paper = _required(self), self.arguments[0]
+        statements, paper = required_statements(self), self.arguments[0]
         if paper not in statements.index.papers:
             raise self.error(f"There is no paper {paper!r}. {did_you_mean(paper, statements.index.papers)}")
         note_shown(self.env, ALL)
@@ -81,7 +80,7 @@ class ComparisonsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table in the order of the index."""
-        statements = _required(self)
+        statements = required_statements(self)
         lines = [
             (f"[{row.paper} {row.item}](#{row.anchor})", escaped(row.called), escaped(row.compare))
             for row in statements.index.statements
@@ -137,22 +136,18 @@ def _origin(statements: Statements, row: Statement) -> str:
     return f"{origins} **({SECOND_HAND})**" if statements.index.second_hand(row) else origins
 
 
-def read_where(app: Sphinx, claim: PublishedClaim) -> str:
-    """Return the sentence of the ledger about the origins of a claim's statement, "" if it cites no listed paper."""
+def where_read(app: Sphinx, claim: PublishedClaim) -> tuple[list[str], str]:
+    """Return the classes and the sentence about the origins of a claim's statement for its entry in the ledger.
+
+    The statement was read first-hand, second-hand or both. A claim that cites no listed paper has neither.
+    """
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
-        return ""
+        return [], ""
     rows = statements.rows_of_claim(claim.id)
-    return " Read in: " + "; ".join(dict.fromkeys(_origin(statements, row) for row in rows)) + "."
-
-
-def read_hand(app: Sphinx, claim: PublishedClaim) -> list[str]:
-    """Return the classes of a ledger entry: read first-hand, second-hand or both, none if it cites no listed paper."""
-    statements = statements_of(app)
-    if statements is None or not statements.cites_paper(claim):
-        return []
-    hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim.id)}
-    return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in sorted(hands)]
+    hands = sorted({statements.index.second_hand(row) for row in rows})
+    origins = "; ".join(dict.fromkeys(_origin(statements, row) for row in rows))
+    return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in hands], f" Read in: {origins}."
 
 
 def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
@@ -160,8 +155,8 @@ def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
     statements = statements_of(app)
     if statements is None:
         return
-    for box in [node for node in doctree.findall(nodes.Element) if isinstance(node, nodes.Admonition)]:
-        row = statements.stated_by(box.get("label", ""))
+    for box in theorem_boxes(doctree):
+        row = statements.stated_by(box["label"])
         if row is None:
             continue
         title = next(box.findall(nodes.title))
@@ -181,8 +176,8 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
     statements = statements_of(app)
     if statements is None:
         return
-    for box in doctree.findall(nodes.Element):
-        label = box.get("label") if isinstance(box, nodes.Admonition) else None
+    for box in theorem_boxes(doctree):
+        label = box["label"]
         if label not in statements.boxes:
             continue
         source = statements.source_of(label)
@@ -190,22 +185,13 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
         add_to_line(box, [nodes.inline("", SOURCES[source], classes=["companion-badge", f"from-{source}"])])
         if not statements.cited_by(label):
             continue
-        line = nodes.paragraph()
         rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
+        line = nodes.paragraph("", "What we read: ")
         for index, row in enumerate(reversed(rows.values())):
-            line += nodes.Text("; " if index else "What we read: ")
-            line += _link(app, row, row.number or f"“{row.title}”")
-            line += nodes.Text(f", in {statements.index.read_in(row)}")
+            link = page_link(app.env, PAGE, row.anchor, row.number or f"“{row.title}”")
+            line += [nodes.Text("; " if index else ""), link, nodes.Text(f", in {statements.index.read_in(row)}")]
             if statements.index.second_hand(row):
-                line += nodes.Text(" ")
-                line += nodes.strong("", f"({SECOND_HAND})")
+                line += [nodes.Text(" "), nodes.strong("", f"({SECOND_HAND})")]
         line += nodes.Text(".")
         second = any(statements.index.second_hand(row) for row in rows.values())
         add_to_line(box, [("read", f"read {SECOND_HAND}" if second else "what we read", [line])])
-
-
-def _link(app: Sphinx, row: Statement, text: str) -> nodes.reference:
-    project: Project = app.config.companion_project
-    page = f"{project.book.name}/{PAGE}"
-    uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{row.anchor}"
-    return nodes.reference("", text, refuri=uri, internal=True)

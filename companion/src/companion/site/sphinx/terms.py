@@ -12,8 +12,13 @@ from sphinx.util import logging
 from companion.io.errors import did_you_mean
 from companion.project.paths import Project
 from companion.project.theorem_blocks import boxes
+from companion.site.sphinx.chapter_numbers import chapter_on
+from companion.site.sphinx.inline_text import page_link
+from companion.site.sphinx.nodes import is_within
 
 logger = logging.getLogger(__name__)
+# Paragraphs in these are not the text of a chapter.
+APART = (nodes.figure, nodes.table, nodes.container)
 
 
 def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
@@ -34,34 +39,19 @@ def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
 
 def link_terms(app: Sphinx, doctree: nodes.document) -> None:
     """Link the first mention of each term in a paragraph of a chapter, unless the chapter itself defines the term."""
-    project: Project = app.config.companion_project
-    folder, _, name = app.env.docname.rpartition("/")
-    if folder != project.book.name or name not in project.notebooks() or not project.settings.terms:
-        return
-    for term, (page, anchor) in places_of_terms(project).items():
-        if page != name:
-            uri = app.builder.get_relative_uri(app.env.docname, f"{project.book.name}/{page}")
-            _link_first(doctree, term, f"{uri}#{anchor}")
+    if name := chapter_on(app.config, app.env.docname):
+        for term, (page, anchor) in places_of_terms(app.config.companion_project).items():
+            if page != name:
+                _link_first(doctree, term, page_link(app.env, page, anchor, term, classes=["companion-term"]))
 
 
-def _link_first(doctree: nodes.document, term: str, uri: str) -> None:
+def _link_first(doctree: nodes.document, term: str, link: nodes.Node) -> None:
     word = re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])")
     for paragraph in doctree.findall(nodes.paragraph):
-        if _is_apart(paragraph):
+        if is_within(paragraph, APART):
             continue
         for position, text in enumerate(paragraph.children):
             if isinstance(text, nodes.Text) and (match := word.search(text.astext())):
-                link = nodes.reference("", term, refuri=uri, internal=True, classes=["companion-term"])
                 before, after = match.string[: match.start()], match.string[match.end() :]
                 paragraph[position : position + 1] = [nodes.Text(before), link, nodes.Text(after)]
                 return
-
-
-def _is_apart(paragraph: nodes.paragraph) -> bool:
-    """Return whether a paragraph belongs to a figure, a table or the claims of a figure, and not to the text."""
-    parent = paragraph.parent
-    while parent is not None:
-        if isinstance(parent, (nodes.figure, nodes.table, nodes.container)):
-            return True
-        parent = parent.parent
-    return False

@@ -1,21 +1,23 @@
 // Interactions of all pages: fold the parts in the list of pages, open or fold all code, enlarge pictures, open the fold
 // that contains the target of a link and offer a way back. Folds, links and printing work without scripts.
 document.addEventListener("DOMContentLoaded", () => {
+  const button = (className, textContent, click) => {
+    const made = Object.assign(document.createElement("button"), { type: "button", className, textContent });
+    made.addEventListener("click", click);
+    return made;
+  };
   // The parts in the list of all pages fold. On a small screen, only the part of this page is open at first.
   const small = matchMedia("(max-width: 991.98px)").matches;
   document.querySelectorAll(".bd-sidebar-primary p.caption + ul").forEach((pages, number) => {
-    const button = document.createElement("button"), heading = pages.previousElementSibling;
+    const heading = pages.previousElementSibling, fold = button("companion-part", "", () => open(pages.hidden));
     const open = (shown) => {
       pages.hidden = !shown;
-      button.setAttribute("aria-expanded", String(shown));
+      fold.setAttribute("aria-expanded", String(shown));
     };
     pages.id = `companion-part-${number + 1}`;
-    button.type = "button";
-    button.className = "companion-part";
-    button.setAttribute("aria-controls", pages.id);
-    button.append(...heading.childNodes);
-    heading.append(button);
-    button.addEventListener("click", () => open(pages.hidden));
+    fold.setAttribute("aria-controls", pages.id);
+    fold.append(...heading.childNodes);
+    heading.append(fold);
     open(!small || pages.classList.contains("current"));
   });
   // The page in the list of all pages, which may be far below the window.
@@ -32,21 +34,18 @@ document.addEventListener("DOMContentLoaded", () => {
   const store = (open) => { try { localStorage.setItem(STORAGE_KEY, open ? "open" : "folded"); } catch { /* no storage */ } };
   const cells = [...article.querySelectorAll(".cell details.hide")];
   if (cells.length) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "companion-code-button";
-    const show = (open) => {
-      cells.forEach((cell) => { cell.open = open; });
-      button.setAttribute("aria-pressed", String(open));
-      button.textContent = open ? "Fold all code" : "Show all code";
-    };
-    button.addEventListener("click", () => {
-      const open = button.getAttribute("aria-pressed") !== "true";
+    const toggle = button("companion-code-button", "", () => {
+      const open = toggle.getAttribute("aria-pressed") !== "true";
       show(open);
       store(open);
     });
+    const show = (open) => {
+      cells.forEach((cell) => { cell.open = open; });
+      toggle.setAttribute("aria-pressed", String(open));
+      toggle.textContent = open ? "Fold all code" : "Show all code";
+    };
     show(storedOpen());
-    cells[0].closest(".cell").before(button);
+    cells[0].closest(".cell").before(toggle);
   }
 
   // Enlarge a picture: show the file behind its link in a dialog of the size of the screen.
@@ -56,14 +55,10 @@ document.addEventListener("DOMContentLoaded", () => {
       dialog = document.createElement("dialog");
       dialog.className = "companion-large";
       dialog.setAttribute("aria-label", "Enlarged picture");
-      const close = document.createElement("button");
-      close.type = "button";
-      close.textContent = "Close";
       const frame = document.createElement("div");
       frame.tabIndex = 0;
-      dialog.append(close, frame);
+      dialog.append(button("", "Close", () => dialog.close()), frame);
       document.body.append(dialog);
-      close.addEventListener("click", () => dialog.close());
       // a script of Sphinx would prevent the dialog from closing
       dialog.addEventListener("keydown", (event) => { if (event.key === "Escape") event.stopPropagation(); });
       frame.addEventListener("click", (event) => {
@@ -159,12 +154,7 @@ document.addEventListener("DOMContentLoaded", () => {
     target.scrollIntoView({ block: target.matches("figure, .proof") ? "start" : "center" });
     const elsewhere = document.referrer.startsWith(`${location.origin}/`);
     if (origin || (elsewhere && history.length > 1)) {
-      const back = document.createElement("button");
-      back.type = "button";
-      back.className = "companion-back";
-      back.textContent = "↩ Back to where you were";
-      back.addEventListener("click", () => history.back());
-      target.append(back);
+      target.append(button("companion-back", "↩ Back to where you were", () => history.back()));
     }
     origin = null;
   };

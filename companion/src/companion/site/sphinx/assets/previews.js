@@ -2,7 +2,8 @@
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
   const TARGETS = ".proof, div.math[id], figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation, tr[id^='symbol-']";
-  const LEFT_OUT = ".headerlink, .companion-back, .companion-live, button, script";
+  // of a figure, a preview has the picture and the headline
+  const LEFT_OUT = ".headerlink, .companion-back, .companion-live, .legend, button, script";
   const WAIT = 350, HOLD = 500, LINGER = 250;
   const article = document.querySelector("article.bd-article");
   if (!article) return;
@@ -47,8 +48,6 @@ document.addEventListener("DOMContentLoaded", () => {
     content.querySelectorAll("[tabindex]").forEach((element) => element.removeAttribute("tabindex"));
     content.querySelectorAll("a[href]").forEach((link) => { link.href = new URL(link.getAttribute("href"), base).href; });
     content.querySelectorAll("a").forEach((link) => { link.tabIndex = -1; });
-    // of a figure, the picture and the headline
-    content.querySelectorAll(".legend").forEach((element) => element.remove());
     content.querySelectorAll("img").forEach((image) => {
       image.src = new URL(image.getAttribute("src"), base).href;
       image.addEventListener("load", place);
