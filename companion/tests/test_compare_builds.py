@@ -168,13 +168,6 @@ def invoke(*arguments):
     return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(cli.app, list(map(str, arguments)))
 
 
-def test_command_reports_equal_figures(tmp_path):
-    """The exit status is 0."""
-    result = invoke("compare", build(tmp_path / "old"), build(tmp_path / "new"))
-    assert result.exit_code == 0
-    assert result.output.splitlines() == ["= toy/toy_error", "1 of 1 figures are equal."]
-
-
 def test_command_reports_differences(tmp_path):
     """The exit status is 1, or 2 if there is nothing to compare."""
     new = build(tmp_path / "new", TABLE.replace("0.01", "[bold]"))

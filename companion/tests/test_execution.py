@@ -135,20 +135,6 @@ def test_a_failing_cell_is_named(ran_clone):
     assert ran_clone.tree("figures") == before
 
 
-def test_a_dead_kernel_is_reported_with_its_cause(ran_clone):
-    """The exit code is 2; SIGKILL suggests too little memory; published and built files stay the same."""
-    ran_clone.in_processes = True  # forked kernels: test_fork_server.py
-    ran_clone.rewrite_cell("# setup", "# setup\nimport os\n\nos.kill(os.getpid(), 9)\n")
-    before = ran_clone.tree("figures", "_build/laptop/figures")
-    finished = ran_clone.companion("run", "toy")
-    assert finished.returncode == 2
-    assert "toy: Kernel died." in finished.stderr
-    cause = "The kernel was ended by the signal SIGKILL.\n  Did the machine run out of memory?"
-    assert cause in finished.stderr
-    assert "Traceback" not in finished.stdout + finished.stderr
-    assert ran_clone.tree("figures", "_build/laptop/figures") == before
-
-
 # What XLA does with an unknown flag: it writes to the file descriptor, not to `sys.stderr`, and ends the process.
 LAST_WORDS = """import os
 os.write(2, b"Unknown flag in XLA_FLAGS: --xla_nonsense=1\\n")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from companion.build import cache_keys
-from companion.build.status import Listing
+from companion.build.status import listing
 from companion.figures import store
 from companion.io.errors import UserError
 from companion.project.paths import MIME
@@ -198,9 +198,9 @@ def test_site_of_published_figures(ran_clone):
     assert not ran_clone.project.build("laptop").executed.exists()
     assert is_built(ran_clone.project, "laptop")
     assert not cache_keys.is_fresh(ran_clone.project, cache_keys.Site.BUILT, "laptop")
-    assert Listing.of(ran_clone.project, "laptop").site == "published"
+    assert listing(ran_clone.project, "laptop")["site"] == "published"
     ran_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
-    assert Listing.of(ran_clone.project, "laptop").site == "stale"
+    assert listing(ran_clone.project, "laptop")["site"] == "stale"
     broken = ran_clone.companion("site", "--published")
     assert broken.returncode == 2
     assert "nowhere" in broken.stderr

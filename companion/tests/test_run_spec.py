@@ -3,7 +3,6 @@
 import pytest
 
 from companion.build.run_spec import CheckedRun, RunSpec
-from companion.io.errors import UserError
 from companion.runs.custom_runs import all_runs
 
 
@@ -36,8 +35,3 @@ def test_a_folder_without_a_valid_spec_is_no_run(clone, content):
         build.run_spec.write_bytes(content)
     assert RunSpec.read(build) is None
     assert all_runs(clone.project) == []
-
-
-def test_a_wrong_figure_is_refused_by_the_check(pristine):
-    with pytest.raises(UserError, match="has no figure 'toy_eror'"):
-        RunSpec("toy", figure="toy_eror").check(pristine.project)
