@@ -37,7 +37,6 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
         quadrature_error,
         rate_exponent,
         score_error,
-        typical_participation,
     )
     from lib.measures import Gaussian, GaussianMixture
 
@@ -78,7 +77,7 @@ def functions() -> dict[str, tuple[Callable, Callable]]:
         "rate_exponent": (rate_exponent, lambda n: between(0.5, 4.0, n)),
         **{
             f.__name__: (lambda x, f=f: f(x, log_length), lambda n: between(1.0, 5.0, n))
-            for f in (participation, score_error, typical_participation, quadrature_error)
+            for f in (participation, score_error, quadrature_error)
         },
         "mean_output": (each(mean_output), head),
         "output_error": (each(output_error), head),

@@ -15,9 +15,7 @@ from lib.attention import stream_attend as stream_attend
 from lib.batching import in_batches as in_batches
 from lib.batching import map_batched as map_batched
 from lib.batching import tabulate as tabulate
-from lib.concentration import ErrorCurve as ErrorCurve
 from lib.concentration import RadialTable as RadialTable
-from lib.finite_prompt import LARGEST_LOG_LENGTH as LARGEST_LOG_LENGTH
 from lib.finite_prompt import LARGEST_TAU as LARGEST_TAU
 from lib.finite_prompt import QueryRay as QueryRay
 from lib.finite_prompt import mean_output as mean_output
@@ -30,7 +28,6 @@ from lib.finite_prompt import sample_output as sample_output
 from lib.finite_prompt import score_error as score_error
 from lib.finite_prompt import score_statistics as score_statistics
 from lib.finite_prompt import sink_statistics as sink_statistics
-from lib.finite_prompt import typical_participation as typical_participation
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian
 from lib.measures import GaussianMixture as GaussianMixture

@@ -1,150 +1,18 @@
-"""The mean error of a finite prompt over prompts and queries, and the rate at which it falls with the length.
+"""The mean error of a finite prompt over prompts and queries, exactly, for isotropic Gaussian tokens and queries.
 
-[BB26, Prop. 3.1] and [BB26, Prop. 3.4] bound the mean square errors of outputs and gradients in L²(ν). Here they are
-measured, for any distribution μ of tokens and any distribution ν of queries: a gap is the integrand at one prompt and
-one query, an `ErrorCurve` is its mean at several lengths, whose method `fit_rate` estimates the exponent of a curve
-with its error. For isotropic Gaussians `RadialTable.error` is exact.
+[BB26, Prop. 3.1] bounds the mean square error of outputs in L²(ν). At one query it is `output_error` of
+`lib.finite_prompt`; only the average over the length of the query is left, a quadrature in τ.
 """
-
-from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float, Int
-from scipy.special import gammaincc, gammaln
+from jaxtyping import Float
+from scipy.special import gammaln
 
 from lib._checks import public
 from lib.batching import tabulate
 from lib.finite_prompt import score_statistics
-
-
-class _Rate(eqx.Module):
-    """The exponent β of `error ∝ L^-β`, as `ErrorCurve.fit_rate` estimates it. Python numbers.
-
-    Attributes:
-      exponent: β.
-      std_error: its standard error.
-      p_value: the probability of a worse fit if the fitted curve is the true one.
-    """
-
-    exponent: float
-    std_error: float
-    p_value: float
-
-    def interval(self, quantile: float = 1.96) -> tuple[float, float]:
-        """Return `exponent ± quantile · std_error`.
-
-        Args:
-          quantile: half the width in standard errors; 1.96 for 95 %.
-
-        Returns:
-          The two ends.
-        """
-        return self.exponent - quantile * self.std_error, self.exponent + quantile * self.std_error
-
-
-# A function of the lengths that `ErrorCurve.fit_rate` adds to the straight line.
-_Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
-
-
-class ErrorCurve(eqx.Module):
-    """Mean errors at several lengths, and the covariance of these means, since lengths may share prompts. NumPy arrays.
-
-    Attributes:
-      lengths: prompt lengths, shape (k,).
-      mean: mean errors, shape (k,).
-      cov: covariance of the means, shape (k, k).
-    """
-
-    lengths: Int[np.ndarray, " k"]
-    mean: Float[np.ndarray, " k"]
-    cov: Float[np.ndarray, "k k"]
-
-    @classmethod
-    @public
-    def of(cls, lengths: Sequence[int], samples: npt.ArrayLike) -> "ErrorCurve":
-        """Return the mean over independent rows and its covariance.
-
-        Args:
-          lengths: the k prompt lengths.
-          samples: one column per length, shape (n, k), n > k.
-
-        Returns:
-          The curve, in NumPy arrays.
-
-        Raises:
-          ValueError: if shapes do not fit or there are not more rows than columns.
-        """
-        rows = np.asarray(samples)
-        if rows.ndim != 2 or rows.shape[0] <= rows.shape[1] or len(lengths) != rows.shape[1]:
-            raise ValueError(
-                "`ErrorCurve.of(lengths, samples)` needs one column per length and more rows than columns, because the "
-                f"covariance of the means is estimated from the rows. Got {len(lengths)} lengths and samples of shape "
-                f"{rows.shape}."
-            )
-        cov = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
-        return cls(np.asarray(lengths), rows.mean(axis=0), cov)
-
-    @property
-    def std_error(self) -> Float[np.ndarray, " k"]:
-        """The standard error of each mean."""
-        return np.sqrt(np.diagonal(self.cov))
-
-    @public
-    def deviations(self, expected: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        """Return `|mean - expected| / std_error`.
-
-        Args:
-          expected: the expected means, shape (k,).
-
-        Returns:
-          The deviations in standard errors, shape (k,).
-        """
-        return np.abs(self.mean - expected) / self.std_error
-
-    @public
-    def fit_rate(self, *corrections: _Correction) -> _Rate:
-        """Fit `ln error = c - β ln L + Σ_j γ_j correction_j(L)` by generalised least squares and return β.
-
-        A straight line through a curve has a slope with a small error and the wrong value. So corrections are fitted
-        along, as 1/L (`np.reciprocal`), ln ln L, or both, and their uncertainty widens the error of β, which comes from
-        the full covariance of the means (delta method; the mean of a logarithm is corrected to second order). The error
-        is valid if the true curve is among those fitted: a small `p_value` shows that it is not, a large one that the
-        data cannot tell. The fit is not valid where a few rare prompts carry a mean, or where prompts are not many
-        times more numerous than lengths.
-
-        Args:
-          *corrections: functions of the lengths that are added to the straight line.
-
-        Returns:
-          `.exponent` β, its `.std_error`, and the `.p_value` of the fit; `.interval(probability)` returns a confidence
-          interval.
-
-        Raises:
-          ValueError: if there are not more lengths than coefficients.
-        """
-        if len(self.mean) <= 2 + len(corrections):
-            raise ValueError(
-                f"`fit_rate` fits {2 + len(corrections)} coefficients and needs more lengths than that, because the "
-                f"residual shows whether the curve fits. Got {len(self.mean)}."
-            )
-        length = self.lengths.astype(float)
-        basis = np.stack(
-            [-np.log(length), np.ones_like(length), *(correction(length) for correction in corrections)], axis=1
-        )
-        cov = self.cov / np.outer(self.mean, self.mean)
-        logs = np.log(self.mean) + np.diagonal(cov) / 2
-        root = np.linalg.cholesky(cov)
-        white_basis, white_logs = np.linalg.solve(root, basis), np.linalg.solve(root, logs)
-        inverse = np.linalg.pinv(white_basis)
-        coefficients = inverse @ white_logs
-        misfit = np.sum((white_logs - white_basis @ coefficients) ** 2)
-        freedom = len(length) - basis.shape[1]
-        return _Rate(
-            float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2))
-        )
-
 
 # The largest share of a mean that the nodes of a radial table may miss, at their density and at their end.
 _LARGEST_MISSED_SHARE = 1e-6

@@ -26,15 +26,14 @@ from lib.batching import in_batches
 from lib.measures import Gaussian
 from lib.partition import (
     _DEFAULT_RESOLUTION,
+    _LARGEST_LOG_LENGTH,
     Resolution,
     _log_tilted_square,
-    _mean_log_sum,
     log_survival,
     log_tilted,
 )
 
 LARGEST_TAU = 30.0
-LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of some 1e5 added positive terms whose exponents, a few hundred, are known to 1e-16.
 _ROUNDING = 2e-13
 # Below this τ² the two functions are continued along their tangent at zero, so that they have a derivative there.
@@ -95,36 +94,6 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     return score_statistics(known(as_float(tau)) ** 2, log_length).score_error
-
-
-@public
-def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Return `exp E ln Σ p_i²`, the participation of a typical prompt, which rare prompts hardly influence.
-
-    From `ln Σ p² = ln S(2τ) - 2 ln S(τ)` with $S(τ) = Σ e^{τg_i}$; never above `participation` (Jensen).
-
-    Args:
-      tau: standard deviation of the scores, |τ| ≤ 30.
-      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
-
-    Returns:
-      The typical participation, with a relative error below 1e-9, which is rounding where E ln S is 1500. NaN outside
-      the domain. A first pair takes 0.06 s and each of the next few 7 ms, on one core.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Source: derived here, see book/temperature_and_length. Transformations: jit, vmap.
-    """
-    tau, log_length = exact("lib.finite_prompt.typical_participation", tau, log_length)
-    tau_squared = tau**2
-    if few("typical", tau_squared, log_length):
-        return in_numpy(lambda *pair: (_typical_one(*pair),), tau_squared, log_length)[0]
-    if is_concrete(tau_squared, log_length):
-        tau_squared, log_length = np.broadcast_arrays(tau_squared, log_length)
-        typical = in_batches(_typical, tau_squared.ravel(), log_length.ravel(), batch=8)
-        return jnp.asarray(typical.reshape(tau_squared.shape))
-    return jnp.vectorize(_typical_mapped)(tau_squared, log_length)
 
 
 @public
@@ -460,22 +429,6 @@ def _statistics_jvp(primals, tangents):
 _vectorised = jax.jit(jnp.vectorize(_statistics))
 
 
-def _typical_one(tau_squared, log_length):
-    xp = namespace(tau_squared, log_length)
-    inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
-    scales = xp.sqrt(inside) * xp.asarray([2.0, 1.0])
-    # one program for both sums: what it compiles is large
-    over = jax.lax.map if xp is jnp else map
-    twice, once = over(lambda tau: _mean_log_sum(tau, log_length), scales)
-    # the slope of E ln Σp² at τ² = 0
-    log_typical = twice - 2 * once - (inside - tau_squared) * -xp.expm1(-log_length)
-    return xp.where(_guaranteed(tau_squared, log_length), xp.exp(log_typical), xp.nan)
-
-
-_typical_mapped = jax.custom_batching.sequential_vmap(_typical_one)
-_typical = jax.jit(jnp.vectorize(_typical_mapped))
-
-
 # One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).
 @jax.custom_batching.sequential_vmap
 def _values(tau_squared, log_length):
@@ -515,7 +468,7 @@ _resolution_error_mapped = jax.custom_batching.sequential_vmap(_resolution_error
 
 
 def _guaranteed(tau_squared, log_length):
-    known = (tau_squared <= LARGEST_TAU**2) & (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    known = (tau_squared <= LARGEST_TAU**2) & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     return known & (tau_squared >= 0)
 
 

@@ -18,10 +18,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 from lib._checks import public, require_count, require_float64
 from lib._types import AnyArray
 
-__all__ = ["Trajectory", "gradient_flow", "sgd", "train"]
+__all__ = ["gradient_flow", "sgd", "train"]
 
 
-class Trajectory(eqx.Module):
+class _Trajectory(eqx.Module):
     """Recorded parameters along a training, in continuous time or by steps.
 
     Attributes:
@@ -48,7 +48,7 @@ def gradient_flow(
     solver: diffrax.AbstractSolver | None = None,
     max_steps: int = 1_000_000,
     precondition: Callable[[Any], Any] | None = None,
-) -> Trajectory:
+) -> _Trajectory:
     """Return the solution of `dθ/dt = -G∇risk(θ)`, θ(0) = params, at the given times; G = I by default.
 
     Adaptive steps keep the local error below `atol + rtol · |θ|`; the global error is that times a constant that
@@ -107,7 +107,7 @@ def gradient_flow(
         "times, or more steps.",
     )
     path = solution.result.error_if(path, solution.result != diffrax.RESULTS.successful)
-    return Trajectory(times, eqx.combine(path, fixed))
+    return _Trajectory(times, eqx.combine(path, fixed))
 
 
 def _as_float64(leaf):
@@ -135,7 +135,7 @@ def _descend(
     optimiser: optax.GradientTransformation,
     state: _Descent,
     steps: int,
-) -> tuple[_Descent, Trajectory]:
+) -> tuple[_Descent, _Trajectory]:
     """Do some steps of a stochastic gradient descent under one `lax.scan`, and record one row."""
 
     def step(state, _):
@@ -144,7 +144,7 @@ def _descend(
         return _Descent(state.step + 1, optax.apply_updates(state.params, update), memory, state.key), batch_loss
 
     state, losses = jax.lax.scan(step, state, length=steps)
-    return state, Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
+    return state, _Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
 
 
 @public
@@ -156,7 +156,7 @@ def sgd(
     steps: int,
     every: int,
     key: PRNGKeyArray,
-) -> Trajectory:
+) -> _Trajectory:
     """Return the trajectory of a stochastic gradient descent, in one compiled program.
 
     Use `train` for runs that are long enough to be stopped or watched.
@@ -186,7 +186,7 @@ class _Progress(eqx.Module):
     """A recorded descent that is still running."""
 
     state: _Descent
-    trajectory: Trajectory
+    trajectory: _Trajectory
 
     @property
     def loss(self) -> float:

@@ -25,7 +25,7 @@ from lib._checks import is_concrete, public
 from lib._namespace import are_few, constant, exact, known, log_softmax, logsumexp, namespace
 from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
-from lib.partition import _crossing
+from lib.partition import _LARGEST_LOG_LENGTH, _crossing
 
 __all__ = [
     "pair_participation",
@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 _LARGEST_TILT = 14.0
-_LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of the sums of the two integrals.
 _ROUNDING = 1e-12
 
@@ -59,8 +58,8 @@ def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Arr
 
     Returns:
       C > 0, of the broadcast shape, with a relative error below 1e-11 (`pair_quadrature_error` estimates it). NaN
-      outside the domain.
-      A few ms per pair for tilts up to 2, 20 ms up to 5 and 0.5 s at 14; a gradient costs five times as much.
+      outside the domain. A few ms per pair for tilts up to 2, 20 ms up to 5 and 0.5 s at 14; a gradient costs five
+      times as much.
 
     Raises:
       ValueError: if float64 is off.

@@ -37,10 +37,10 @@ class Resolution(eqx.Module):
       drop: natural logarithms by which the y-integrand falls before it is cut.
     """
 
-    count: int = eqx.field(static=True, default=192)  # nodes in y
-    step: float = eqx.field(static=True, default=0.25)  # in g, where the integrand is smooth on the scale 1
-    reach: float = eqx.field(static=True, default=8.5)  # standard deviations on both sides of the integrand's peak
-    drop: float = eqx.field(static=True, default=42.0)  # natural logarithms the y-integrand falls before it is cut
+    count: int = eqx.field(static=True, default=192)
+    step: float = eqx.field(static=True, default=0.25)
+    reach: float = eqx.field(static=True, default=8.5)
+    drop: float = eqx.field(static=True, default=42.0)
 
     @public
     def levels(self, tau: Scalar, log_length: Scalar, *, shift: Scalar = 0.0) -> tuple[Float[AnyArray, " n"], Scalar]:
@@ -94,8 +94,8 @@ class Resolution(eqx.Module):
 _DEFAULT_RESOLUTION = Resolution()
 # Halvings that find where the nodes end: at most a twentieth of a logarithm off.
 _HALVINGS = 16
-# The largest τ of `mean_log_sum` and of `square_given_others`, and the longest prompt of the former.
-_LARGEST_SUM_TAU, _LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
+# The largest τ of `square_given_others`, and the longest prompt of all integrals.
+_LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 30.0, 330.0
 
 
 @public
@@ -144,17 +144,6 @@ def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = 
 def _log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
     """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1)."""
     return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
-
-
-@public
-def _mean_log_sum(tau: Scalar, log_length: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalar:
-    """Return `E log S` of the sum $S = Σ e^{τg_i}$ of `L = exp(log_length)` exponentials of normals."""
-    y, spacing = resolution.levels(tau, log_length)
-    xp = namespace(y)
-    log_others = xp.expm1(log_length) * log_survival(y, tau, resolution=resolution)
-    density = xp.exp(log_length + log_tilted(1, y, tau, resolution=resolution) + log_others)
-    known = (tau > 0) & (tau <= _LARGEST_SUM_TAU) & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
-    return xp.where(known, -xp.euler_gamma - spacing * xp.sum(y * density), xp.nan)
 
 
 @public

@@ -1,7 +1,7 @@
 """Random keys by name, so that a new use of randomness changes no other, and standard normals at a low cost.
 
-On a CPU most of the time of a training on fresh prompts goes into random normals. `fast_normal` draws them in any shape
-from JAX's random bits; `normal_pairs` draws pairs from its own counter, so that XLA can draw them inside a longer loop.
+On a CPU most of the time of a training on fresh prompts goes into random normals. `fast_normal` draws real ones from
+JAX's random bits, and complex ones from its own counter, so that XLA can draw them inside a longer loop.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from jaxtyping import Array, Complex, Float, Int, PRNGKeyArray, UInt
 
 from lib._checks import public
 
-__all__ = ["fast_normal", "named_keys", "normal_pairs"]
+__all__ = ["fast_normal", "named_keys"]
 
 # Taylor coefficients of cosine and sine, and how many of them an eighth of the circle needs, by precision.
 _TERMS = np.arange(8, -1, -1)
@@ -67,22 +67,28 @@ def _fold_in_name(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
 
 
 @public
-def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -> Float[Array, "..."]:
+def fast_normal(
+    key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float, *, stream: int = 0
+) -> Float[Array, "..."] | Complex[Array, "..."]:
     """Return standard normals by Box and Muller, at two thirds of the cost of `jax.random.normal`.
 
     Each is made of 32 random bits. Values end at 6.7 standard deviations; cosine and sine are Taylor polynomials on an
-    eighth of the circle, turned by two of the bits, because XLA's own cost more than all the rest.
+    eighth of the circle, turned by two of the bits, because XLA's own cost more than all the rest. XLA computes two
+    arrays of a common origin twice, so pairs are complex numbers.
 
     Args:
       key: JAX random key.
       shape: shape of the result.
-      dtype: `float32` or `float64`.
+      dtype: `float32` or `float64`; or `complex64` or `complex128` for pairs.
+      stream: number of the stream of pairs; streams of one key are independent. Real normals have one stream.
 
     Returns:
-      The normals.
+      The normals; for a complex type pairs g + ih of independent ones.
 
     Transformations: jit, vmap.
     """
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return _normal_pairs(key, stream, shape, jnp.finfo(jnp.result_type(dtype)).dtype)
     count = math.prod(shape)
     radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
     return jnp.concatenate(_box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
@@ -103,29 +109,14 @@ def _box_muller(
     return signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)
 
 
-@public
-def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: Any) -> Complex[Array, "..."]:
-    """Return pairs of independent standard normals as complex numbers, each from one block of 64 random bits.
-
-    They are complex because XLA computes two arrays of a common origin twice.
-
-    Args:
-      key: JAX random key.
-      stream: number of the stream; streams of one key are independent.
-      shape: shape of the result.
-      dtype: `float32` or `float64`.
-
-    Returns:
-      The pairs g + ih.
-
-    Transformations: jit, vmap.
-    """
+def _normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: np.dtype) -> Complex[Array, "..."]:
+    """Return pairs g + ih, each from one block of 64 random bits."""
     strides = np.cumprod((1, *shape[:0:-1]))[::-1]
     count = jnp.zeros(shape, jnp.uint32)
     for axis, step in enumerate(strides):
         count = count + jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(step)
     words = _threefry(jr.key_data(key), jnp.full_like(count, stream), count)
-    return jax.lax.complex(*_box_muller(*words, dtype=dtype, terms=_TAYLOR_TERMS[jnp.dtype(dtype).name]))
+    return jax.lax.complex(*_box_muller(*words, dtype=dtype, terms=_TAYLOR_TERMS[dtype.name]))
 
 
 def _threefry(

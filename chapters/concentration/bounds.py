@@ -13,7 +13,7 @@ def straight_exponents(
 ) -> Float[np.ndarray, "*rows"]:
     """Return minus the slope of the least-squares line through `ln error` against `ln L`, for each row.
 
-    All lengths have the same weight and no correction is fitted: for curves without error bars (see `fit_rate`).
+    All lengths have the same weight and no correction is fitted: for curves without error bars.
 
     Args:
       lengths: prompt lengths, shape (k,).

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.experiment import QUERIES, SPREAD, isotropic
 from chapters.concentration.gaps import ByImportance, output_gap, sample_gaps
 from lib.attention import Attention
-from lib.concentration import ErrorCurve
 from lib.measures import Measure
 
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.gaps import sample_isotropic
-from lib.concentration import ErrorCurve, RadialTable
+from lib.concentration import RadialTable
 
 
 def simulate_errors(

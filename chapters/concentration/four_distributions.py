@@ -13,12 +13,12 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy.special import comb, factorial2
 
 from chapters.concentration import exact_by_distribution
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.error_curves import simulate_errors
 from chapters.concentration.exact_by_distribution import ExactErrors
 from chapters.concentration.exact_error import ExactError
 from chapters.concentration.experiment import DIMENSION, clusters, head
 from lib.attention import fluctuation
-from lib.concentration import ErrorCurve
 from lib.measures import Measure, Uniform
 
 # Fraction of the variance of the mixture that is within its components.

@@ -13,10 +13,10 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, head, isotropic
 from chapters.concentration.gaps import ByImportance, bilinear_gap, sample_gaps, value_gap
 from lib.attention import Attention
-from lib.concentration import ErrorCurve
 from lib.measures import Empirical, Gaussian, Measure
 
 # The names of the two gradients, ∇_V and ∇_U.

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import gammaln, log_ndtr
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
 from chapters.concentration.gaps import ByImportance, sample_gaps
 from lib.attention import Attention, attend
-from lib.concentration import ErrorCurve
 from lib.measures import Empirical, Measure
 
 # Relative excess of a weighted mean of vectors over the longest of them that rounding may cause in double precision.

@@ -8,11 +8,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, quadrature_error, score_statistics
+from lib.finite_prompt import LARGEST_TAU, quadrature_error, score_statistics
 from lib.partition import Resolution, log_survival, log_tilted
 
-# Number of random points at which the accuracy of the quadrature is measured.
-PROBES = 24
+# Number of random points at which the accuracy of the quadrature is measured, and the largest ln L of its domain.
+PROBES, LARGEST_LOG_LENGTH = 24, 330.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from chapters.finite_samples import training
 from chapters.finite_samples.published_settings import RANDOM_STARTS, SPIKED, tasks
-from lib.single_location import Activation, Head, full_batch_trainer
+from lib.single_location import Activation, Head
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops at a gradient of size `gradient_tolerance`, or after `steps` steps.
@@ -25,14 +25,15 @@ SGD_STEPS, BATCH, FIRST_STEPS = 20_000, 16, {"softmax": 0.3, "linear": 0.1}
 HOW = {"descent": DESCENT, "sgd": {"steps": SGD_STEPS, "batch": BATCH, "first_steps": FIRST_STEPS}}
 
 
-def full_descent(head: str, n: int) -> Callable:
-    """Return a trainer by gradient descent on all prompts."""
-    return full_batch_trainer(**DESCENT)
+def full_descent(head: str, n: int) -> Mapping[str, Any]:
+    """Return the arguments of `simulate_erm` for gradient descent on all prompts."""
+    return {"descent_steps": DESCENT["steps"], "gradient_tolerance": DESCENT["gradient_tolerance"]}
 
 
-def stochastic_descent(head: str, n: int) -> Callable:
-    """Return a trainer by SGD with `SGD_STEPS` steps on `n` prompts."""
-    return stochastic_trainer(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
+def stochastic_descent(head: str, n: int) -> Mapping[str, Any]:
+    """Return the arguments of `simulate_erm` for SGD with `SGD_STEPS` steps on `n` prompts."""
+    epochs = round(SGD_STEPS / (n // BATCH))
+    return {"trainer": stochastic_trainer(epochs=epochs, batch=BATCH, step_size=FIRST_STEPS[head])}
 
 
 def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Callable:
@@ -72,7 +73,10 @@ def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Callable
     return train
 
 
-METHODS: Mapping[str, Callable[[str, int], Callable]] = {"gradient descent": full_descent, "SGD": stochastic_descent}
+METHODS: Mapping[str, Callable[[str, int], Mapping[str, Any]]] = {
+    "gradient descent": full_descent,
+    "SGD": stochastic_descent,
+}
 
 
 def select_same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:
@@ -83,6 +87,5 @@ def select_same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:
 
 def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> Any:
     """Return the results of one training run per seed, from a random start, stacked."""
-    trainer = METHODS[method](head, round(alpha * DIMENSION))
-    how = {"alpha": alpha, "ridge": ridge, "dimension": DIMENSION, "task": tasks()[PANEL], "trainer": trainer}
-    return training.train(head, "uninformed", seeds=seeds, **how)
+    how = {"alpha": alpha, "ridge": ridge, "dimension": DIMENSION, "task": tasks()[PANEL]}
+    return training.train(head, "uninformed", seeds=seeds, **how, **METHODS[method](head, round(alpha * DIMENSION)))

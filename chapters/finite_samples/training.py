@@ -61,13 +61,13 @@ def train(
     dimension: int,
     seeds: Sequence[int],
     task: LocationTask | None = None,
-    trainer: Callable | None = None,
+    **method: Any,
 ) -> Any:
     """Return the results of one training run per seed, stacked; its key is its seed folded with its dimension.
 
-    `task` is the chapter's task by default, and `trainer` is L-BFGS.
+    `task` is the chapter's task by default, and `method` are arguments of `simulate_erm` for another than L-BFGS.
     """
-    options = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
+    options = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], **method}
     task = chapter_task() if task is None else task
     return simulate_erm(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **options)
 

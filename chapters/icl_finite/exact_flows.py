@@ -16,11 +16,10 @@ from jaxtyping import Array, Float
 from scipy.integrate import solve_ivp
 
 from chapters.icl_finite.parameters import EARLIEST
-from lib.finite_prompt import LARGEST_LOG_LENGTH
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 # ln L that stands for the infinite prompt: with e^330 tokens P and Q are below 1e-100.
-INFINITE = LARGEST_LOG_LENGTH
+INFINITE = 330.0
 # Relative and absolute tolerance of the steps of a flow.
 RTOL, ATOL = 1e-10, 1e-12
 

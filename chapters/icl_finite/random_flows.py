@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.icl_finite.exact_flows import flow_solver
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_in_the_valley, block_risk, infinite_limit
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_in_the_valley, block_risk
 
 # Scale α of the starts, as a fraction of the theorem's bound.
 INSIDE = 0.9
@@ -59,7 +59,7 @@ def solve_random_flows(
     def risk(params: Blocks, scores):
         return block_risk(task, params, scores, queries)
 
-    log_lengths, limit = np.sort(log_lengths), infinite_limit(task)
+    log_lengths, limit = np.sort(log_lengths), Blocks.infinite_limit(task)
     tables = [ScoreTable.at(float(ell)) for ell in log_lengths]
     solve = flow_solver(risk, limit, rtol=RTOL, atol=ATOL)
     risks = np.asarray([_risks(solve, Blocks.balanced(theta, alpha), log_lengths, tables) for theta in thetas])

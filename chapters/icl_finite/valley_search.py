@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize_scalar
 
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk, infinite_limit
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 # Smallest and largest u of A = uI in the search.
 SMALLEST, LARGEST = 0.02, 12.0
@@ -42,7 +42,7 @@ def solve_final_risks(dimensions: list[int], log_lengths: list[float]) -> list[F
                 method="bounded",
                 options={"xatol": 1e-8},
             )
-            at_limit = _risk(task, infinite_limit(task), scores, queries)
+            at_limit = _risk(task, Blocks.infinite_limit(task), scores, queries)
             risks.append(FinalRisk(d, log_length, float(np.exp(result.fun)), float(at_limit)))  # pyright: ignore
     return risks
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from lib.batching import in_batches
 from lib.flow import gradient_flow
-from lib.icl import Blocks, LinearRegression, infinite_limit
+from lib.icl import Blocks, LinearRegression
 
 # Relative tolerance of one step of the integrator; the absolute tolerance is a hundredth of it.
 RTOL = 1e-10
@@ -73,7 +73,7 @@ def solve_flows(
 ) -> list[Flow]:
     """Return the flow of the infinite risk for each task, start and array of times."""
     covs, matrices = np.stack([task.cov for task in tasks]), np.stack([start.matrix for start in starts])
-    gains, limits = np.stack([start.gain for start in starts]), [infinite_limit(task) for task in tasks]
+    gains, limits = np.stack([start.gain for start in starts]), [Blocks.infinite_limit(task) for task in tasks]
     paths, risks = in_batches(_integrate, covs, matrices, gains, np.stack(times), batch=BATCH)
     separate = [jax.tree.map(lambda leaf, row=row: leaf[row], paths) for row in range(len(tasks))]
     return [Flow(*run) for run in zip(tasks, starts, limits, times, separate, risks, strict=True)]
@@ -97,7 +97,7 @@ def recording_times(task: LinearRegression, points: int) -> Float[np.ndarray, " 
     A small start first has to leave the saddle, at the rate `√tr Σ⁴`.
     """
     eigenvalues = np.linalg.eigvalsh(task.cov)
-    slow, escape = float(infinite_limit(task).gain) ** 2 * eigenvalues[0] ** 3, np.sqrt(np.sum(eigenvalues**4))
+    slow, escape = float(Blocks.infinite_limit(task).gain) ** 2 * eigenvalues[0] ** 3, np.sqrt(np.sum(eigenvalues**4))
     return np.append(0.0, np.geomspace(0.03 / escape, DECAY_EXPONENT * (1 / slow + 1 / escape), points - 1))
 
 
@@ -106,7 +106,7 @@ def decay_rates(task: LinearRegression) -> Float[np.ndarray, " n"]:
 
     They are the eigenvalues of the Hessian of the infinite risk on block heads, by automatic differentiation.
     """
-    return np.linalg.eigvalsh(np.asarray(_hessian(task, infinite_limit(task))))
+    return np.linalg.eigvalsh(np.asarray(_hessian(task, Blocks.infinite_limit(task))))
 
 
 @jax.jit

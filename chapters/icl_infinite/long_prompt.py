@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.icl_infinite.block_flows import toeplitz
 from lib.attention import Attention, attend, linear_attend
-from lib.icl import LinearRegression, block_attention, infinite_limit
+from lib.icl import Blocks, LinearRegression, block_attention
 from lib.measures import Empirical, Gaussian
 
 # Number of tokens in the figure, length of the longest prompt, and number of tasks that test the head.
@@ -41,7 +41,7 @@ class Prompt:
 def simulate_prompt(d: int, *, key: PRNGKeyArray) -> Prompt:
     """Return a prompt without label noise, the outputs of the head (A*, b*), and errors on infinite prompts."""
     task, prompt_key, tasks_key = LinearRegression(toeplitz(d)), *jr.split(key)
-    blocks = infinite_limit(task)
+    blocks = Blocks.infinite_limit(task)
     head = block_attention(blocks.matrix, blocks.gain)
     isotropic = np.eye(d) * np.linalg.norm(blocks.matrix) / np.sqrt(d)
     sample = jax.jit(lambda key: task.draw(LONGEST, 1, key=key))(prompt_key)

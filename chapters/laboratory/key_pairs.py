@@ -15,7 +15,7 @@ from scipy.special import roots_genlaguerre
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates, keys_at
 from chapters.laboratory.trials import Trial
-from lib.icl import LinearRegression, debiased_descent
+from lib.icl import LinearRegression
 
 # Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
 LENGTHS, SIZES, PRODUCTS = 11, 17, 21
@@ -66,7 +66,7 @@ def log_ratios(size: Values, product: float, log_lengths: Values) -> Float[np.nd
 
 def descent_excess(log_length: Values) -> Values:
     """Return twice the excess risk of debiased gradient descent."""
-    one = jax.vmap(lambda at: debiased_descent(task(), at)[1])
+    one = jax.vmap(lambda at: task().debiased_descent(at)[1])
     return 2 * np.asarray(one(np.ravel(log_length))).reshape(np.shape(log_length)) - NOISE
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, read_tracked
-from lib.single_location import full_batch_trainer, simulate_erm, softmax
+from lib.single_location import simulate_erm, softmax
 
 # An easy setting without a hard phase, and the dimensions of the runs in the easy and the hard setting.
 EASY = COMPARED[1]
@@ -60,6 +60,7 @@ def descend(
         "alpha": alpha,
         "ridge": ridge,
         "start": BEGIN[start],
-        "trainer": full_batch_trainer(steps=steps, gradient_tolerance=FLAT),
+        "descent_steps": steps,
+        "gradient_tolerance": FLAT,
     }
     return simulate_erm(setting.task, softmax, dimension=dimension, seeds=seeds, noise_std=setting.noise_std, **how)

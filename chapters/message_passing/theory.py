@@ -1,15 +1,15 @@
 """The state evolution at the settings of the chapter: its iterations, its ends and their free entropies."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from chapters.message_passing.evolution import FixedPoint, fixed_point, state_evolution
 from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, STARTS, Setting
 from companion import Column
-from lib.single_location import fixed_point, state_evolution
 
 # Risks that differ by more belong to different ends; on the grid no difference is between 1e-6 and this value.
 DIFFERENT = 0.01
@@ -95,7 +95,7 @@ def solve_ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
     return found
 
 
-def _end(setting: Setting, alpha: float, start: str) -> Any:
+def _end(setting: Setting, alpha: float, start: str) -> FixedPoint:
     """Return the fixed point from a start."""
     how = {"noise_std": setting.noise_std, "alpha": alpha, "start_overlap": STARTS[start]}
     end = fixed_point(setting.task, **how)
@@ -104,7 +104,7 @@ def _end(setting: Setting, alpha: float, start: str) -> Any:
     return end
 
 
-def _risk(point: Any) -> Measured:
+def _risk(point: FixedPoint) -> Measured:
     return Measured(float(point.end.risk), float(point.std_error))
 
 

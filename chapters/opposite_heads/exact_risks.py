@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lib.icl import LinearRegression
-from lib.icl.heads import best_pair, debiased_descent
+from lib.icl.heads import best_pair
 
 # Keys of the risk curves, times √L: the best key is at about 0.4 in five dimensions.
 SMALLEST_SCALED_KEY, LARGEST_SCALED_KEY = 0.1, 0.8
@@ -70,7 +70,7 @@ def _pair_excess(task: LinearRegression, keys: np.ndarray, length: int) -> np.nd
     """Return the mean square error of the best pair minus that of debiased gradient descent, at each key."""
     log_length = jnp.log(float(length))
     pairs = np.array([float(best_pair(task, log_length, key)[2]) for key in keys])
-    return 2 * (pairs - float(debiased_descent(task, log_length)[1]))
+    return 2 * (pairs - float(task.debiased_descent(log_length)[1]))
 
 
 def solve_pair_risks(task: LinearRegression, lengths: Sequence[int], keys: int) -> list[PairRisks]:

@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
-from lib.random import normal_pairs
+from lib.random import fast_normal
 
 HEADS, DIMENSION, LENGTH, BATCH = 2, 5, 40, 256
 WIDTH = DIMENSION + 1
@@ -90,10 +90,10 @@ def draw_batch(
 ) -> tuple[Float[Array, "p halves L half"], Float[Array, "d B"], Float[Array, " B"]]:
     """Draw tokens (x, y), queries and labels of a fresh batch from isotropic regression."""
     scale, noise = float(task.task_scale), float(task.noise_std)
-    half = batch // HALVES
-    pairs = normal_pairs(key, 0, (WIDTH // 2 * HALVES, length, half), dtype)
+    half, pair_type = batch // HALVES, jnp.promote_types(dtype, jnp.complex64)
+    pairs = fast_normal(key, (WIDTH // 2 * HALVES, length, half), pair_type)
     normals = jnp.concatenate([pairs.real, pairs.imag]).reshape(WIDTH, HALVES, length, half)
-    others = normal_pairs(key, 1, (WIDTH, batch), dtype)
+    others = fast_normal(key, (WIDTH, batch), pair_type, stream=1)
     others = jnp.concatenate([others.real, others.imag])
     w, query, label = scale * others[:DIMENSION], others[DIMENSION : 2 * DIMENSION], others[2 * DIMENSION]
     x = normals[:DIMENSION]

@@ -17,7 +17,7 @@ from jaxtyping import Array, Complex, Float, PRNGKeyArray
 
 from lib.attention import Attention
 from lib.icl import LinearRegression
-from lib.random import normal_pairs
+from lib.random import fast_normal
 
 # No normal drawn from 31 bits is larger. Coefficients of a quantile below this share of the largest are dropped.
 _LARGEST_NORMAL, _QUANTILE_TOLERANCE = 6.7, {"float32": 1e-8, "float64": 1e-13}
@@ -185,10 +185,11 @@ def batch_loss(
 
     def loss_and_gradient(bilinear, value, key):
         dtype = value.dtype
+        pair_type = jnp.promote_types(dtype, jnp.complex64)
         root, noise_std = jnp.asarray(prompt_root, dtype), task.noise_std.astype(dtype)
 
         # in one product, because XLA would draw the normals again for each of several
-        drawn = normal_pairs(key, 1, (rest, batch), dtype)
+        drawn = fast_normal(key, (rest, batch), pair_type, stream=1)
         drawn = jnp.asarray(mixing, dtype) @ jnp.concatenate([drawn.real, drawn.imag])
         w, query, label, xi1, xi2, extra = jnp.split(drawn, (d, 2 * d, 2 * d + 1, 3 * d + 2, 4 * d + 3))
         target = jnp.sum(query * w, axis=0) + label[0]
@@ -206,7 +207,7 @@ def batch_loss(
         tau, f1 = _unit(t)
         along = jnp.sum(v * f1, axis=0)
         rho, f2 = _unit(v - along * f1)
-        pairs = normal_pairs(key, 0, (halves, pool.pair_count(length), batch // halves), dtype)
+        pairs = fast_normal(key, (halves, pool.pair_count(length), batch // halves), pair_type)
         sums = pool.summarise(length, Plane(tau, along, rho), pairs, extra)
 
         own, shared, squared = sums.products

@@ -6,7 +6,7 @@ separately, so that its numbers do not depend on the other runs.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ from chapters.published_experiment.protocol import (
 from chapters.published_experiment.runs import DATA, STEPS_A_ROW
 from companion import Column
 from companion.authoring.checkpoints import Checkpoint
-from lib.flow import Trajectory, train
+from lib.flow import train
 
 FOLDER = DATA / "every_run"
 LENGTHS = (*range(10, 100, 10), *range(100, 1001, 100))
@@ -119,7 +119,7 @@ def runs_in(tables: Tables) -> set[Run]:
     return set(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False)))
 
 
-def rows_of(run: Run, trajectory: Trajectory) -> Tables:
+def rows_of(run: Run, trajectory: Any) -> Tables:
     """Return the rows of one run for each table."""
     return {"ends": end_of(run, trajectory), "heads": head_of(run, trajectory), "curves": curve_of(run, trajectory)}
 
@@ -142,7 +142,7 @@ def training(
     steps: int = PUBLISHED_STEPS,
     every: int = STEPS_A_ROW,
     tell: Callable[[int, float], None] = lambda step, loss: None,
-) -> Trajectory:
+) -> Any:
     """Train in single precision, as published, from the checkpoint if there is one; call `tell(step, loss)`."""
     law_number = list(LAWS).index(run.law)
     with jax.enable_x64(False):
@@ -170,7 +170,7 @@ def training(
     return point.trajectory
 
 
-def end_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
+def end_of(run: Run, trajectory: Any) -> pd.DataFrame:
     """Return the exact mean squares near and at the end, which need no prompts, and the swapped fraction."""
     task = published_task(LAWS[run.law])
     last = len(trajectory.times) - 1
@@ -202,18 +202,18 @@ def swapped_fraction(point: np.ndarray) -> float:
     return float(wrong / (wrong + right))
 
 
-def head_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
+def head_of(run: Run, trajectory: Any) -> pd.DataFrame:
     """Return the head at the end as a point of the landscape."""
     point = points_of(_head(trajectory, len(trajectory.times) - 1))
     names = [name for name in COLUMNS["heads"] if name not in RUN]
     return pd.DataFrame([run._asdict() | dict(zip(names, point.tolist(), strict=True))])
 
 
-def _head(trajectory: Trajectory, row: int):
+def _head(trajectory: Any, row: int):
     return published_head(jax.tree.map(lambda leaf: jnp.asarray(leaf[row], float), trajectory.params))
 
 
-def curve_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
+def curve_of(run: Run, trajectory: Any) -> pd.DataFrame:
     """Return rows evenly spaced in the logarithm of the step, each a mean over the steps since the previous row."""
     count = len(trajectory.times)
     ends = np.unique(np.round(np.geomspace(1, count, ROWS)).astype(int))

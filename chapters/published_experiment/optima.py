@@ -8,7 +8,7 @@ import pandas as pd
 
 from chapters.published_experiment.protocol import LAWS, published_task
 from companion import Column, Estimate
-from lib.icl import QueryAverage, ScoreTable, best_blocks, block_risk
+from lib.icl import Blocks, QueryAverage, ScoreTable, block_risk
 
 # Least mean squares by (law, activation, length).
 Optima = Mapping[tuple[str, str, int], float]
@@ -30,7 +30,7 @@ def solve_best_mean_squares(lengths: list[int]) -> Optima:
         task, blocks = published_task(bug), None
         for length in sorted(set(lengths)):
             # the optimum of the next shorter prompt is a good start
-            blocks = best_blocks(task, float(np.log(length)), start=blocks)
+            blocks = Blocks.best(task, float(np.log(length)), start=blocks)
             # the search uses few nodes, the result many
             found = risk(task, blocks, ScoreTable.at(float(np.log(length))), queries)
             optima[law, "softmax", length] = 2 * float(found)

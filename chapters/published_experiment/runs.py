@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.random as jr
@@ -14,7 +15,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
 from companion.authoring.tasks import Arrays, Tasks, gather
-from lib.flow import Trajectory, sgd
+from lib.flow import sgd
 from lib.icl import prompt_loss
 
 # Tracked results with their origin, made by make.py in this folder, and the number of steps per row.
@@ -119,7 +120,7 @@ def _train(plan: Plan, activation: str, length: int, key: PRNGKeyArray) -> Array
     return {"loss": np.asarray(trajectory.loss, float), "loss_std_error": np.asarray(trajectory.loss_std_error, float)}
 
 
-def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> Trajectory:
+def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> Any:
     """Train one head at one length from all starts; row i of the result is run i."""
     schedule = plan.schedule
     loss = prompt_loss(

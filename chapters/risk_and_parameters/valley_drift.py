@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.integrate import quad, solve_ivp
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk
-from lib.icl import Blocks, LinearRegression, best_in_the_valley, infinite_limit
+from lib.icl import Blocks, LinearRegression, best_in_the_valley
 
 # The training time up to which the flows are compared with the infinite flow, which is then almost at its limit.
 INFINITE_FLOW_TIME = 3.0
@@ -94,7 +94,7 @@ def solve_flow(length: int, alpha: float) -> Drift:
         gain=gain,
         risk=2 * np.array([evaluate(point)[0] for point in solution.y.T]),
         best_tilt=best_heads(DIMENSION, length)[0].tilt,
-        risk_at_limit=2 * evaluate(_as_point(infinite_limit(LinearRegression(jnp.eye(DIMENSION)))))[0],
+        risk_at_limit=2 * evaluate(_as_point(Blocks.infinite_limit(LinearRegression(jnp.eye(DIMENSION)))))[0],
         late=float(late_end - late_begin),
     )
 

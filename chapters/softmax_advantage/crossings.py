@@ -20,7 +20,6 @@ from lib.single_location import (
     Prompts,
     Spiked,
     best_elementwise_risk,
-    best_key_risk,
     best_risk,
     softplus,
 )
@@ -87,7 +86,7 @@ def _crossing_on_lattice(length: int, near: float) -> float:
             Prompts.of(partial(spiked_log_ratio, snr=snr), length, step=step[length], shift=float(np.sqrt(snrs[-1])))
             for step in (SEARCH_STEPS, RISK_STEPS)
         )
-        _, risk = best_key_risk(softplus, [search_prompts], [risk_prompts])
+        _, risk = Prompts.best_key_risk(softplus, [search_prompts], [risk_prompts])
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences
     return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))

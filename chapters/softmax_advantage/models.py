@@ -38,7 +38,7 @@ def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
     return np.asarray(single_location.bayes_risk(task))
 
 
-def bayes_integrals(task: LocationTask) -> Float[np.ndarray, "2 *stack"]:
+def bayes_integrals(task: Spiked | Max) -> Float[np.ndarray, "2 *stack"]:
     """Return the Bayes risk by two integrals with different integrands, which are equal by an integration by parts."""
     length, snr = np.broadcast_arrays(task.length, task.snr)
     rows = [_both_integrals(replace(task, length=n, snr=nu)) for n, nu in zip(length.ravel(), snr.ravel(), strict=True)]
@@ -46,7 +46,7 @@ def bayes_integrals(task: LocationTask) -> Float[np.ndarray, "2 *stack"]:
 
 
 @jax.jit
-def _both_integrals(task: LocationTask) -> Any:
+def _both_integrals(task: Spiked | Max) -> Any:
     return task.bayes_integrals()
 
 

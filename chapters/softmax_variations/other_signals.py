@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from chapters.softmax_variations.log_ratios import narrow_log_ratio, shared_log_ratio
-from lib.single_location import Prompts, best_key_risk, softmax
+from lib.single_location import Prompts, softmax
 
 LENGTHS = (2, 3)
 # Strength of the spike and correlation of the scores; and standard deviations of the relevant score.
@@ -44,4 +44,4 @@ def solve_best_softmax_risks() -> OtherSignals:
 
 def _risks(length: int, log_ratio: Callable[[Float[Array, "n L"]], Float[Array, "n L"]]) -> tuple[float, float]:
     prompts = Prompts.of(log_ratio, length, step=STEPS[length], shift=2.0)
-    return best_key_risk(softmax, [prompts])[1], float(prompts.bayes_risk())
+    return Prompts.best_key_risk(softmax, [prompts])[1], float(prompts.bayes_risk())

@@ -11,7 +11,7 @@ from chapters.softmax_variations.fixed_heads import compiled_lowest_risk, pooled
 from chapters.softmax_variations.log_ratios import max_log_ratio, spiked_log_ratio
 from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.style import STRONGEST
-from lib.single_location import Prompts, best_key_risk, erf, linear, softmax, softplus
+from lib.single_location import Prompts, erf, linear, softmax, softplus
 
 # Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
 SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
@@ -62,7 +62,7 @@ def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
             for steps in (SEARCH_STEPS, RISK_STEPS)
         )
         for name, activation in NORMALISED.items():
-            by_head[name].append(best_key_risk(activation, search_prompts, risk_prompts)[1])
+            by_head[name].append(Prompts.best_key_risk(activation, search_prompts, risk_prompts)[1])
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
             by_head[name].append(float(compiled_lowest_risk(activation, marginals)))

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm
 
-from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
+from chapters.temperature_and_length.normal_scores import typical_participation
+from lib.finite_prompt import LARGEST_TAU, participation
 
 # Range of the scores of the quadrature, in standard deviations: from BELOW to ABOVE beyond the largest of all.
 BELOW, ABOVE = -9.0, 9.0
@@ -63,8 +64,8 @@ def solve_averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
         largest = np.sqrt(2 * log_length)
         ratios = np.linspace(0.1, min(1.2, LARGEST_TAU / largest), points)
         taus = np.minimum(ratios * largest, LARGEST_TAU)
-        mean, typical = (np.asarray(of(taus, log_length)) for of in (participation, typical_participation))
-        averages.append(Averages(log_length, ratios, mean, typical))
+        typical = np.asarray([typical_participation(tau, log_length) for tau in taus])
+        averages.append(Averages(log_length, ratios, np.asarray(participation(taus, log_length)), typical))
     return averages
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.temperature_and_length import uniform_scores
+from chapters.temperature_and_length.normal_scores import typical_participation
 from chapters.temperature_and_length.parameters import LONGEST
 from chapters.temperature_and_length.style import FIXED, LOGARITHM, ROOT
-from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
+from lib.finite_prompt import LARGEST_TAU, participation
 
 # Power of ln L by which each scaling multiplies the scores.
 POWERS = {FIXED: 0.0, ROOT: 0.5, LOGARITHM: 1.0}
@@ -55,8 +56,8 @@ def solve_normal_curves(reference: int, ratio: float, points: int) -> Curves:
         log_lengths = np.geomspace(SHORTEST, end, points)
         taus = np.minimum(spreads(reference, ratio, log_lengths)[name], LARGEST_TAU)
         log_lengths[-1] = end  # the spacing may round the last length to a value above `end`
-        mean, typical = (np.asarray(of(taus, log_lengths)) for of in (participation, typical_participation))
-        curves[name] = Curve(log_lengths, taus, mean, typical)
+        typical = np.asarray([typical_participation(*pair) for pair in zip(taus, log_lengths, strict=True)])
+        curves[name] = Curve(log_lengths, taus, np.asarray(participation(taus, log_lengths)), typical)
     return curves
 
 

@@ -16,10 +16,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.temperature_and_length.normal_scores import typical_participation
 from chapters.temperature_and_length.scalings import spreads
 from chapters.temperature_and_length.style import MEAN, TYPICAL
 from lib.batching import map_batched
-from lib.finite_prompt import participation, typical_participation
+from lib.finite_prompt import participation
 from lib.partition import square_given_others
 from lib.random import fast_normal
 from lib.statistics import standard_error
@@ -62,7 +63,7 @@ def simulate_participation(
                 float(participation(tau, log_length)),
             )
             error = typical * float(standard_error(log_squares))
-            exact = float(typical_participation(tau, log_length))
+            exact = typical_participation(tau, log_length)
             comparisons += [mean, Comparison(name, TYPICAL, log_length, tau, prompts, typical, error, exact)]
     return comparisons
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from chapters.trained_at_other_lengths.numpy_generator import generator
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_blocks, block_risk
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 from lib.statistics import standard_error
 
 # Prompts per batch.
@@ -65,7 +65,7 @@ def task_of(dimension: int) -> LinearRegression:
 @lru_cache
 def best_head(dimension: int, length: int) -> Blocks:
     """Return the head of least risk at one length, with A a multiple of the identity."""
-    return best_blocks(task_of(dimension), float(np.log(length)), queries=QueryAverage.radial(dimension))
+    return Blocks.best(task_of(dimension), float(np.log(length)), queries=QueryAverage.radial(dimension))
 
 
 def scale_scores(head: Blocks, factor: float) -> Blocks:

@@ -14,9 +14,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.finite_prompt import LARGEST_LOG_LENGTH
 from lib.flow import gradient_flow
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk, infinite_limit
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 VARIANCES = np.array([2.0, 1.0, 0.5])
 # Relative error of a step of the flows, far below the smallest distance in the figure.
@@ -26,7 +25,7 @@ EARLIEST, TIMES = 0.05, 60
 # Frames of query directions: for flows, and for gradients at one head, where the tail of the queries matters more.
 FLOW_FRAMES, HEAD_FRAMES = 16, 64
 # ln L of "infinite" prompts: terms that depend on L are far below rounding, and all flows share one program.
-INFINITE = LARGEST_LOG_LENGTH
+INFINITE = 330.0
 # ln L at which the exponent of the gradient's gap is measured: 1/L is still far above rounding.
 LONG = (30.0, 40.0)
 
@@ -47,7 +46,7 @@ class BalancedFlows:
     @property
     def limit_tilt(self) -> float:
         """Return H² at (A*, b*), where the infinite flow ends."""
-        return squared_tilt(np.asarray(infinite_limit(regression()).matrix))
+        return squared_tilt(np.asarray(Blocks.infinite_limit(regression()).matrix))
 
 
 def regression() -> LinearRegression:
@@ -75,7 +74,7 @@ def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Bal
     squares = jnp.sum((path.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (path.gain - infinite.gain) ** 2
     tilts = np.array([squared_tilt(matrix) for matrix in np.asarray(infinite.matrix)])
     peak = jax.tree.map(lambda leaf: leaf[int(np.argmax(tilts))], infinite)
-    exponents = (gap_exponent(peak), gap_exponent(infinite_limit(regression())))
+    exponents = (gap_exponent(peak), gap_exponent(Blocks.infinite_limit(regression())))
     rows = map(np.asarray, (risks[-1], jnp.sqrt(squares[:-1]), risks[:-1]))
     return BalancedFlows(tuple(decades), times, tilts, *rows, *exponents)
 

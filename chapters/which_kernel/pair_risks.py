@@ -12,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from chapters.which_kernel.kernels import KERNELS, regression
 from chapters.which_kernel.opposite_pairs import kernel_curvature, opposite_kernel_values
 from lib.icl import LinearRegression
-from lib.icl.heads import debiased_descent
 
 SMALLEST_KEY, LARGEST_KEY = 0.04, 0.6
 # The best key is searched between these multiples of the one that is predicted for long prompts.
@@ -68,7 +67,7 @@ def pair_error(task: LinearRegression, kernel: str, key: float, length: int) -> 
 
 def linear_errors(task: LinearRegression, length: int) -> tuple[float, float]:
     """Return the mean square errors of the best linear attention and of debiased gradient descent."""
-    debiased = debiased_descent(task, math.log(length))[1]
+    debiased = task.debiased_descent(math.log(length))[1]
     return 2 * float(task.linear_attention_risk(length)), 2 * float(debiased)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from chapters.which_kernel.kernels import KERNELS
-from lib.single_location import PositiveKernel, Spiked, bayes_risk, best_risk
+from lib.single_location import Activation, Spiked, bayes_risk, best_risk
 
 
 @dataclass(frozen=True)
@@ -26,5 +26,5 @@ def solve_retrieval(length: int, snr: float) -> Retrieval:
     errors = {"exp": bayes}
     for kernel, log_kernel in KERNELS.items():
         if kernel != "exp":
-            errors[kernel] = float(best_risk(task, PositiveKernel(log_kernel)))
+            errors[kernel] = float(best_risk(task, Activation.of_kernel(log_kernel)))
     return Retrieval(length, snr, errors, bayes)

@@ -68,6 +68,64 @@ class Blocks(eqx.Module):
         """
         return cls(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
 
+    @classmethod
+    @public
+    def infinite_limit(cls, task: LinearRegression) -> "Blocks":
+        """Return the limit of the infinite flow from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
+
+        It is the head with ‖A‖_F = b among those with bΣA = I.
+
+        Args:
+          task: the task, whose `cov` Σ is invertible and equal to `query_cov`.
+
+        Returns:
+          A* and b*.
+
+        Source: [BB26, Theorem 5.1]. Transformations: jit, vmap, grad.
+        """
+        inverse = jnp.linalg.inv(task.cov)
+        gain = jnp.sqrt(jnp.linalg.norm(inverse))
+        return cls(inverse / gain, gain)
+
+    @classmethod
+    @public
+    def best(
+        cls,
+        task: LinearRegression,
+        log_length: float,
+        *,
+        start: "Blocks | None" = None,
+        queries: QueryAverage | None = None,
+    ) -> "Blocks":
+        """Return `argmin_{A, b} R_L`, by BFGS on exact gradients.
+
+        It is a local search; from other starts it ended at the same risk where that was tried (see the tests). Evaluate
+        the result by `block_risk` on more nodes: an error of the nodes moves the place of the minimum, and its risk
+        only to second order.
+
+        Args:
+          task: the task; concrete, because SciPy does the search.
+          log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330.
+          start: where the search starts; the limit of the infinite flow by default.
+          queries: nodes for the average over queries; by default `QueryAverage.of_frames(d, frames=16, radii=24)`.
+
+        Returns:
+          A and b.
+
+        Raises:
+          ValueError: if float64 is off.
+        """
+        queries = QueryAverage.of_frames(task.dimension, frames=16, radii=24) if queries is None else queries
+        flat, unflatten = jax.flatten_util.ravel_pytree(cls.infinite_limit(task) if start is None else start)
+        scores = ScoreTable.at(log_length)
+
+        def log_risk(flat):
+            value, slope = _log_risk_and_slope(task, unflatten(jnp.asarray(flat)), scores, queries)
+            return float(value), np.asarray(jax.flatten_util.ravel_pytree(slope)[0])
+
+        result = scipy.optimize.minimize(log_risk, np.asarray(flat), jac=True, method="BFGS", options={"gtol": 1e-7})
+        return unflatten(jnp.asarray(result.x))
+
     @public
     def head(self) -> Attention:
         """Return `block_attention(A, b)` of the two parameters.
@@ -99,25 +157,6 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
     d = matrix.shape[-1]
     value = jnp.zeros((1, d + 1), matrix.dtype).at[0, d].set(b)
     return Attention(jnp.pad(matrix, ((0, 1), (0, 1))), value)
-
-
-@public
-def infinite_limit(task: LinearRegression) -> Blocks:
-    """Return the limit of the infinite flow from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
-
-    It is the head with ‖A‖_F = b among those with bΣA = I.
-
-    Args:
-      task: the task, whose `cov` Σ is invertible and equal to `query_cov`.
-
-    Returns:
-      A* and b*.
-
-    Source: [BB26, Theorem 5.1]. Transformations: jit, vmap, grad.
-    """
-    inverse = jnp.linalg.inv(task.cov)
-    gain = jnp.sqrt(jnp.linalg.norm(inverse))
-    return Blocks(inverse / gain, gain)
 
 
 @public
@@ -165,40 +204,6 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
         return terms.square_error(scores.statistics(tau_squared))
 
     return 0.5 * (queries.weights @ jax.vmap(given_query)(queries.nodes) + task.noise_std**2)
-
-
-@public
-def best_blocks(
-    task: LinearRegression, log_length: float, *, start: Blocks | None = None, queries: QueryAverage | None = None
-) -> Blocks:
-    """Return `argmin_{A, b} R_L`, by BFGS on exact gradients.
-
-    It is a local search; from other starts it ended at the same risk where that was tried (see the tests). Evaluate the
-    result by `block_risk` on more nodes: an error of the nodes moves the place of the minimum, and its risk only to
-    second order.
-
-    Args:
-      task: the task; concrete, because SciPy does the search.
-      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330.
-      start: where the search starts; the limit of the infinite flow by default.
-      queries: nodes for the average over queries; by default `QueryAverage.of_frames(d, frames=16, radii=24)`.
-
-    Returns:
-      A and b.
-
-    Raises:
-      ValueError: if float64 is off.
-    """
-    queries = QueryAverage.of_frames(task.dimension, frames=16, radii=24) if queries is None else queries
-    flat, unflatten = jax.flatten_util.ravel_pytree(infinite_limit(task) if start is None else start)
-    scores = ScoreTable.at(log_length)
-
-    def log_risk(flat):
-        value, slope = _log_risk_and_slope(task, unflatten(jnp.asarray(flat)), scores, queries)
-        return float(value), np.asarray(jax.flatten_util.ravel_pytree(slope)[0])
-
-    result = scipy.optimize.minimize(log_risk, np.asarray(flat), jac=True, method="BFGS", options={"gtol": 1e-7})
-    return unflatten(jnp.asarray(result.x))
 
 
 @jax.jit

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, public, require_float64
+from lib._checks import as_float, is_concrete, public
 from lib._namespace import constant, exact, jitted, known, log_softmax, namespace
 from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
-from lib.icl.regression import LinearRegression
-from lib.pairs import _LARGEST_LOG_LENGTH, _LARGEST_TILT, _opposite_gaps, _pair_statistics
+from lib.icl.regression import LinearRegression, _identity
+from lib.pairs import _LARGEST_TILT, _opposite_gaps, _pair_statistics
+from lib.partition import _LARGEST_LOG_LENGTH
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
 _RADII, _RADIUS_DROP = 40, 34.0
@@ -52,9 +53,9 @@ def heads_risk(
 
     Returns:
       The risk, shape (), the noise of the query's label included. NaN outside the domain. Its relative error is below
-      1e-8, except where δ is itself a rounding error, and for opposite keys
-      below 0.01, whose values cancel (`best_pair` avoids both). The cost is 40 ms for the
-      heads alone, and 40 times that of `pair_participation` for each pair of heads.
+      1e-8, except where δ is itself a rounding error, and for opposite keys below 0.01, whose values cancel
+      (`best_pair` avoids both). The cost is 40 ms for the heads alone, and 40 times that of `pair_participation` for
+      each pair of heads.
 
     Raises:
       ValueError: if a covariance of `task` is not the identity, if the shapes differ, or if float64 is off.
@@ -142,46 +143,6 @@ def _solve_for_values(task, omega, log_length, noise, shrinkage):
     return jnp.asarray(mu), jnp.asarray(xp.where(finite, 0.5 * (task.noise_std**2 + excess), xp.nan))
 
 
-@public
-def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the best step η and the risk of one step of debiased gradient descent, the limit of a pair with keys → 0.
-
-    The prediction is `(η/L) Σ_l (y_l - ȳ) ⟨x_l - x̄, x_q⟩`; η = L/(L + d + ς) with $ς = s²/τ_w²$, and
-    `2R = τ_w² d + s² - τ_w² d (L - 1)/(L + d + ς)`.
-
-    Args:
-      task: a `LinearRegression` with cov = I and query_cov = I.
-      log_length: natural logarithm of the prompt length L ≥ 1, shape ().
-
-    Returns:
-      (η of shape (), risk of shape ()): half the mean square, label noise included.
-
-    Raises:
-      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
-
-    Source: derived here; η is that of [He25]. Transformations: jit, vmap, grad.
-    """
-    task, log_length = _identity("debiased_descent", task), exact("debiased_descent", log_length)[0]
-    dimension, inverse = task.dimension, namespace(log_length).exp(-log_length)
-    step = 1 / (1 + (dimension + _noise_ratio(task)) * inverse)
-    excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + _noise_ratio(task)) * step
-    return jnp.asarray(step), jnp.asarray(0.5 * (task.noise_std**2 + excess))
-
-
-def _identity(owner: str, task: LinearRegression) -> LinearRegression:
-    """`task`, whose covariances must be the identity, with arrays of NumPy where they are not traced."""
-    require_float64(f"lib.icl.{owner}", task.cov)
-    for name in ("cov", "query_cov"):
-        matrix = getattr(task, name)
-        eye = np.eye(task.dimension)
-        if is_concrete(matrix) and (matrix.shape != eye.shape or np.abs(np.asarray(matrix) - eye).max() > 1e-12):
-            raise ValueError(
-                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
-                f"the same scores. Got {np.asarray(matrix)}."
-            )
-    return jax.tree.map(known, task)
-
-
 def _isotropic(owner: str, task: LinearRegression, omega, log_length):
     task = _identity(owner, task)
     omega, log_length = exact(f"lib.icl.{owner}", omega, log_length)
@@ -190,10 +151,6 @@ def _isotropic(owner: str, task: LinearRegression, omega, log_length):
             f"`{owner}(omega=...)` needs shape (H,) with H ≥ 1, one key per head. Got shape {omega.shape}."
         )
     return task, omega, log_length
-
-
-def _noise_ratio(task: LinearRegression) -> Scalar:
-    return (task.noise_std / task.task_scale) ** 2
 
 
 @jitted(static=(0, 3))
@@ -296,7 +253,7 @@ def _opposite_values(
 def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:
     """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0."""
     xp = namespace(log_length, task.task_scale, task.noise_std)
-    dimension, power, ratio, inverse = task.dimension, task.task_scale**2, _noise_ratio(task), xp.exp(-log_length)
+    dimension, power, ratio, inverse = task.dimension, task.task_scale**2, task._noise_ratio, xp.exp(-log_length)
     leading = 12 * inverse / ((dimension + 4) * (dimension + 3 + ratio))
     stretch = 1 / (1 + (dimension + ratio) * inverse)
     start = power * dimension * (dimension + 1 + ratio) * stretch

@@ -26,6 +26,7 @@ from lib._checks import (
     require_float64,
     require_positive,
 )
+from lib._namespace import exact, known, namespace
 from lib._types import Numeric, Scalar
 from lib.attention import Attention
 from lib.finite_prompt import _ScoreStatistics
@@ -65,8 +66,7 @@ class _ErrorTerms(eqx.Module):
 class LinearRegression(eqx.Module):
     """In-context linear regression with Gaussian covariates, queries and task vectors.
 
-    All risks are half the mean square error against the noisy label. `tasks.GeneralRegression` has covariates, queries
-    and task vectors of any distribution; its risks are means over episodes.
+    All risks are half the mean square error against the noisy label.
 
     Args:
       cov: S, covariance of the covariates, shape (d, d), or (..., d, d) for a stack of tasks; it may be singular.
@@ -121,6 +121,11 @@ class LinearRegression(eqx.Module):
     def dimension(self) -> int:
         """The dimension d of the covariates; tokens are in $R^{d+1}$."""
         return self.cov.shape[-1]
+
+    @property
+    def _noise_ratio(self) -> Scalar:
+        """`ς = s²/τ_w²`."""
+        return (self.noise_std / self.task_scale) ** 2
 
     @public
     def infinite_risk(self, params: Attention) -> Float[Array, ""]:
@@ -285,10 +290,34 @@ class LinearRegression(eqx.Module):
         """
         require_float64("LinearRegression.linear_attention_risk", self.cov)
         eigenvalues, vectors = jnp.linalg.eigh(self.cov)
-        noise = jnp.sum(eigenvalues) + (self.noise_std / self.task_scale) ** 2
+        noise = jnp.sum(eigenvalues) + self._noise_ratio
         learned = eigenvalues / ((1 + 1 / length) * eigenvalues + noise / length)
         queries = jnp.einsum("ji,jk,ki->i", vectors, self.query_cov, vectors)
         return 0.5 * (self.task_scale**2 * jnp.sum(queries * (1 - learned)) + self.noise_std**2)
+
+    @public
+    def debiased_descent(self, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Return the best step η and the risk of one step of debiased gradient descent.
+
+        The prediction is `(η/L) Σ_l (y_l - ȳ) ⟨x_l - x̄, x_q⟩`, the limit of `best_pair` with keys → 0. With
+        $ς = s²/τ_w²$, `η = L/(L + d + ς)` and `2R = τ_w² d + s² - τ_w² d (L - 1)/(L + d + ς)`.
+
+        Args:
+          log_length: natural logarithm of the prompt length L ≥ 1, shape ().
+
+        Returns:
+          (η of shape (), risk of shape ()): half the mean square, label noise included.
+
+        Raises:
+          ValueError: if a covariance is not the identity, or if float64 is off.
+
+        Source: derived here; η is that of [He25]. Transformations: jit, vmap, grad.
+        """
+        task, log_length = _identity("debiased_descent", self), exact("debiased_descent", log_length)[0]
+        dimension, inverse = task.dimension, namespace(log_length).exp(-log_length)
+        step = 1 / (1 + (dimension + task._noise_ratio) * inverse)
+        excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + task._noise_ratio) * step
+        return jnp.asarray(step), jnp.asarray(0.5 * (task.noise_std**2 + excess))
 
     @public
     def bayes_risk(self, length: int, *, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
@@ -312,8 +341,7 @@ class LinearRegression(eqx.Module):
         Transformations: jit, vmap, grad.
         """
         length = require_count("bayes_risk", "length", length, "an empty prompt defines no probability measure.")
-        root = _covariance_root(self.cov)
-        ridge = (self.noise_std / self.task_scale) ** 2
+        root, ridge = _covariance_root(self.cov), self._noise_ratio
 
         def posterior_error(key):
             covariates = jr.normal(key, (length, self.dimension), root.dtype) @ root.T
@@ -380,6 +408,20 @@ class LinearRegression(eqx.Module):
         """Mean and variance over tasks of ⟨w, Sw⟩, the variance of a noiseless label."""
         power = self.task_scale**2
         return power * jnp.trace(self.cov), 2 * power**2 * jnp.sum(self.cov**2)
+
+
+def _identity(owner: str, task: LinearRegression) -> LinearRegression:
+    """`task`, whose covariances must be the identity, with arrays of NumPy where they are not traced."""
+    require_float64(f"lib.icl.{owner}", task.cov)
+    for name in ("cov", "query_cov"):
+        matrix = getattr(task, name)
+        eye = np.eye(task.dimension)
+        if is_concrete(matrix) and (matrix.shape != eye.shape or np.abs(np.asarray(matrix) - eye).max() > 1e-12):
+            raise ValueError(
+                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
+                f"the same scores. Got {np.asarray(matrix)}."
+            )
+    return jax.tree.map(known, task)
 
 
 @eqx.filter_jit

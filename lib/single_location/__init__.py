@@ -4,7 +4,6 @@ This file exports the public types and functions of the folder.
 """
 
 from lib.single_location.activations import Activation as Activation
-from lib.single_location.activations import PositiveKernel as PositiveKernel
 from lib.single_location.activations import erf as erf
 from lib.single_location.activations import exp as exp
 from lib.single_location.activations import hardmax as hardmax
@@ -15,15 +14,10 @@ from lib.single_location.activations import sink_softmax as sink_softmax
 from lib.single_location.activations import softmax as softmax
 from lib.single_location.activations import softplus as softplus
 from lib.single_location.bayes_optimal import bayes_optimal_risk as bayes_optimal_risk
-from lib.single_location.bayes_optimal import fixed_point as fixed_point
-from lib.single_location.bayes_optimal import state_evolution as state_evolution
-from lib.single_location.erm import full_batch_trainer as full_batch_trainer
 from lib.single_location.erm import simulate_erm as simulate_erm
 from lib.single_location.few_tokens import Prompts as Prompts
-from lib.single_location.few_tokens import best_key_risk as best_key_risk
 from lib.single_location.population import attention_risk as attention_risk
 from lib.single_location.population import bayes_risk as bayes_risk
-from lib.single_location.population import bayes_risk_error as bayes_risk_error
 from lib.single_location.population import best_elementwise_risk as best_elementwise_risk
 from lib.single_location.population import best_risk as best_risk
 from lib.single_location.replica import replica as replica

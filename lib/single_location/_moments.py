@@ -173,8 +173,7 @@ def normalised_moments(
       mixture: the joint distribution of the scores.
       log_kernel: log κ at each node of the mixture, shape (n,).
       inside: where κ vanishes on a half-line, the quadrature weights of the nodes of the other one, shape (n,). A
-        prompt
-        without any κ > 0 then counts as s = 0.
+        prompt without any κ > 0 then counts as s = 0.
 
     Returns:
       All seven moments; NaN where the quadrature misses `E Σ s = 1` by 1e-8. Those with c and C are NaN

@@ -5,8 +5,7 @@ one-token expectations of `lib.partition`: with u = y + τg and g ~ N(0, 1),
 
     φ = E exp(-e^u),   a = E[e^u exp(-e^u)],   b = E[e^{2u} exp(-e^u)].
 
-All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of
-½.
+All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of ½.
 
 In the spiked model the scores √ν χ have variance τ² = ν, and that of the relevant token has the mean ν. The joint
 density of scores and relevant token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so averages are taken over
@@ -24,22 +23,18 @@ from lib.partition import Resolution, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
 SCAN_RESOLUTION, FINE_RESOLUTION = Resolution(count=72, step=0.5), Resolution(count=192)
-# Two changes of the nodes, one of their density and one of their range, whose effect is an estimate of the error.
-FINER_RESOLUTION = Resolution(count=288, step=FINE_RESOLUTION.step / 1.5)
-WIDER_RESOLUTION = Resolution(count=288, reach=FINE_RESOLUTION.reach + 2.0, drop=FINE_RESOLUTION.drop + 18.0)
 # The window in standard deviations of a score: to the left of the largest token, to the right of all scores.
 DEVIATIONS_LEFT, DEVIATIONS_RIGHT = 13.0, 10.0
 SMALLEST_SPREAD = 1e-6
 
 
 @public
-def spiked_bayes_risk(length: Scalar, snr: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
+def spiked_bayes_risk(length: Scalar, snr: Scalar) -> Scalar:
     """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model.
 
     Args:
       length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
-      resolution: nodes of the integral over y and of the one-token expectations.
 
     Returns:
       The risk, shape (), relative error below 1e-10.
@@ -51,12 +46,12 @@ def spiked_bayes_risk(length: Scalar, snr: Scalar, resolution: Resolution = FINE
         log_token = log_tilted(1, y, tau, resolution=resolution)
         return 2.0 * log_token - y + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr, resolution)
+    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr)
     return (length - 1.0) * namespace(log_integral).exp(log_integral - 0.5 * snr)
 
 
 @public
-def spiked_bayes_risk_by_squares(length: Scalar, snr: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
+def spiked_bayes_risk_by_squares(length: Scalar, snr: Scalar) -> Scalar:
     """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` of the spiked model.
 
     The integrand differs from that of `spiked_bayes_risk` by the derivative of the latter.
@@ -64,7 +59,6 @@ def spiked_bayes_risk_by_squares(length: Scalar, snr: Scalar, resolution: Resolu
     Args:
       length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
-      resolution: nodes of the integral over y and of the one-token expectations.
 
     Returns:
       The risk, shape (), relative error below 1e-10.
@@ -80,18 +74,17 @@ def spiked_bayes_risk_by_squares(length: Scalar, snr: Scalar, resolution: Resolu
         without = xp.log(xp.maximum(length - 2.0, 0.0)) + 2.0 * log_token
         return log_token - y + xp.logaddexp(with_hidden, without) + (length - 3.0) * log_others
 
-    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr, resolution)
+    log_integral = _log_integral(log_integrand, length, namespace(snr).sqrt(snr), snr)
     return (length - 1.0) * namespace(log_integral).exp(log_integral - 0.5 * snr)
 
 
 @public
-def max_bayes_risk(length: Scalar, tau: Scalar, resolution: Resolution = FINE_RESOLUTION) -> Scalar:
+def max_bayes_risk(length: Scalar, tau: Scalar) -> Scalar:
     """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model.
 
     Args:
       length: number L of tokens, shape (), $1 ≤ L ≤ 10^{12}$.
       tau: standard deviation τ = ν of the scores, shape (), 0 ≤ τ ≤ 1000.
-      resolution: nodes of the integral over y and of the one-token expectations.
 
     Returns:
       The risk, shape (), relative error below 1e-10 up to τ = 500 and below 1e-8 up to 1000.
@@ -103,7 +96,7 @@ def max_bayes_risk(length: Scalar, tau: Scalar, resolution: Resolution = FINE_RE
         log_token = log_tilted(1, y, tau, resolution=resolution)
         return 2.0 * log_token + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    log_integral = _log_integral(log_integrand, length, tau, 0.0, resolution)
+    log_integral = _log_integral(log_integrand, length, tau, 0.0)
     return length * (length - 1.0) * namespace(log_integral).exp(log_integral)
 
 
@@ -125,11 +118,11 @@ def max_bayes_risk_by_squares(length: Scalar, tau: Scalar) -> Scalar:
         log_square = log_tilted(2, y, tau, resolution=resolution)
         return log_square + (length - 1.0) * log_survival(y, tau, resolution=resolution)
 
-    log_integral = _log_integral(log_integrand, length, tau, 0.0, FINE_RESOLUTION)
+    log_integral = _log_integral(log_integrand, length, tau, 0.0)
     return 1.0 - length * namespace(log_integral).exp(log_integral)
 
 
-def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolution) -> Scalar:
+def _log_integral(log_integrand: Callable, length, tau, snr) -> Scalar:
     """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket."""
     xp = namespace(length, tau, snr)
     tau = xp.maximum(tau, SMALLEST_SPREAD)
@@ -139,8 +132,8 @@ def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolut
     )
     (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.count))
     (height,) = constant(log_integrand(coarse, tau, SCAN_RESOLUTION))
-    in_bracket = height > xp.max(height) - resolution.drop
+    in_bracket = height > xp.max(height) - FINE_RESOLUTION.drop
     first, last = xp.argmax(in_bracket), SCAN_RESOLUTION.count - 1 - xp.argmax(in_bracket[::-1])
     bracket = coarse[xp.clip(xp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.count - 1)]
-    y = xp.linspace(bracket[0], bracket[1], resolution.count)
-    return logsumexp(log_integrand(y, tau, resolution)) + xp.log(y[1] - y[0])
+    y = xp.linspace(bracket[0], bracket[1], FINE_RESOLUTION.count)
+    return logsumexp(log_integrand(y, tau, FINE_RESOLUTION)) + xp.log(y[1] - y[0])

@@ -31,8 +31,6 @@ _SCAN, _SEARCH, _VALUE = (
     _Nodes(Resolution(step=0.4, reach=7.5), 0.35),
     _Nodes(Resolution(step=0.25, reach=8.5), 0.25),
 )
-# Other nodes, for a second value of an integral.
-OTHER_RESOLUTION = Resolution(count=288, step=FINE_RESOLUTION.step / 1.5)
 # Natural logarithms that an integrand falls before it is cut, and how far `E Σ s = 1` may be missed.
 _LOG_DROP, MASS_TOLERANCE = 42.0, 1e-8
 # Ratio of neighbouring slopes of a search, distance of neighbouring sinks, and the steepest slope.
@@ -111,25 +109,23 @@ class _Table(NamedTuple):
         return SoftmaxMoments(hidden, power, step * np.exp(self.mass).sum())
 
 
-def elementwise_bayes_risk(probability: float, snr: float, *, step: float = 0.35, reach: float = 9.0) -> float:
+def elementwise_bayes_risk(probability: float, snr: float) -> float:
     """Return `E sigmoid(-u)`, u ~ N(ν/2 + ln(q/(1-q)), ν): the least risk of weights that read their own score only.
 
     Args:
       probability: probability q that a token is relevant, 0 < q ≤ 1.
       snr: signal strength ν.
-      step: step of the trapezoid in u.
-      reach: standard deviations that it reaches.
     """
     if probability == 1.0 or snr == 0.0:
         return 1.0 - probability
     mean, root = 0.5 * snr + math.log(probability) - math.log1p(-probability), math.sqrt(snr)
-    step = min(step, root / 2.5)
-    u = np.arange(mean - snr - reach * root - 1.0, mean + reach * root + 1.0, step)
+    step, reach = min(0.35, root / 2.5), 9.0 * root + 1.0
+    u = np.arange(mean - snr - reach, mean + reach, step)
     log_terms = -np.logaddexp(0.0, u) - 0.5 * ((u - mean) / root) ** 2
     return float(math.exp(_log_sum(log_terms) + math.log(step / root) - 0.5 * math.log(2 * math.pi)))
 
 
-def absent_bayes_risk(length: float, snr: float, present: float, resolution: Resolution = FINE_RESOLUTION) -> float:
+def absent_bayes_risk(length: float, snr: float, present: float) -> float:
     """Return the Bayes risk of at most one relevant token, which is there with probability π.
 
     `(L(1-π)/π) ∫ k a φ^{L-1} dy + (L-1) e^{-ν/2} ∫ e^{-y} k a² φ^{L-2} dy` with the sink's factor k; the expectation
@@ -139,17 +135,16 @@ def absent_bayes_risk(length: float, snr: float, present: float, resolution: Res
       length: number L of tokens.
       snr: signal strength ν > 0.
       present: probability π, 0 < π ≤ 1.
-      resolution: nodes in y and of the one-token expectations.
     """
     tau = max(math.sqrt(snr), 1e-6)
     absent = -math.inf if present == 1.0 else math.log(length) + math.log1p(-present) - math.log(present)
-    low, high = -math.log(length) - 13.0 * tau - snr - resolution.drop - 4.0, 10.0 * tau + 4.0
+    low, high = -math.log(length) - 13.0 * tau - snr - FINE_RESOLUTION.drop - 4.0, 10.0 * tau + 4.0
     high = min(high, _SINK_CUT - absent - 0.5 * snr)
 
     def log_token_and_others(y: np.ndarray, tokens: float) -> tuple[Any, Any]:
         factor = -np.exp(y + absent + 0.5 * snr)
-        others = (length - tokens) * log_survival(y, tau, resolution=resolution)
-        return log_tilted(1, y, tau, resolution=resolution), others + factor
+        others = (length - tokens) * log_survival(y, tau)
+        return log_tilted(1, y, tau), others + factor
 
     def without(y: np.ndarray) -> np.ndarray:
         token, others = log_token_and_others(y, 1.0)
@@ -161,20 +156,19 @@ def absent_bayes_risk(length: float, snr: float, present: float, resolution: Res
 
     parts = []
     if present < 1.0:
-        parts.append(absent + _log_integral(without, low, high, resolution))
+        parts.append(absent + _log_integral(without, low, high))
     if length > 1.0:
-        parts.append(math.log(length - 1.0) - 0.5 * snr + _log_integral(mistaken, low, high, resolution))
+        parts.append(math.log(length - 1.0) - 0.5 * snr + _log_integral(mistaken, low, high))
     return float(math.exp(np.logaddexp.reduce(parts))) if parts else 0.0
 
 
-def _log_integral(log_integrand: Callable, low: float, high: float, resolution: Resolution) -> float:
+def _log_integral(log_integrand: Callable, low: float, high: float) -> float:
     """Return the logarithm of the integral of a log-concave integrand."""
     for _ in range(3):
         coarse: Any = np.linspace(low, high, 48)
-        inside = np.flatnonzero((height := log_integrand(coarse)) > height.max() - resolution.drop)
+        inside = np.flatnonzero((height := log_integrand(coarse)) > height.max() - FINE_RESOLUTION.drop)
         low, high = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 1, coarse.size - 1)]
-    step = _BAYES_STEP * FINE_RESOLUTION.count / resolution.count
-    y = np.linspace(low, high, max(resolution.count, math.ceil((high - low) / step)))
+    y = np.linspace(low, high, max(FINE_RESOLUTION.count, math.ceil((high - low) / _BAYES_STEP)))
     return _log_sum(log_integrand(y)) + math.log(y[1] - y[0])
 
 

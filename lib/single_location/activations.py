@@ -29,7 +29,6 @@ from lib.single_location._moments import (
     normalised_moments,
     sum_above,
 )
-from lib.single_location._posterior import FINE_RESOLUTION
 from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location._score_mixture import ScoreMixture
 from lib.single_location._search import minimise_scalar
@@ -46,6 +45,18 @@ _ZERO_BIAS = np.zeros(())
 
 class Activation(eqx.Module):
     """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
+
+    @staticmethod
+    def of_kernel(log_kernel: Callable) -> "Activation":
+        """Return the weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ ≥ 0 that is given by its logarithm.
+
+        Args:
+          log_kernel: the function log κ, element-wise in JAX; -inf at isolated zeros is allowed.
+
+        Returns:
+          The activation. `best_risk` searches its slope c in [0.01, 60]; the limit c = ∞ is not tried.
+        """
+        return _Kernel(log_kernel)
 
     @abc.abstractmethod
     def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
@@ -257,7 +268,7 @@ class _Softmax(_Normalised):
     @public
     def best_risk(self, task: LocationTask) -> Scalar:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
-        return task.bayes_risk_at(FINE_RESOLUTION)
+        return task.bayes_risk()
 
     def best_risk_of_sets(self, task: _RelevantTokens) -> Scalar:
         """Return the lowest risk over c, by a global search."""
@@ -368,17 +379,13 @@ class _Softplus(_Normalised):
         return _optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
 
 
-class PositiveKernel(_Normalised):
-    """Weights `s_l = f(χ_l)/Σ_m f(χ_m)` with a kernel f ≥ 0 that is given by its logarithm.
-
-    Attributes:
-      logarithm: the function log f, elementwise in JAX; -inf at isolated zeros is allowed.
-    """
+class _Kernel(_Normalised):
+    """The weights of `Activation.of_kernel`."""
 
     logarithm: Callable = eqx.field(static=True)
 
     def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
-        """Return log f of each score."""
+        """Return log κ of each score."""
         return self.logarithm(jnp.asarray(chi))
 
     def lowest_risk(self, mixture: ScoreMixture) -> Scalar:

@@ -1,4 +1,4 @@
-"""Simulated empirical risk minimisation: n prompts in dimension D, L-BFGS, and the trained head.
+"""Simulated empirical risk minimisation: n prompts in dimension D, a minimiser, and the trained head.
 
 The replica equations must agree with this simulation, and where they do not apply (weak ridges, several minima) it is
 the only source. The test risk needs no test set: it is a function of the seven overlaps of the trained head.
@@ -70,14 +70,16 @@ def simulate_erm(
     dimension: int,
     seeds: Sequence[int],
     start: _Start | None = None,
+    descent_steps: int | None = None,
+    gradient_tolerance: float = _GRADIENT_TOLERANCE,
     trainer: _Trainer | None = None,
     batch: int = 1,
 ) -> _ErmResult:
     """Return the result of one training run per seed on `round(alpha * dimension)` fresh prompts, stacked.
 
     A run minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, from `start` to the bottom of its
-    valley. Its key is its seed folded with the dimension. Memory and a step of L-BFGS both cost alpha·L·D² numbers.
-    Compiled once for all seeds.
+    valley, by L-BFGS unless `descent_steps` or `trainer` is given. Its key is its seed folded with the dimension.
+    Memory and a step both cost alpha·L·D² numbers. Compiled once for all seeds.
 
     Args:
       task: the task, with concrete length L ≤ 500.
@@ -89,7 +91,10 @@ def simulate_erm(
       seeds: the seeds, one per run.
       start: a function of the hidden directions, a `Head`, and a key that returns the first head: by default two
         independent standard normal vectors. `lambda truth, key: truth` starts at the hidden directions themselves.
-      trainer: a function that fits the head, such as that of `full_batch_trainer`; L-BFGS by default.
+      descent_steps: largest number of steps of gradient descent with a line search.
+      gradient_tolerance: the gradient that ends this descent, relative to the typical gradient √D of one prompt.
+      trainer: a function that fits the head: of activation, prompts, ridge, first head and key, it returns the head and
+        the number of steps.
       batch: number of runs that are computed at once. 1 is fastest on a CPU, where a run fills the cores and the
         memory.
 
@@ -105,6 +110,8 @@ def simulate_erm(
     """
     require_float64("simulate_erm", task.snr)
     options = {"noise_std": noise_std, "alpha": alpha, "ridge": ridge, "dimension": dimension}
+    if descent_steps is not None:
+        trainer = _descent(descent_steps, gradient_tolerance)
 
     def train(key):
         return _train_once(task, activation, **options, start=start or _random_start, trainer=trainer, key=key)
@@ -186,19 +193,11 @@ def _minimise(
     return head, flatness, steps
 
 
-@public
-def full_batch_trainer(*, steps: int, gradient_tolerance: float = _GRADIENT_TOLERANCE) -> _Trainer:
+def _descent(steps: int, gradient_tolerance: float) -> _Trainer:
     """Return a trainer by gradient descent with a line search.
 
     A step is halved until the objective falls by a quarter of what the gradient predicts, and then doubled for the
     next step. Scores and values are linear in the head, so trying a step costs no product with the tokens.
-
-    Args:
-      steps: largest number of steps.
-      gradient_tolerance: the gradient that ends the descent, relative to the typical gradient √D of one prompt.
-
-    Returns:
-      The trainer; it returns the head and the number of steps. Transformations: none.
     """
 
     def train(

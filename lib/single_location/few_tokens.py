@@ -102,6 +102,40 @@ class Prompts(eqx.Module):
         """
         return 1.0 - self.probabilities @ jnp.sum(self.posterior**2, axis=1)
 
+    @staticmethod
+    @public
+    def best_key_risk(
+        activation: Activation, prompts: "list[Prompts]", refined: "list[Prompts] | None" = None
+    ) -> tuple[float, float]:
+        """Return the slope c of the head `k = c k*` of least risk, v along v* and of the best length, and its risk.
+
+        The risk is that on prompts that are of any of the given kinds with equal probability.
+
+        Args:
+          activation: the activation.
+          prompts: the kinds of prompts on which c is searched.
+          refined: the same kinds on finer lattices, on which the risk is computed; `prompts` by default.
+
+        Returns:
+          The slope, to about 1e-4 of itself, so that the risk there is the least one to about 1e-8, in the valley that
+          is the lowest on a lattice of slopes between 1e-5 and 30; and the risk, absolute error as for `Prompts.of`.
+
+        Raises:
+          ValueError: if float64 is off.
+        """
+        require_float64("best_key_risk", prompts[0].scores)
+        likely_prompts = [kind._without_unlikely_rows() for kind in prompts]
+
+        def risk(log_slope: float) -> float:
+            return float(_mixed_risk(activation, np.exp(log_slope), likely_prompts))
+
+        slopes = np.linspace(np.log(_SMALLEST_SLOPE), np.log(_LARGEST_SLOPE), _SLOPE_COUNT)
+        lowest = int(np.argmin([risk(slope) for slope in slopes]))
+        bounds = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
+        minimum = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 1e-5})
+        slope = float(np.exp(minimum.x))  # pyright: ignore[reportAttributeAccessIssue]
+        return slope, float(_mixed_risk(activation, slope, prompts if refined is None else refined))
+
     def _without_unlikely_rows(self) -> "Prompts":
         """Return the prompts without rows of a probability below 1e-13, padded to whole blocks for few compilations."""
         likely_rows = np.flatnonzero(np.asarray(self.probabilities) > _SMALLEST_PROBABILITY)
@@ -134,40 +168,6 @@ def _reweight(
     probabilities: Float[Array, " n"], log_ratio: Float[Array, "n L"]
 ) -> tuple[Float[Array, " n"], Float[Array, "n L"]]:
     return probabilities * jnp.mean(jnp.exp(log_ratio), axis=1), jax.nn.softmax(log_ratio, axis=1)
-
-
-@public
-def best_key_risk(
-    activation: Activation, prompts: list[Prompts], refined: list[Prompts] | None = None
-) -> tuple[float, float]:
-    """Return the slope c of the head `k = c k*` of least risk, with v along v* and of the best length, and its risk.
-
-    The risk is that on prompts that are of any of the given kinds with equal probability.
-
-    Args:
-      activation: the activation.
-      prompts: the kinds of prompts on which c is searched.
-      refined: the same kinds on finer lattices, on which the risk is computed; `prompts` by default.
-
-    Returns:
-      The slope, to about 1e-4 of itself, so that the risk there is the least one to about 1e-8, of several valleys that
-      which a lattice of slopes between 1e-5 and 30 finds lowest; and the risk, absolute error as for `Prompts.of`.
-
-    Raises:
-      ValueError: if float64 is off.
-    """
-    require_float64("best_key_risk", prompts[0].scores)
-    likely_prompts = [kind._without_unlikely_rows() for kind in prompts]
-
-    def risk(log_slope: float) -> float:
-        return float(_mixed_risk(activation, np.exp(log_slope), likely_prompts))
-
-    slopes = np.linspace(np.log(_SMALLEST_SLOPE), np.log(_LARGEST_SLOPE), _SLOPE_COUNT)
-    lowest = int(np.argmin([risk(slope) for slope in slopes]))
-    bounds = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
-    minimum = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 1e-5})
-    slope = float(np.exp(minimum.x))  # pyright: ignore[reportAttributeAccessIssue]
-    return slope, float(_mixed_risk(activation, slope, prompts if refined is None else refined))
 
 
 @jax.jit

@@ -13,12 +13,9 @@ from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public, require_count, require_float64
 from lib._namespace import MOST_IN_NUMPY, few, jitted, namespace, sigmoid
-from lib.single_location import _posterior
 from lib.single_location.activations import Activation
 from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Overlaps, Spiked
 
-# The relative rounding of a sum of exponentials whose exponents, up to 1500 in size, are known to 1e-16.
-_BAYES_ROUNDING = 5e-13
 # A mixture of scores costs NumPy as much as twenty of the Bayes risks.
 _MOST_MIXTURES = 10
 
@@ -36,10 +33,9 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
         of one.
 
     Returns:
-      The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270;
-      in the max model below 1e-8 for 500 < ν ≤ 1000 (`bayes_risk_error` estimates it). NaN outside the domain. 5 ms
-      per task for the first 200 tasks of a process; then 2 s to compile, and 1 ms per task. Sets of relevant tokens
-      take 10 ms each and compile nothing.
+      The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270; in
+      the max model below 1e-8 for 500 < ν ≤ 1000. NaN outside the domain. 5 ms per task for the first 200 tasks of a
+      process; then 2 s to compile, and 1 ms per task. Sets of relevant tokens take 10 ms each and compile nothing.
 
     Raises:
       ValueError: if float64 is off, for other numbers of relevant tokens of `Several`, or for a traced set.
@@ -49,29 +45,6 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """
     require_float64("bayes_risk", task.length)
     return _in_numpy_or_stack(_bayes, task, batch=batch)
-
-
-@public
-def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
-    """Return an estimate of the relative error of `bayes_risk`.
-
-    Args:
-      task: in the domain of `bayes_risk`.
-      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
-        of one.
-
-    Returns:
-      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding, of the
-      shape
-      of the task; 0 where the risk is exactly 0. NaN outside the domain.
-
-    Raises:
-      ValueError: if float64 is off.
-
-    Transformations: jit, vmap.
-    """
-    require_float64("bayes_risk_error", task.length)
-    return _in_numpy_or_stack(_bayes_error, task, batch=batch)
 
 
 @public
@@ -94,9 +67,8 @@ def attention_risk(
       $2 m_v 𝔼 s_ε$ and $q_v 𝔼 Σ s²$; 1e-8 of it for normalised activations in the max model. NaN where the quadrature
       does not resolve the weights: $√q_k$ above about 60, in the spiked model also $√(q_k ν)$ above about 1000, for
       `exp` where its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed
-      by 1e-8. A risk
-      much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 5 ms in the spiked model and
-      up to a second in the max model for the first ten values of a process; then 2 to 8 s to compile.
+      by 1e-8. A risk much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 5 ms in the
+      spiked model and up to a second in the max model for the first ten values of a process; then 2 to 8 s to compile.
 
     Raises:
       ValueError: if float64 is off, for cross overlaps of another task than `Spiked`, or for a set of relevant tokens
@@ -151,8 +123,8 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
 
     Returns:
       `1 - E s_ε`, s the probability that the token is the hidden one given its own score: `sigmoid` with the bias
-      `-ν/2 - ln(L - 1)` and k = √ν k*. Of the shape of the task: relative error below
-      1e-9. NaN outside the domain. No search, so faster and more accurate than `best_risk(task, sigmoid)`.
+      `-ν/2 - ln(L - 1)` and k = √ν k*. Of the shape of the task: relative error below 1e-9. NaN outside the domain. No
+      search, so faster and more accurate than `best_risk(task, sigmoid)`.
 
     Raises:
       ValueError: if float64 is off.
@@ -193,18 +165,7 @@ def _elementwise(task):
 
 @jitted()
 def _bayes(task):
-    return task.bayes_risk_at(_posterior.FINE_RESOLUTION)
-
-
-@jitted()
-def _bayes_error(task):
-    risk, *others = (
-        task.bayes_risk_at(each)
-        for each in (_posterior.FINE_RESOLUTION, _posterior.FINER_RESOLUTION, _posterior.WIDER_RESOLUTION)
-    )
-    xp = namespace(risk)
-    change = xp.max(xp.abs(xp.stack(others) - risk))
-    return xp.where(risk == 0, 0.0, 2 * change / xp.where(risk == 0, 1.0, risk) + _BAYES_ROUNDING)
+    return task.bayes_risk()
 
 
 def _first_in_numpy(function: Callable, task: LocationTask, *others, batch: int):

@@ -2,9 +2,8 @@
 
 For `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` the overlaps of the minimiser concentrate. They solve six equations: a prompt
 acts on k and v through one proximal problem (`lib.single_location._prox`), and the average of its solutions over
-prompts
-gives the next overlaps. Replica-symmetric, cross overlaps zero: a prediction of statistical physics, not a theorem,
-accurate where the minimum is unique; at ridges below about 0.1 it need not be.
+prompts gives the next overlaps. Replica-symmetric, cross overlaps zero: a prediction of statistical physics, not a
+theorem, accurate where the minimum is unique; at ridges below about 0.1 it need not be.
 """
 
 import math
@@ -146,8 +145,7 @@ def replica(
       noise_std: standard deviation of the label noise, shape (), at least 0.
       alpha: prompts per dimension n/D, shape (), positive.
       ridge: $(r_k, r_v)$ of `Σ_{i ≤ n} ½(y_i - f_i)² + ½r_k|k|² + ½r_v|v|²`, positive. The prediction is reliable for
-        ridges
-        from about 0.3 on; below 0.1 several minima compete, and L-BFGS ends near its start.
+        ridges from about 0.3 on; below 0.1 several minima compete, and L-BFGS ends near its start.
       points: number of prompts of one Sobol set, $2^k ≥ 8$.
       replicates: number of sets, at least 2.
 

@@ -21,10 +21,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib._types import Scalar
-from lib.partition import Resolution
 from lib.single_location import _several
 from lib.single_location._moments import Moments
-from lib.single_location._posterior import FINE_RESOLUTION, spiked_bayes_risk
+from lib.single_location._posterior import spiked_bayes_risk
 from lib.single_location._score_mixture import ScoreMixture, spiked_mixture
 from lib.single_location.tasks import (
     _LARGEST_SPIKE,
@@ -265,7 +264,7 @@ class Several(_RelevantTokens):
         ratio = math.log((length - relevant) / relevant)
         return of_relevant, ratio + relevant * present + (length - relevant - 1.0) * absent
 
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
+    def bayes_risk(self) -> Scalar:
         """Return the Bayes risk for r = 1, r = L - 1 and r = L; raise for other r."""
         length, relevant = float(self.length), float(self.relevant)
         if not self._resolved():
@@ -273,15 +272,11 @@ class Several(_RelevantTokens):
         if relevant == length:
             return np.asarray(0.0)
         if relevant in (1.0, length - 1.0):
-            return np.asarray(_spiked(length, float(self.snr), resolution) / relevant)
+            return np.asarray(_spiked(length, float(self.snr)) / relevant)
         raise ValueError(
             "`bayes_risk(Several(...))` is known for relevant = 1, length - 1 and length only; for other numbers use "
             f"`bayes_risk_bounds` or `simulate_bayes_risk`. Got relevant = {relevant:.0f} of length = {length:.0f}."
         )
-
-    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return the Bayes risk with two numbers of nodes."""
-        return self.bayes_risk_at(FINE_RESOLUTION), self.bayes_risk_at(_several.OTHER_RESOLUTION)
 
     def bayes_bounds(self) -> tuple[float, float]:
         """Return the risk of r blocks with one relevant token each, and that of the best element-wise weights."""
@@ -294,9 +289,7 @@ class Several(_RelevantTokens):
     def best_softmax(self, *, with_sink: bool) -> _several.BestSoftmax:
         """Return the posterior for r = 1, where it is softmax, and otherwise search."""
         if float(self.relevant) == 1.0 and self._resolved():
-            return _several.BestSoftmax(
-                float(self.bayes_risk_at(FINE_RESOLUTION)), math.sqrt(float(self.snr)), -math.inf, 1.0
-            )
+            return _several.BestSoftmax(float(self.bayes_risk()), math.sqrt(float(self.snr)), -math.inf, 1.0)
         return super().best_softmax(with_sink=with_sink)
 
     def simulate(self, prompts: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -340,25 +333,15 @@ class Independent(_RelevantTokens):
             others = (length - 1.0) * np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), kept)
             return others, np.log1p(-q) - math.log(q) + others
 
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
+    def bayes_risk(self) -> Scalar:
         """Return the risk of the posterior `sigmoid(√ν χ - ν/2 + ln(q/(1-q)))` of each token."""
         if not self._resolved():
             return np.asarray(np.nan)
-        ratio = resolution.count / FINE_RESOLUTION.count
-        reach = resolution.reach - FINE_RESOLUTION.reach
-        return np.asarray(
-            _several.elementwise_bayes_risk(
-                float(self.probability), float(self.snr), step=0.35 / ratio, reach=9.0 + reach
-            )
-        )
-
-    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return the Bayes risk with two numbers of nodes."""
-        return self.bayes_risk_at(FINE_RESOLUTION), self.bayes_risk_at(_several.OTHER_RESOLUTION)
+        return np.asarray(_several.elementwise_bayes_risk(float(self.probability), float(self.snr)))
 
     def bayes_bounds(self) -> tuple[float, float]:
         """Return the Bayes risk twice."""
-        risk = float(self.bayes_risk_at(FINE_RESOLUTION))
+        risk = float(self.bayes_risk())
         return risk, risk
 
     def simulate(self, prompts: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -408,36 +391,25 @@ class Absent(_RelevantTokens):
             beside = np.log(length - 1.0) + present + (length - 2.0) * absent if length > 1 else -np.inf
             return of_relevant, np.logaddexp(beside, np.log(length) + np.log1p(-there) - np.log(there) + of_relevant)
 
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
+    def bayes_risk(self) -> Scalar:
         """Return the risk of the posterior, a softmax with a sink."""
         if not self._resolved():
             return np.asarray(np.nan)
         length, snr, present = float(self.length), float(self.snr), float(self.present)
         if snr == 0.0:
             return np.asarray(1.0 - present / length)
-        return np.asarray(_several.absent_bayes_risk(length, snr, present, resolution))
-
-    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return `1 - E p_ε` and `1 - E Σ p²/π`, the second with an absolute accuracy."""
-        moments = _several.softmax_moments(
-            self._law,
-            math.log(float(self.length)),
-            float(self.snr),
-            math.sqrt(float(self.snr)),
-            float(self.bayes_sink),
-        )
-        return self.bayes_risk_at(FINE_RESOLUTION), np.asarray(1.0 - moments.power if self._resolved() else np.nan)
+        return np.asarray(_several.absent_bayes_risk(length, snr, present))
 
     def bayes_bounds(self) -> tuple[float, float]:
         """Return the Bayes risk twice."""
-        risk = float(self.bayes_risk_at(FINE_RESOLUTION))
+        risk = float(self.bayes_risk())
         return risk, risk
 
     def best_softmax(self, *, with_sink: bool) -> _several.BestSoftmax:
         """Return the posterior, which is softmax with a sink, or search for the best softmax without one."""
         if with_sink and self._resolved():
             return _several.BestSoftmax(
-                float(self.bayes_risk_at(FINE_RESOLUTION)), math.sqrt(float(self.snr)), float(self.bayes_sink), 1.0
+                float(self.bayes_risk()), math.sqrt(float(self.snr)), float(self.bayes_sink), 1.0
             )
         return super().best_softmax(with_sink=with_sink)
 
@@ -529,8 +501,8 @@ def _require_probability(owner: str, name: str, value: Float[Array, "..."]) -> N
         )
 
 
-def _spiked(length: float, snr: float, resolution: Resolution) -> float:
-    return float(spiked_bayes_risk(np.float64(length), np.float64(snr), resolution)) if length > 1.0 else 0.0
+def _spiked(length: float, snr: float) -> float:
+    return float(spiked_bayes_risk(np.float64(length), np.float64(snr))) if length > 1.0 else 0.0
 
 
 def _of_blocks(length: float, blocks: float, snr: float) -> float:
@@ -539,4 +511,4 @@ def _of_blocks(length: float, blocks: float, snr: float) -> float:
         return 0.0
     size, longer = divmod(length, blocks)
     shares = {size: blocks - longer, size + 1.0: longer}
-    return sum(share * _spiked(each, snr, FINE_RESOLUTION) for each, share in shares.items() if share) / blocks
+    return sum(share * _spiked(each, snr) for each, share in shares.items() if share) / blocks

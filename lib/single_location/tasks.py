@@ -2,8 +2,7 @@
 
 Two directions of $R^D$, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l has the score
 `χ*_l = X_l·k*/√D` and the value `z*_l = X_l·v*/√D`; the label is `y = z*_ε + noise` with a hidden index ε. A task is
-the
-joint distribution of ε and the scores. Everything else of a prompt is independent standard normal.
+the joint distribution of ε and the scores. Everything else of a prompt is independent standard normal.
 """
 
 import abc
@@ -22,7 +21,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib._checks import as_float, is_concrete, public
 from lib._namespace import namespace
 from lib._types import Scalar
-from lib.partition import Resolution
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
 from lib.single_location._quasi_random import quasi_normals
@@ -261,24 +259,11 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return the Bayes risk of one task by two different integrals; NaN outside their domain.
+    def bayes_risk(self) -> Scalar:
+        """Return the Bayes risk of one task.
 
         Returns:
-          Two numbers, each of shape ().
-
-        Transformations: jit, vmap, grad.
-        """
-
-    @abc.abstractmethod
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
-        """Return the first of the two integrals with the given nodes.
-
-        Args:
-          resolution: nodes of the quadratures.
-
-        Returns:
-          The risk, shape ().
+          The risk, shape (), NaN outside the domain of `bayes_risk`.
 
         Transformations: jit, vmap, grad.
         """
@@ -385,15 +370,21 @@ class Spiked(LocationTask):
 
     @public
     def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`."""
+        """Return the Bayes risk by two integrals, `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`.
+
+        Returns:
+          Two numbers, each of shape (), NaN outside the domain of `bayes_risk`.
+
+        Transformations: jit, vmap, grad.
+        """
         by_squares = _posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
         xp = namespace(by_squares)
-        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), xp.where(self._resolved(), by_squares, np.nan)
+        return self.bayes_risk(), xp.where(self._resolved(), by_squares, np.nan)
 
     @public
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
-        """Return `1 - E p_ε` with the given nodes."""
-        risk = _posterior.spiked_bayes_risk(self.length, self.snr, resolution)
+    def bayes_risk(self) -> Scalar:
+        """Return `1 - E p_ε`."""
+        risk = _posterior.spiked_bayes_risk(self.length, self.snr)
         return namespace(risk).where(self._resolved(), risk, np.nan)
 
     def _resolved(self):
@@ -439,9 +430,8 @@ class Max(LocationTask):
     def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
         """Return the scores themselves, the one that `uniform` chooses first, the others in increasing order.
 
-        Scores are sorted before one is chosen, so that a small change of the draw seldom changes much, as
-        quasi-random points
-        require.
+        Scores are sorted before one is chosen, so that a small change of the draw seldom changes much, as quasi-random
+        points require.
         """
         ordered = jnp.sort(normals)
         certain = jnp.isinf(self.snr)
@@ -468,17 +458,23 @@ class Max(LocationTask):
 
     @public
     def bayes_integrals(self) -> tuple[Scalar, Scalar]:
-        """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
+        """Return the Bayes risk, `1 - E Σ p²` with the posterior `softmax(ν χ*)`, by pairs and by squares; 0 for ν = ∞.
+
+        Returns:
+          Two numbers, each of shape (), NaN outside the domain of `bayes_risk`.
+
+        Transformations: jit, vmap, grad.
+        """
         by_squares = _posterior.max_bayes_risk_by_squares(
             self.length, namespace(self.snr).minimum(self.snr, _LARGEST_SNR)
         )
-        return self.bayes_risk_at(_posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
+        return self.bayes_risk(), self._where_resolved(by_squares)
 
     @public
-    def bayes_risk_at(self, resolution: Resolution) -> Scalar:
-        """Return `1 - E Σ p²` by pairs with the given nodes."""
+    def bayes_risk(self) -> Scalar:
+        """Return `1 - E Σ p²` by pairs."""
         return self._where_resolved(
-            _posterior.max_bayes_risk(self.length, namespace(self.snr).minimum(self.snr, _LARGEST_SNR), resolution)
+            _posterior.max_bayes_risk(self.length, namespace(self.snr).minimum(self.snr, _LARGEST_SNR))
         )
 
     def _where_resolved(self, risk):

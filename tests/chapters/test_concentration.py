@@ -8,6 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from chapters.concentration import partition_functions
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.error_curves import simulate_errors
 from chapters.concentration.exact_by_distribution import clusters as normal_clusters
 from chapters.concentration.exact_by_distribution import errors_for, signs, uniform
@@ -323,3 +324,12 @@ def test_the_error_of_outputs_is_claimed_where_scales_differ(run_cells, scales, 
     run = run_cells(NAME, only="output_error_vs_length", scales=scales)
     assert run.broken == []
     assert set(run.withheld) == {f"output-concentration-{name}" for name in withheld}
+
+
+def test_the_curve_is_the_mean_and_its_covariance_that_of_numpy(assert_exact):
+    samples = np.random.default_rng(7).lognormal(size=(40, 3)).cumsum(axis=1)
+    curve = ErrorCurve.of([2, 4, 8], samples)
+    assert_exact(curve.mean, samples.mean(axis=0))
+    assert_exact(curve.cov, np.cov(samples.T) / 40)
+    assert_exact(curve.std_error, stats.sem(samples, axis=0))
+    assert_exact(curve.deviations(np.ones(3)), np.abs(stats.ttest_1samp(samples, 1.0).statistic))

@@ -8,7 +8,7 @@ import pytest
 
 from chapters.softmax_variations.log_ratios import max_log_ratio, narrow_log_ratio, shared_log_ratio, spiked_log_ratio
 from lib import single_location as sl
-from lib.single_location.few_tokens import Prompts, _score_lattice, best_key_risk
+from lib.single_location.few_tokens import Prompts, _score_lattice
 from lib.single_location.population import _map_stack, _moments
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -65,7 +65,7 @@ def test_averages_in_the_max_model():
 def test_search_finds_the_posterior(model, slope):
     """The best softmax head has the posterior's slope, and the Bayes risk [D26, Prop. 4.2]."""
     prompts = prompts_of(MODELS[model][1], 2, SNR)
-    found, risk = best_key_risk(sl.softmax, [prompts])
+    found, risk = Prompts.best_key_risk(sl.softmax, [prompts])
     assert found == pytest.approx(slope, rel=1e-3)
     assert risk == pytest.approx(float(prompts.bayes_risk()), abs=1e-6)
 
@@ -75,7 +75,7 @@ def test_hint_with_a_common_part(length):
     """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
     share = 0.45
     prompts = prompts_of(shared_log_ratio, length, SNR, share)
-    slope, _ = best_key_risk(sl.softmax, [prompts])
+    slope, _ = Prompts.best_key_risk(sl.softmax, [prompts])
     assert slope == pytest.approx(SNR**0.5 / (1 - share), rel=1e-3)
     rng = np.random.default_rng(5)
     n = 200_000

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from chapters.concentration.bounds import BoundShape, fit_bound, looseness, straight_exponents, tightest_bound
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.gaps import ByImportance, bilinear_gap, output_gap, sample_gaps, sample_isotropic, value_gap
 from lib.attention import Attention, attend, fluctuation
-from lib.concentration import (
-    ErrorCurve,
-    RadialTable,
-)
+from lib.concentration import RadialTable
 from lib.measures import Empirical, Gaussian, GaussianMixture, Rademacher, Uniform
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")

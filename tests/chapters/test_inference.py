@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax as scipy_softmax
 
+from chapters.message_passing.evolution import state_evolution
 from chapters.message_passing.inference import Beliefs, draw_beliefs, message_passing, simulate_message_passing
 from chapters.message_passing.settings import INFORMED, UNINFORMED
-from lib.single_location.bayes_optimal import (
-    bayes_optimal_risk,
-    state_evolution,
-)
-from lib.single_location.tasks import Head, Spiked
+from lib.single_location import Head, Spiked, bayes_optimal_risk
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")

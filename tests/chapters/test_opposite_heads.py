@@ -25,7 +25,7 @@ from chapters.opposite_heads.published_losses import (
 )
 from chapters.opposite_heads.style import RUN
 from chapters.worth_of_heads.long_prompts import long_prompt_covariance
-from lib.icl.heads import best_values, debiased_descent, heads_risk
+from lib.icl.heads import best_values, heads_risk
 
 LENGTH, DIMENSION, NOISE = 6, 2, 0.5
 
@@ -161,7 +161,7 @@ def test_the_error_of_a_descent_step_is_that_of_simulated_prompts(task, debiased
 
 
 def test_the_best_step_of_debiased_descent_has_the_error_of_the_library(task):
-    step, risk = debiased_descent(task, jnp.log(float(LENGTH)))
+    step, risk = task.debiased_descent(jnp.log(float(LENGTH)))
     assert descent_error(task, float(step), LENGTH, debiased=True) == pytest.approx(2 * float(risk), rel=1e-12)
 
 

@@ -6,6 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from chapters.trajectory_stability.exponents import fit_rate
 from chapters.trajectory_stability.prediction_tasks import (
     Classification,
     GeneralRegression,
@@ -22,7 +23,6 @@ from chapters.trajectory_stability.prediction_tasks import (
     predict,
 )
 from lib.attention import Attention, fluctuation
-from lib.concentration import ErrorCurve
 from lib.icl.regression import LinearRegression
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
 from lib.statistics import comparison_quantile, standard_error
@@ -116,7 +116,7 @@ def errors(episodes, limits):
 
 
 def test_the_square_error_falls_like_one_over_length(errors):
-    rate = ErrorCurve.of(LENGTHS, np.mean(errors**2, axis=1)).fit_rate(np.reciprocal)
+    rate = fit_rate(LENGTHS, np.mean(errors**2, axis=1), np.reciprocal)
     assert abs(rate.exponent - 1) < comparison_quantile(len(TASKS)) * rate.std_error
     assert rate.std_error < 0.15
 

@@ -16,9 +16,10 @@ from chapters.temperature_and_length import (
     simulated_prompts,
     uniform_scores,
 )
+from chapters.temperature_and_length.normal_scores import typical_participation
 from chapters.temperature_and_length.style import FIXED, LOGARITHM, NORMAL, ROOT, UNIFORM
 from companion.project.paths import Project
-from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
+from lib.finite_prompt import LARGEST_TAU, participation
 from lib.random import fast_normal
 from lib.statistics import comparison_quantile, standard_error
 
@@ -74,7 +75,7 @@ def test_exponents_are_continuous_and_are_those_of_the_exact_averages(float64):
     """A power of L with a polynomial in ln L before it: exponents at two long lengths, extrapolated."""
     for exponent, of, places in (
         (scalings.mean_exponent, participation, (0.2, 0.45, 0.63, 0.8)),
-        (scalings.typical_exponent, typical_participation, (0.2, 0.42, 0.6, 0.75)),
+        (scalings.typical_exponent, np.vectorize(typical_participation), (0.2, 0.42, 0.6, 0.75)),
     ):
         for corner in (scalings.MEAN_CHANGES, scalings.TYPICAL_CHANGES, 1.0):
             np.testing.assert_allclose(exponent(corner - 1e-9), exponent(corner + 1e-9), atol=1e-8)

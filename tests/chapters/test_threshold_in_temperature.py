@@ -1,13 +1,12 @@
 """The chapter on the threshold in temperature: limits, widths and risks against independent computations."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
+from chapters.temperature_and_length.normal_scores import mean_log_sum
 from chapters.threshold_in_temperature import below_threshold, phases, published_size, widths
 from lib.finite_prompt import participation
-from lib.partition import _mean_log_sum
 
 NAME = "threshold_in_temperature"
 
@@ -67,7 +66,7 @@ def test_the_weight_is_a_normal_distribution_function(temperature, x):
     variance, log_length = 0.7, 250.0
     freezing = np.sqrt(2 * log_length)
     tau, middle = freezing / temperature, phases.limit_amplitude(temperature) * freezing
-    free_energy = float(_mean_log_sum(jnp.asarray(tau), jnp.asarray(log_length))) / tau
+    free_energy = mean_log_sum(tau, log_length) / tau
     # to leading order the largest of L normal scores
     largest = freezing - (np.log(log_length) + np.log(4 * np.pi)) / (2 * freezing)
     assert largest < free_energy + 0.1 < middle + 0.11

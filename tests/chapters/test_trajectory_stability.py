@@ -21,7 +21,6 @@ from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, r
 from chapters.trajectory_stability.tasks import tasks
 from companion.authoring.tasks import FOLDER
 from companion.figures import store
-from lib.concentration import ErrorCurve
 from lib.measures import Empirical
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
@@ -302,7 +301,7 @@ def test_exponents_are_one_whichever_correction_there_is(correction):
     assert all(abs(rate.exponent - 1) < 3.5 * rate.std_error < 0.2 for rate in rates)
     few = exponents.MANY - 1
     (fewer,) = exponents.solve_rates({TASK: checkpoints.GradientErrors(lengths[:few], gaps[..., :few])}).values()
-    plain = [ErrorCurve.of(lengths[:few], gaps[:, stop, :few]).fit_rate(np.reciprocal) for stop in range(3)]
+    plain = [exponents.fit_rate(lengths[:few], gaps[:, stop, :few], np.reciprocal) for stop in range(3)]
     assert [rate.exponent for rate in fewer] == [rate.exponent for rate in plain]
 
 
@@ -311,7 +310,7 @@ def test_a_slower_correction_must_be_fitted():
     lengths = tuple(2**power for power in range(4, 13))
     means = (1 - 1.5 * exponents.one_over_root(np.asarray(lengths, float))) / lengths
     gaps = means * np.random.default_rng(2).exponential(size=(20_000, len(lengths)))
-    plain = ErrorCurve.of(lengths, gaps).fit_rate(np.reciprocal)
+    plain = exponents.fit_rate(lengths, gaps, np.reciprocal)
     assert plain.p_value > 0.1
     assert abs(plain.exponent - 1) > 5 * plain.std_error
 

@@ -17,7 +17,7 @@ import optax
 from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
 from lib.measures import Empirical, Gaussian
-from lib.random import fast_normal, normal_pairs
+from lib.random import fast_normal
 
 KEY = jr.key(7)
 LENGTH, LOG_LENGTH = 20, 3.0
@@ -131,10 +131,6 @@ EXAMPLES = {
     # finite prompts
     "lib.finite_prompt.participation": lambda: (lambda x: finite_prompt.participation(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.score_error": lambda: (lambda x: finite_prompt.score_error(*x), (TAU, LOG_LENGTH)),
-    "lib.finite_prompt.typical_participation": lambda: (
-        lambda x: finite_prompt.typical_participation(*x),
-        (TAU, LOG_LENGTH),
-    ),
     "lib.finite_prompt.score_statistics": lambda: (lambda x: finite_prompt.score_statistics(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.sink_statistics": lambda: (
         lambda x: finite_prompt.sink_statistics(*x),
@@ -168,7 +164,7 @@ EXAMPLES = {
     "lib.icl.blocks.Blocks.head": lambda: (icl.Blocks.head, blocks()),
     "lib.icl.blocks.Blocks.balanced": lambda: (lambda x: icl.Blocks.balanced(*x), (TOKENS.T, 0.7)),
     "lib.icl.blocks.Blocks.isotropic": lambda: (lambda x: icl.Blocks.isotropic(2, *x), (0.8, 0.7)),
-    "lib.icl.blocks.infinite_limit": lambda: (icl.infinite_limit, regression()),
+    "lib.icl.blocks.Blocks.infinite_limit": lambda: (icl.Blocks.infinite_limit, regression()),
     "lib.icl.blocks.block_risk": lambda: (
         lambda x: icl.block_risk(*x, icl.QueryAverage.radial(2, radii=3)),
         (regression(), blocks(), scores()),
@@ -185,6 +181,10 @@ EXAMPLES = {
         lambda x: regression_of(x).linear_attention_risk(LENGTH),
         COV,
     ),
+    "lib.icl.regression.LinearRegression.debiased_descent": lambda: (
+        lambda x: icl.LinearRegression(np.eye(2), noise_std=x[0]).debiased_descent(x[1]),
+        (0.3, LOG_LENGTH),
+    ),
     "lib.icl.regression.LinearRegression.bayes_risk": lambda: (
         lambda x: regression_of(x).bayes_risk(4, key=KEY, n=3),
         COV,
@@ -198,8 +198,10 @@ EXAMPLES = {
         partial(icl.prompt_loss(regression(), 4, batch=2, every_token=True), key=KEY),
         regression_head(),
     ),
-    "lib.random.fast_normal": lambda: (lambda x: fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
-    "lib.random.normal_pairs": lambda: (lambda x: normal_pairs(jr.wrap_key_data(x), 0, (2,), float), WORDS),
+    "lib.random.fast_normal": lambda: (
+        lambda x: [fast_normal(jr.wrap_key_data(x), (3,), dtype) for dtype in (float, complex)],
+        WORDS,
+    ),
 }
 
 

@@ -10,27 +10,23 @@ import numpy as np
 
 from lib.single_location import (
     Head,
+    Max,
     Overlaps,
     Prompts,
     Several,
     Spiked,
-    _posterior,
     _prox,
     attention_risk,
     bayes_optimal_risk,
     bayes_risk,
     bayes_risk_bounds,
-    bayes_risk_error,
     best_elementwise_risk,
     best_risk,
     erf,
-    fixed_point,
-    full_batch_trainer,
     linear,
     replica,
     simulate_bayes_risk,
     softmax,
-    state_evolution,
 )
 
 SCORES = np.asarray([0.3, -0.8, 1.1])
@@ -73,21 +69,11 @@ FOLDER = {
         lambda length: bayes_optimal_risk(Spiked(length, 4.0), **NOISE),
         3.0,
     ),
-    "bayes_optimal.state_evolution": lambda: (
-        lambda length: state_evolution(Spiked(length, 4.0), **NOISE, start_overlap=0.1, iterations=3),
-        3.0,
-    ),
-    "bayes_optimal.fixed_point": lambda: (
-        lambda length: fixed_point(Spiked(length, 4.0), **NOISE, start_overlap=0.1, points=64),
-        3.0,
-    ),
-    "erm.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
     "tasks.Head.overlaps": lambda: (lambda vectors: Head(*vectors).overlaps(Head(*vectors[::-1])), (VECTOR, GRADIENT)),
     "tasks.LocationTask.fresh_risk": risk_of_overlaps,
     "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
     "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
     "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),
-    "population.bayes_risk_error": lambda: (lambda snr: bayes_risk_error(Spiked(5.0, snr)), 2.0),
     "population.attention_risk": lambda: (
         lambda overlaps: attention_risk(Spiked(5.0, 2.0), softmax, Overlaps(**overlaps)),
         OVERLAPS,
@@ -108,11 +94,9 @@ FOLDER = {
         lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),
         2.0,
     ),
-    "tasks.LocationTask.bayes_integrals": lambda: (lambda snr: Spiked(5.0, snr).bayes_integrals(), 2.0),
-    "tasks.LocationTask.bayes_risk_at": lambda: (
-        lambda snr: Spiked(5.0, snr).bayes_risk_at(_posterior.FINE_RESOLUTION),
-        2.0,
-    ),
+    "tasks.Spiked.bayes_integrals": lambda: (lambda snr: Spiked(5.0, snr).bayes_integrals(), 2.0),
+    "tasks.Max.bayes_integrals": lambda: (lambda snr: Max(5.0, snr).bayes_integrals(), 2.0),
+    "tasks.LocationTask.bayes_risk": lambda: (lambda snr: Spiked(5.0, snr).bayes_risk(), 2.0),
     "tasks.LocationTask.risk": lambda: (
         lambda values: Spiked(5.0, 2.0).risk(erf.moments(marginals(2.0)), seven(values)),
         np.asarray(list(SEVEN.values())),

@@ -8,7 +8,7 @@ import pytest
 
 from chapters.finite_samples.gradient_training import stochastic_trainer
 from lib.single_location import Head, Spiked, linear, softmax
-from lib.single_location.erm import _minimise, _penalised_loss, _random_start, full_batch_trainer, simulate_erm
+from lib.single_location.erm import _descent, _minimise, _penalised_loss, _random_start, simulate_erm
 
 RIDGE = (0.5, 0.7)
 
@@ -22,6 +22,10 @@ def problem(float64):
     return prompts, _random_start(truth, keys[2])
 
 
+def descend(steps, activation, prompts, start, *, flat=1e-5):
+    return _descent(steps, flat)(activation, prompts, RIDGE, start, jr.key(0))
+
+
 def objectives(activation, prompts, *heads):
     objective = _penalised_loss(activation, prompts, RIDGE)
     return [float(objective(head)) for head in heads]
@@ -30,9 +34,7 @@ def objectives(activation, prompts, *heads):
 @pytest.mark.parametrize("activation", [softmax, linear])
 def test_gradient_descent_ends_at_the_bottom_that_l_bfgs_finds(problem, activation):
     prompts, start = problem
-    head, steps = jax.jit(lambda start: full_batch_trainer(steps=5000)(activation, prompts, RIDGE, start, jr.key(0)))(
-        start
-    )
+    head, steps = jax.jit(lambda start: descend(5000, activation, prompts, start))(start)
     bottom, _, _ = jax.jit(lambda start: _minimise(_penalised_loss(activation, prompts, RIDGE), start))(start)
     assert int(steps) < 5000
     np.testing.assert_allclose(*objectives(activation, prompts, head, bottom), rtol=1e-7)
@@ -42,16 +44,15 @@ def test_gradient_descent_ends_at_the_bottom_that_l_bfgs_finds(problem, activati
 def test_every_step_of_gradient_descent_falls_and_more_of_them_go_on(problem):
     """Down from the start, one objective after another; none after the gradient is flat."""
     prompts, start = problem
-    ends = [full_batch_trainer(steps=steps)(softmax, prompts, RIDGE, start, jr.key(0))[0] for steps in (1, 2, 5, 20)]
+    ends = [descend(steps, softmax, prompts, start)[0] for steps in (1, 2, 5, 20)]
     assert np.all(np.diff(objectives(softmax, prompts, start, *ends)) < 0)
-    lazy = full_batch_trainer(steps=20, gradient_tolerance=1e3)
-    assert int(lazy(softmax, prompts, RIDGE, start, jr.key(0))[1]) == 1
+    assert int(descend(20, softmax, prompts, start, flat=1e3)[1]) == 1
 
 
 def test_one_step_is_against_the_gradient(problem):
     """Of automatic differentiation, in the whole objective: the move is a positive multiple of it."""
     prompts, start = problem
-    head, _ = full_batch_trainer(steps=1)(softmax, prompts, RIDGE, start, jr.key(0))
+    head, _ = descend(1, softmax, prompts, start)
     slope = jax.grad(_penalised_loss(softmax, prompts, RIDGE))(start)
     moved, down = (
         np.concatenate([a, b])
@@ -83,7 +84,7 @@ def test_a_trainer_sees_the_prompts_and_start_of_l_bfgs(float64):
     """With no step to go but one, the head is hardly away from the start of that key."""
     task = Spiked(3, 2.0)
     how = {"noise_std": 0.3, "alpha": 2.0, "ridge": RIDGE, "dimension": 40, "seeds": [5]}
-    plain = simulate_erm(task, linear, **how, trainer=full_batch_trainer(steps=4000))
+    plain = simulate_erm(task, linear, **how, descent_steps=4000)
     quasi_newton = simulate_erm(task, linear, **how)
     np.testing.assert_allclose(plain.objective, quasi_newton.objective, rtol=1e-7)
     np.testing.assert_allclose(plain.risk, quasi_newton.risk, atol=1e-4)

@@ -26,7 +26,6 @@ from lib.finite_prompt import (
     sample_output,
     score_error,
     score_statistics,
-    typical_participation,
 )
 from lib.measures import Gaussian, empirical
 from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_square, log_survival, log_tilted
@@ -385,7 +384,6 @@ def single_precision_calls():
     query = jnp.ones(2)
     return {
         "participation": lambda: participation(1.0, 2.0),
-        "typical_participation": lambda: typical_participation(1.0, 2.0),
         "score_error": lambda: score_error(1.0, 2.0),
         "score_statistics": lambda: score_statistics(1.0, 2.0),
         "quadrature_error": lambda: quadrature_error(1.0, 2.0),
@@ -615,57 +613,6 @@ def test_rate_exponent_falls_continuously():
     assert (np.diff(beta) <= 0).all()
     assert np.abs(np.diff(beta)).max() < 2e-3
     assert np.isfinite(jax.vmap(jax.grad(rate_exponent))(jnp.asarray(norm))).all()
-
-
-# What a typical prompt does
-
-
-def test_typical_participation_agrees_with_monte_carlo(assert_monte_carlo):
-    generator = np.random.default_rng(31)
-    for tau, length in ((0.4, 3), (1.9, 17), (3.6, 240), (7.0, 9)):
-        log_weights = tau * generator.standard_normal((20000, length))
-        log_squares = special.logsumexp(2 * log_weights, axis=1) - 2 * special.logsumexp(log_weights, axis=1)
-        assert_monte_carlo(log_squares, float(jnp.log(typical_participation(tau, np.log(length)))))
-
-
-def test_two_scores_are_typically_shared_as_a_normal_integral_says():
-    """Of two tokens the weights are sigmoids of a normal difference."""
-    for tau in (0.2, 1.5, 11.0):
-        g, step = np.linspace(-10.0, 10.0, 40001, retstep=True)
-        weight = special.expit(np.sqrt(2.0) * tau * g)
-        log_squares = np.log(weight**2 + (1 - weight) ** 2)
-        theirs = np.exp(step * stats.norm.pdf(g) @ log_squares)
-        np.testing.assert_allclose(typical_participation(tau, np.log(2.0)), theirs, rtol=1e-8)
-
-
-def test_a_typical_prompt_shares_more_evenly_than_the_mean_says():
-    """Jensen's inequality, strict where prompts differ; equal where they cannot."""
-    taus, log_lengths = np.meshgrid([0.3, 2.0, 9.0, 30.0], [0.7, 5.0, 60.0, 330.0])
-    typical, mean = typical_participation(taus, log_lengths), participation(taus, log_lengths)
-    assert (typical <= mean * (1 + 1e-9)).all()
-    assert (typical >= np.exp(-log_lengths) * (1 - 1e-9)).all()
-    assert float(typical[1, 1]) < 0.99 * float(mean[1, 1])
-    np.testing.assert_allclose(typical_participation(5.0, 0.0), 1.0, rtol=1e-10)
-
-
-def test_typical_participation_is_even_and_smooth_at_zero():
-    np.testing.assert_allclose(typical_participation(-2.3, 4.0), typical_participation(2.3, 4.0), rtol=1e-14)
-    np.testing.assert_allclose(typical_participation(0.0, np.log(7.0)), 1 / 7, rtol=1e-10)
-    # ln typical = -ln L + τ²(1 - 1/L) + O(τ⁴), on both sides of where the tangent ends
-    for tau in (1e-4, 3e-4, 4e-4, 3e-3):
-        grown = float(jnp.log(7 * typical_participation(tau, np.log(7.0))))
-        np.testing.assert_allclose(grown, tau**2 * 6 / 7, rtol=1e-4, atol=2e-12)
-
-
-def test_typical_participation_is_not_guessed_outside_the_domain():
-    tau, log_length = np.asarray([30.1, 3.0, 3.0, 30.0]), np.asarray([5.0, 331.0, -0.1, 330.0])
-    np.testing.assert_array_equal(np.isnan(typical_participation(tau, log_length)), [True, True, True, False])
-
-
-def test_typical_participation_is_the_same_inside_a_program():
-    tau, log_length = jnp.asarray([0.5, 6.0]), jnp.asarray([3.0, 40.0])
-    inside = jax.jit(jax.vmap(typical_participation))(tau, log_length)
-    np.testing.assert_allclose(inside, typical_participation(tau, log_length), rtol=1e-12)
 
 
 def test_measured_scores_have_the_spread_and_the_participation_of_their_softmax():

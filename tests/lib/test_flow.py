@@ -10,7 +10,7 @@ import optax
 import pytest
 
 from lib.flow import _descend, _Descent, gradient_flow, sgd, train
-from lib.icl import Blocks, LinearRegression, infinite_limit
+from lib.icl import Blocks, LinearRegression
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -58,7 +58,7 @@ def test_theorem_5_1_infinite_flow_ends_at_its_limit(name):
     alpha = 0.9 * np.sqrt(2) / (d**0.25 * np.linalg.norm(cov, 2))
     start = Blocks.balanced(np.random.default_rng(0).normal(size=(d, d)), alpha)
     trajectory = gradient_flow(lambda blocks: task.infinite_risk(Blocks.head(blocks)), start, times, solver=solver)
-    limit = infinite_limit(task)
+    limit = Blocks.infinite_limit(task)
     for reached, expected in zip(jax.tree.leaves(trajectory.params), jax.tree.leaves(limit), strict=True):
         np.testing.assert_allclose(reached[-1], expected, atol=1e-6)
     invariant = jnp.sum(trajectory.params.matrix**2, axis=(1, 2)) - trajectory.params.gain**2

@@ -18,10 +18,8 @@ from lib.icl import (
     PairAverage,
     QueryAverage,
     ScoreTable,
-    best_blocks,
     block_attention,
     block_risk,
-    infinite_limit,
 )
 from lib.icl.averages import _few_radii, _radial
 
@@ -256,7 +254,7 @@ def test_price_of_one_softmax_head(d, ratio):
         assert best.x**0.5 == pytest.approx(0.35050, abs=1e-5)
     task, log_length, queries = LinearRegression(np.eye(d)), math.log(1e8), QueryAverage.radial(d)
     for scale, gain in ((0.3, 2.0), (1.0, 1.0), (0.9, 1.2))[: 3 if d == 5 else 1]:
-        blocks = best_blocks(task, log_length, start=Blocks(scale * np.eye(d), gain), queries=queries)
+        blocks = Blocks.best(task, log_length, start=Blocks(scale * np.eye(d), gain), queries=queries)
         risk = risk_of_blocks(task, blocks, ScoreTable.at(log_length), queries)
         assert risk / task.linear_attention_risk(10**8) == pytest.approx(best.fun, rel=1e-3)
         assert blocks.matrix[0, 0] == pytest.approx(best.x**0.5, rel=1e-2)
@@ -278,14 +276,14 @@ def test_best_blocks_do_not_depend_on_the_start(isotropic_queries):
     queries = QueryAverage.of_frames(5, frames=16, radii=24)
     starts = [None, Blocks(np.eye(5), 1.0), Blocks(np.diag(np.arange(1.0, 6.0)) / 3, -2.0)]
     risks = [
-        risk_of_blocks(task, best_blocks(task, log_length, start=start), ScoreTable.at(log_length), queries)
+        risk_of_blocks(task, Blocks.best(task, log_length, start=start), ScoreTable.at(log_length), queries)
         for start in starts
     ]
     np.testing.assert_allclose(risks, risks[0], rtol=1e-6)
     assert (
         task.linear_attention_risk(50)
         < risks[0]
-        < risk_of_blocks(task, infinite_limit(task), ScoreTable.at(log_length), queries)
+        < risk_of_blocks(task, Blocks.infinite_limit(task), ScoreTable.at(log_length), queries)
     )
 
 

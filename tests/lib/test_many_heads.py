@@ -20,7 +20,6 @@ from lib.icl import (
     best_pair,
     best_values,
     block_attention,
-    debiased_descent,
     heads_risk,
 )
 from lib.icl import heads as heads_module
@@ -351,7 +350,7 @@ def test_best_pair_has_its_known_keys(length, key):
     """ω √L, on both sides of the length at which the search changes; the last has its limit `√(12/(9 · 8.5))`."""
     omega, mu, risk = best_pair(published(), np.log(length))
     assert abs(omega * np.sqrt(length) - key) < (6e-4 if length < 500 else 6e-5 if length < 1e4 else 1e-6)
-    assert risk < debiased_descent(published(), np.log(length))[1] or length > 1e6
+    assert risk < published().debiased_descent(np.log(length))[1] or length > 1e6
     if length <= 160:
         heads = np.array([omega, -omega])
         np.testing.assert_allclose(heads_risk(published(), heads, np.array([mu, -mu]), np.log(length)), risk, rtol=1e-9)
@@ -360,7 +359,7 @@ def test_best_pair_has_its_known_keys(length, key):
 def test_best_pair_of_the_published_task():
     omega, mu, risk = best_pair(published(), L40)
     assert abs(omega - 0.0712) < 6e-5
-    assert risk < debiased_descent(published(), L40)[1]
+    assert risk < published().debiased_descent(L40)[1]
     assert abs(mu - 6.176) < 1e-3
     assert abs(2 * risk - 0.242824) < 1e-6
     key, mu, risk = best_pair(published(), 0.0)
@@ -408,7 +407,7 @@ def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, len
 def test_opposite_values_at_singular_points():
     """Tiny keys give debiased descent, all keys are equal at one token, and nothing is known outside the domain."""
     task = published()
-    np.testing.assert_allclose(best_pair(task, L40, 1e-7)[2], debiased_descent(task, L40)[1], rtol=1e-12)
+    np.testing.assert_allclose(best_pair(task, L40, 1e-7)[2], task.debiased_descent(L40)[1], rtol=1e-12)
     _, mu, risk = best_pair(task, 0.0, 0.3)
     assert mu == 0
     np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
@@ -435,7 +434,7 @@ def test_traced_pairs_are_those_that_are_computed_one_by_one():
 
 def test_debiased_descent_is_the_limit_of_small_keys():
     task = published()
-    step, risk = debiased_descent(task, L40)
+    step, risk = task.debiased_descent(L40)
     mu, close = best_values(task, np.array([2e-3, -2e-3]), L40)
     np.testing.assert_allclose(2 * 2e-3 * mu[0], step, rtol=1e-4)
     np.testing.assert_allclose(risk, close, rtol=1e-6)

@@ -16,7 +16,6 @@ from lib.partition import (
     Resolution,
     _crossing,
     _log_tilted_square,
-    _mean_log_sum,
     log_survival,
     log_tilted,
     square_given_others,
@@ -206,58 +205,6 @@ def test_a_crossing_is_found_to_as_many_halvings_as_asked(halvings):
 def test_levels_say_how_to_get_the_precision_they_need():
     with jax.enable_x64(False), pytest.raises(ValueError, match=r"jax\.enable_x64\(True\)"):
         Resolution().levels(jnp.asarray(1.0), jnp.asarray(2.0))
-
-
-@partial(np.vectorize, otypes=[float])
-def of_sum(tau, log_length):
-    """E ln S."""
-    return compiled_mean_log_sum(jnp.asarray(float(tau)), jnp.asarray(float(log_length)))
-
-
-compiled_mean_log_sum = jax.jit(_mean_log_sum)
-
-
-def test_the_logarithm_of_one_exponential_has_mean_zero():
-    np.testing.assert_allclose(of_sum([0.01, 1.0, 17.0, 60.0], 0.0), 0.0, atol=2e-11)
-
-
-@pytest.mark.parametrize("tau", [0.03, 0.9, 4.0, 23.0, 60.0])
-def test_the_logarithm_of_two_exponentials_is_a_softplus(tau):
-    """`ln(e^a + e^b) = b + softplus(a - b)`, and a - b is normal."""
-    spread = tau * np.sqrt(2.0)
-
-    def integrand(x):
-        return np.logaddexp(0.0, spread * x) * stats.norm.pdf(x)
-
-    theirs = sum(
-        integrate.quad(integrand, *ends, epsabs=1e-13, epsrel=1e-13, limit=400)[0] for ends in ((-12, 0), (0, 12))
-    )
-    np.testing.assert_allclose(of_sum(tau, np.log(2.0)), theirs, rtol=1e-10)
-
-
-@pytest.mark.parametrize(("tau", "log_length"), [(1.7, 2.2), (8.0, 31.0), (24.0, 140.0), (29.0, 330.0)])
-def test_the_mean_logarithm_grows_by_the_mean_score(tau, log_length):
-    """Its derivative in τ is the mean of the weighted score, τ(1 - P), by other integrals; at τ = 0 it is ln L."""
-    nodes, weights = np.polynomial.legendre.leggauss(120)
-    scores = tau * (1 + nodes) / 2
-    slopes = scores * (1 - np.asarray(participation(scores, log_length)))
-    theirs = log_length + tau / 2 * weights @ slopes
-    np.testing.assert_allclose(of_sum(tau, log_length), theirs, rtol=1e-10)
-
-
-def test_a_frozen_sum_is_its_largest_term():
-    """Far beyond freezing `E ln S` is τ times the mean of the largest of L normals, up to a fraction 1/τ² of it."""
-    for length in (3, 40, 10**6):
-        largest = integrate.quad(
-            lambda x, n=length: x * n * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n - 1), -8, 12, limit=300
-        )[0]
-        np.testing.assert_allclose(of_sum(60.0, np.log(length)), 60.0 * largest, rtol=2e-3)
-
-
-def test_the_mean_logarithm_agrees_with_monte_carlo(assert_monte_carlo):
-    scores = np.random.default_rng(6).standard_normal((40000, 23))
-    for tau in (0.6, 2.4, 9.0):
-        assert_monte_carlo(special.logsumexp(tau * scores, axis=1), of_sum(tau, np.log(23.0)))
 
 
 @pytest.mark.parametrize(

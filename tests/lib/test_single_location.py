@@ -331,10 +331,10 @@ def test_softplus_searched_from_several_starts(length, snr):
 def test_positive_kernels_given_by_their_logarithm():
     """The exponential reaches the Bayes risk, and the square of a polynomial agrees with simulated prompts."""
     task = sl.Spiked(8, 5.0)
-    found = float(sl.best_risk(task, sl.PositiveKernel(jnp.asarray)))
+    found = float(sl.best_risk(task, sl.Activation.of_kernel(jnp.asarray)))
     bayes = float(sl.bayes_risk(task))
     assert bayes - 1e-9 < found < bayes + 1e-4
-    square = sl.PositiveKernel(lambda x: 2 * jnp.log(jnp.abs(1 + x / 2)))
+    square = sl.Activation.of_kernel(lambda x: 2 * jnp.log(jnp.abs(1 + x / 2)))
     exact = float(sl.attention_risk(task, square, sl.Overlaps(1.5, 2.25, 1.0, 1.0)))
     rng = np.random.default_rng(8)
     scores = rng.normal(size=(100_000, 8))

@@ -16,13 +16,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import ExactError, dense_lengths
 from chapters.concentration.style import length_axes
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with
-from lib.concentration import ErrorCurve
 
 
 def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:

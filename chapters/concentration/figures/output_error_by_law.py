@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.experiment import DIMENSION
 from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, few_decades, ink, label, legend_line, legend_point, legend_with
-from lib.concentration import ErrorCurve
 
 ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
 
@@ -148,4 +148,5 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _fitted_exponent(errors: np.ndarray, lengths: np.ndarray) -> float:
     """Return the exponent of a power law with a correction of relative size 1/L, with equal relative weights."""
-    return ErrorCurve(lengths, errors, np.diag(errors**2)).fit_rate(np.reciprocal).exponent
+    basis = np.stack([-np.log(lengths), np.ones(len(lengths)), 1 / lengths], axis=1)
+    return float(np.linalg.lstsq(basis, np.log(errors))[0][0])

@@ -19,6 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.concentration.bounds import BoundShape, looseness
+from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.error_curves import as_columns
 from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale, ExactError, errors_at_one_size
 from chapters.concentration.experiment import DIMENSION
@@ -28,7 +29,6 @@ from chapters.concentration.style import length_axes, show_gap
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, label, legend_line, legend_point, legend_with
-from lib.concentration import ErrorCurve
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile, tells_apart
 

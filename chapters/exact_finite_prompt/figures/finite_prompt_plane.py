@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
+from chapters.exact_finite_prompt.quadrature import LARGEST_LOG_LENGTH, Accuracy, Plane, WeightSums
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, background
-from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
+from lib.finite_prompt import LARGEST_TAU
 
 # Steps of the colour scale, as powers of ten: finest near one, where the functions change most visibly.
 LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]

@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 
 from chapters.message_passing import descents, theory
 from chapters.message_passing.descents import BEGIN
+from chapters.message_passing.evolution import fixed_point
 from chapters.message_passing.settings import (
     ALPHAS,
     COMPARED,
@@ -32,7 +33,7 @@ from chapters.message_passing.settings import (
 )
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
-from lib.single_location import Spiked, fixed_point, linear, replica, simulate_erm, softmax
+from lib.single_location import Spiked, linear, replica, simulate_erm, softmax
 from lib.statistics import standard_error
 
 NAME = "message_passing"

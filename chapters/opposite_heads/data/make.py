@@ -6,6 +6,8 @@ trains ten runs one after another, in single precision, 25 minutes of one core i
 checkpoint in `_build/checkpoints/`, with the same bits, when the command is started again.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +31,7 @@ from companion import Column, Table
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, make
 from companion.project.paths import Project
-from lib.flow import Trajectory, train
+from lib.flow import train
 from lib.icl.heads import best_pair
 from lib.random import named_keys
 
@@ -78,7 +80,7 @@ def start_of(run: Run, omega: float, mu: float, ends: dict[tuple[str, str, int],
         return PairWeights.draw(key=key) if run.start == "own" else PairWeights.opposite(omega, mu, key=key)
 
 
-def trained(task, run: Run, start: PairWeights) -> Trajectory:
+def trained(task, run: Run, start: PairWeights) -> Any:
     """Train, from the checkpoint if there is one."""
     place = Project.here().generated / "checkpoints" / f"opposite_heads-{run.name}.npz"
     checkpoint = Checkpoint(place, f"{run.name}, {run.steps} steps")
@@ -99,7 +101,7 @@ def trained(task, run: Run, start: PairWeights) -> Trajectory:
     return point.trajectory
 
 
-def rows_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
+def rows_of(run: Run, trajectory: Any) -> pd.DataFrame:
     """Return the rows of one run."""
     key, value, unlike = jax.vmap(pair_of)(trajectory.params)
     columns = {

@@ -10,6 +10,7 @@ the same bits, when it is started again.
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +35,7 @@ from companion import Column, Table
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, make
 from companion.project.paths import Project
-from lib.flow import Trajectory, train
+from lib.flow import train
 from lib.icl import prompt_loss
 
 # Fresh prompts per step.
@@ -78,7 +79,7 @@ def published_training(
     checkpoint: Checkpoint,
     steps: int = PUBLISHED_STEPS,
     every: int = STEPS_A_ROW,
-) -> Trajectory:
+) -> Any:
     """Train, from the checkpoint if there is one."""
     with jax.enable_x64(False), Progress() as progress:  # in single precision, as published
         bar = progress.add_task("", total=steps)
@@ -99,7 +100,7 @@ def published_training(
     return point.trajectory
 
 
-def judged(trajectory: Trajectory, activation: str, length: int) -> Table:
+def judged(trajectory: Any, activation: str, length: int) -> Table:
     """Return the trajectory as a table with the exact mean square of every recorded head, in double precision."""
     task = published_task()
     if activation == "softmax":

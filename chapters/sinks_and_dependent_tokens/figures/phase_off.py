@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.sinks_and_dependent_tokens.sinks import SinkPlane, boundary
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN
-from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, participation
+from lib.finite_prompt import LARGEST_TAU, participation
 
 
 def numbers(plane: SinkPlane, beside: tuple[SinkPlane, SinkPlane], margin: float) -> Numbers:
@@ -36,7 +36,7 @@ def numbers(plane: SinkPlane, beside: tuple[SinkPlane, SinkPlane], margin: float
     log_length = below.log_length
     taus = np.minimum(below.ratio * np.sqrt(2 * log_length), LARGEST_TAU)
     without = np.asarray(participation(taus, log_length))
-    longer = np.minimum(log_length * np.maximum(below.height, 1), LARGEST_LOG_LENGTH)
+    longer = np.minimum(log_length * np.maximum(below.height, 1), 330.0)  # the longest prompt of `participation`
     more = np.asarray(participation(taus, longer))
     bound = np.exp(-margin * log_length / 2)
     because = (

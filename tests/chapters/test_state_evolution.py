@@ -8,15 +8,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from lib.single_location import bayes_optimal
-from lib.single_location.bayes_optimal import (
-    _entropies,
-    _spiked_prompt_average,
-    bayes_optimal_risk,
-    fixed_point,
-    state_evolution,
-)
-from lib.single_location.tasks import Spiked
+from chapters.message_passing import evolution
+from chapters.message_passing.evolution import PromptAverage, fixed_point
+from lib.single_location import Spiked, bayes_optimal_risk
 from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -26,8 +20,8 @@ UNINFORMED, INFORMED = 1e-3, 0.999
 
 def free_entropy(task, overlaps, *, noise_std, alpha):
     """At any overlaps, on the points of `fixed_point`."""
-    average = _spiked_prompt_average("test", task, noise_std, alpha, sets=bayes_optimal._SETS)
-    return jnp.mean(_entropies(average, overlaps))
+    average = PromptAverage.of(task, noise_std=noise_std, alpha=alpha, points=evolution.POINTS, sets=evolution.SETS)
+    return jnp.mean(average.entropies(overlaps))
 
 
 @pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
@@ -82,7 +76,7 @@ def test_the_error_of_a_fixed_point_is_that_of_its_points():
 
 
 # Risks at the uninformed end and their standard errors, by 16 scrambles of 16,384 points with the seeds from 999,000
-# on, which `quasi_normals` does not use: at the setting of the book's hard phase, and at one that it does not show.
+# on, which `evolution` does not use: at the setting of the book's hard phase, and at one that it does not show.
 ENDS = {
     (10, 2.0, 0.03, 2.315): (0.82027, 9.0e-4),
     (7, 3.0, 0.05, 1.2): (0.79159, 2.0e-4),
@@ -107,7 +101,7 @@ def test_the_standard_error_is_known_well(monkeypatch):
             uniforms = [qmc.Sobol(dimension, rng=1000 * group + i).random(points) for i in range(sets)]
             return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
 
-        monkeypatch.setattr(bayes_optimal, "quasi_normals", other)
+        monkeypatch.setattr(evolution, "_quasi_normals", other)
         end = fixed_point(Spiked(4, 3.0), noise_std=0.1, alpha=1.2, start_overlap=UNINFORMED, points=256)
         risks.append(float(end.end.risk))
         errors.append(float(end.std_error))
@@ -122,17 +116,12 @@ def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
     """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
     setting = {"noise_std": 0.03, "alpha": alpha}
     end = fixed_point(Spiked(10, 2.0), **setting, start_overlap=known, points=1024).end
-    sets = bayes_optimal._SETS
-    average = bayes_optimal._spiked_prompt_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
-    np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._end_of_passes(average, jnp.asarray(known)), atol=3e-6)
+    average = PromptAverage.of(Spiked(10, 2.0), **setting, points=1024, sets=evolution.SETS)
+    plain = jax.jit(lambda start: jax.lax.fori_loop(0, 3000, lambda _, at: average.step(at), start))(jnp.full(2, known))
+    np.testing.assert_allclose([end.q_k, end.q_v], plain, atol=3e-6)
 
 
 def test_a_hint_of_strength_zero_has_a_standard_error():
     end = fixed_point(Spiked(4, 0.0), noise_std=0.3, alpha=2.0, start_overlap=UNINFORMED)
     assert end.end.q_k < 1e-12
     assert 0 < end.std_error < 1e-2
-
-
-def test_a_start_overlap_outside_its_domain_is_refused():
-    with pytest.raises(ValueError, match="start_overlap"):
-        state_evolution(Spiked(3, 4.0), noise_std=0.3, alpha=1.0, start_overlap=-0.1, iterations=3)
