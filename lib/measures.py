@@ -5,6 +5,10 @@ tilted measure, the Hessian its covariance. A new measure is `log_mgf` and `samp
 """
 
 import abc
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -233,7 +237,39 @@ class Empirical(Measure):
         return jr.choice(key, self.points, (n,))
 
 
-class Rademacher(Measure):
+class _IndependentCoordinates(Measure):
+    """Independent coordinates of a standard distribution, times their widths, the only field of a subclass."""
+
+    _standard: ClassVar[Callable]  # draws standard coordinates of a key, a shape and a type
+
+    def _width(self) -> tuple[str, Float[Array, "*stack d"]]:
+        (name,) = (field.name for field in dataclasses.fields(self))
+        return name, getattr(self, name)
+
+    def __check_init__(self):
+        """Check that there is one positive width per coordinate."""
+        name, width = self._width()
+        owner = type(self).__name__
+        if width.ndim < 1 or width.shape[-1] == 0:
+            raise ValueError(
+                f"`{owner}({name}=...)` needs one positive number a coordinate, shape (d,) with d ≥ 1, because it "
+                f"also says the dimension. Got shape {width.shape}."
+            )
+        require_positive(owner, name, width, "it is the width of each coordinate.")
+
+    @property
+    def dimension(self) -> int:
+        """The dimension d of the widths."""
+        return _last_axis(self, self._width()[1], 1)
+
+    @public
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens of standard coordinates, times their widths."""
+        width = self._width()[1]
+        return width * self._standard(key, (n, *width.shape), width.dtype)
+
+
+class Rademacher(_IndependentCoordinates):
     """Independent coordinates `±scale_i`, both signs with probability ½.
 
     Args:
@@ -244,15 +280,7 @@ class Rademacher(Measure):
     """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-
-    def __check_init__(self):
-        """Check that there is one positive scale per coordinate."""
-        _require_scales("Rademacher", "scale", self.scale)
-
-    @property
-    def dimension(self) -> int:
-        """The dimension d of `scale`."""
-        return _last_axis(self, self.scale, 1)
+    _standard = staticmethod(jr.rademacher)
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
@@ -260,13 +288,8 @@ class Rademacher(Measure):
         angle = self.scale * tilt
         return jnp.sum(jnp.logaddexp(angle, -angle) - jnp.log(2.0))
 
-    @public
-    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        """Return n tokens of independent signs, times `scale`."""
-        return self.scale * jr.rademacher(key, (n, *self.scale.shape), self.scale.dtype)
 
-
-class Uniform(Measure):
+class Uniform(_IndependentCoordinates):
     """The uniform distribution on the box `Π_i [-halfwidth_i, halfwidth_i]`.
 
     Args:
@@ -277,25 +300,12 @@ class Uniform(Measure):
     """
 
     halfwidth: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-
-    def __check_init__(self):
-        """Check that there is one positive half-width per coordinate."""
-        _require_scales("Uniform", "halfwidth", self.halfwidth)
-
-    @property
-    def dimension(self) -> int:
-        """The dimension d of `halfwidth`."""
-        return _last_axis(self, self.halfwidth, 1)
+    _standard = staticmethod(partial(jr.uniform, minval=-1.0, maxval=1.0))
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`, with a = halfwidth."""
         return jnp.sum(_log_sinhc(self.halfwidth * tilt))
-
-    @public
-    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        """Return n tokens, uniform in the box."""
-        return self.halfwidth * jr.uniform(key, (n, *self.halfwidth.shape), self.halfwidth.dtype, -1.0, 1.0)
 
 
 # log(sinh x / x) = Σ_k (-1)^{k+1} ζ(2k)/k (x/π)^{2k}, from Euler's product; 17 terms reach 1e-18 at |x| = 1.
@@ -311,7 +321,7 @@ def _log_sinhc(x: Float[Array, " d"]) -> Float[Array, " d"]:
     return jnp.where(small, series, far + jnp.log1p(-jnp.exp(-2.0 * far)) - jnp.log(2.0 * far))
 
 
-class Laplace(Measure):
+class Laplace(_IndependentCoordinates):
     """Independent coordinates of density `exp(-|x|/b)/(2b)`, with b = scale_i.
 
     The tails are exponential, heavier than Gaussian ones: Λ is `+inf` unless every `|ξ_i| < 1/b_i`, and outside this
@@ -325,15 +335,7 @@ class Laplace(Measure):
     """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-
-    def __check_init__(self):
-        """Check that there is one positive scale per coordinate."""
-        _require_scales("Laplace", "scale", self.scale)
-
-    @property
-    def dimension(self) -> int:
-        """The dimension d of `scale`."""
-        return _last_axis(self, self.scale, 1)
+    _standard = staticmethod(jr.laplace)
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
@@ -342,20 +344,6 @@ class Laplace(Measure):
         inside = jnp.all(jnp.abs(reach) < 1.0)
         safe = jnp.where(inside, reach, 0.0)
         return jnp.where(inside, -jnp.sum(jnp.log1p(-safe) + jnp.log1p(safe)), jnp.inf)
-
-    @public
-    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        """Return n tokens of independent double exponentials, times `scale`."""
-        return self.scale * jr.laplace(key, (n, *self.scale.shape), self.scale.dtype)
-
-
-def _require_scales(owner: str, name: str, scale: Float[Array, "..."]) -> None:
-    if scale.ndim < 1 or scale.shape[-1] == 0:
-        raise ValueError(
-            f"`{owner}({name}=...)` needs one positive number a coordinate, shape (d,) with d ≥ 1, because it "
-            f"also says the dimension. Got shape {scale.shape}."
-        )
-    require_positive(owner, name, scale, "it is the width of each coordinate.")
 
 
 class Pushforward(Measure):
