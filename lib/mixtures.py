@@ -30,11 +30,11 @@ from lib._checks import (
     require_float64,
     require_now_or_then,
 )
+from lib._types import Scalar
 from lib.measures import GaussianMixture
+from lib.partition import _crossing
 
 __all__ = ["denoising_bayes_risk", "denoising_linear_risk", "discriminant_bayes_risk", "mixture_quadrature_error"]
-
-_Scalar = float | int | Float[Array, ""]
 
 # Covariances are equal, and means span a plane, up to this part of their largest entry.
 _TOLERANCE = 1e-12
@@ -50,7 +50,7 @@ _SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 
 
 @public
-def denoising_bayes_risk(mixture: GaussianMixture, noise_std: _Scalar) -> Float[Array, ""]:
+def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[Array, ""]:
     r"""Return `E‖X - E[X|Z]‖²`, X ~ mixture and Z = X + noise_std · ε, the least mean square error of denoising.
 
     Args:
@@ -77,7 +77,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: _Scalar) -> Float[
 
 
 @public
-def denoising_linear_risk(mixture: GaussianMixture, noise_std: _Scalar, *, intercept: bool = False) -> Float[Array, ""]:
+def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, intercept: bool = False) -> Float[Array, ""]:
     r"""Return the least `E‖X - A Z - c‖²` over matrices A, with c = 0 or, with `intercept`, over vectors c.
 
     The minimiser is `A = C (C + ξ² I)⁻¹` with C = E[X Xᵀ], or C = Cov X with an intercept. Without an intercept this is
@@ -344,11 +344,11 @@ def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
         half = 0.5 * jnp.abs(odds + distance * u)
         return -0.5 * u**2 - half - jnp.log1p(jnp.exp(-2 * half))
 
-    slope_falls = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) > 0  # noqa: E731
-    mode = _bisect(slope_falls, -0.5 * distance, 0.5 * distance)
+    slope_rises = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) <= 0  # noqa: E731
+    mode = _crossing(slope_rises, -0.5 * distance, 0.5 * distance, halvings=60)
     floor = log_density(mode) - drop
-    low = _bisect(lambda u: log_density(u) > floor, mode - reach, mode)
-    high = _bisect(lambda u: log_density(u) < floor, mode, mode + reach)
+    low = _crossing(lambda u: log_density(u) <= floor, mode - reach, mode, halvings=60)
+    high = _crossing(lambda u: log_density(u) >= floor, mode, mode + reach, halvings=60)
 
     axes = direction[None] if direction.size == 1 else jnp.stack([direction, direction[::-1] * np.array([-1.0, 1.0])])
     places = (centres - middle) @ axes.T
@@ -366,17 +366,6 @@ def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
     # The trapezoid's error is e^{-2π²/(step · steepness)}, for smooth integrands as if they had a steepness of 1.
     count = 1 + 2 * halfwidth * jnp.maximum(steepness, 1.0) / _LARGEST_STEP
     return _Windows(middle, axes, low, high, count[0], count[-1])
-
-
-def _bisect(beyond, low, high):
-    """Where `beyond` turns true between `low` and `high`."""
-
-    def halve(_, ends):
-        middle = 0.5 * (ends[0] + ends[1])
-        found = beyond(middle)
-        return jnp.where(found, ends[0], middle), jnp.where(found, middle, ends[1])
-
-    return jax.lax.fori_loop(0, 60, halve, (low, high))[1]
 
 
 # --- linear algebra whose first derivatives hold for equal eigenvalues too --------------------------------------------
@@ -438,7 +427,7 @@ def _log_weights(mixture: GaussianMixture) -> Float[Array, " K"]:
     return jnp.maximum(log_softmax(mixture.log_weights), _SMALLEST_LOG_WEIGHT)
 
 
-def _noise(owner: str, noise_std: _Scalar) -> Float[Array, ""]:
+def _noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
     noise_std = as_float(noise_std)
     if noise_std.shape != ():
         raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise_std.shape}.")
