@@ -9,6 +9,7 @@ import atexit
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,17 +24,19 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from typer.testing import CliRunner
 
 from companion.analysis.dependencies import MACHINE, Library
 from companion.authoring.tasks import FOLDER
-from companion.build import fork_server
+from companion.build import execution, fork_server
 from companion.build.run_spec import RunSpec
 from companion.cli import app, scaffold, terminal
 from companion.figures import store
+from companion.figures.record import Claim, FigureRecord
 from companion.figures.rendering import caption_and_alt
 from companion.io.errors import UserError
+from companion.io.yaml import read_yaml
 from companion.project import repository, slicing
 from companion.project.notebooks import BOOTSTRAP_TAG, BY_HAND_TAG, Notebook
 from companion.project.paths import OUT, PROFILE, Project
@@ -46,6 +49,7 @@ for console in (terminal.console, terminal.errors):
 __all__ = [
     "_isolated_imports",
     "clone",
+    "copied_run",
     "in_tasks",
     "omissions",
     "pristine",
@@ -174,10 +178,7 @@ class Clone:
 
         def append(notebook: dict[str, Any]) -> None:
             notebook["cells"] += [
-                {
-                    **{"cell_type": "code", "id": f"added-{index}", "metadata": {"tags": tags}},
-                    **{"source": source.splitlines(keepends=True), "outputs": [], "execution_count": None},
-                }
+                new_code_cell(source, id=f"added-{index}", metadata={"tags": tags})
                 for index, (source, tags) in enumerate(cells)
             ]
 
@@ -250,6 +251,26 @@ def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
     return ran.copy_to(tmp_path / "clone")
 
 
+@pytest.fixture
+def copied_run(ran: Clone, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Let runs of `toy` copy the results of `ran` instead of starting a kernel; return a function that sets a call.
+
+    The call is made at the end of the run.
+    """
+    calls: list[Callable[[], object]] = []
+
+    def execute(project: Project, notebook: Notebook, changed: Any, staging: Path, **_: Any) -> None:
+        build = ran.project.build("laptop")
+        for kind, folder in (("figures", build.figures), ("tables", build.tables)):
+            shutil.copytree(folder, staging / kind)
+        shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
+        for call in calls:
+            call()
+
+    monkeypatch.setattr(execution, "_execute", execute)
+    return calls.append
+
+
 @pytest.fixture(scope="session")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A read-only copy of `another_paper` (two figures, tracked data) in which `walks` was run."""
@@ -261,20 +282,48 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
-# The last cell of a notebook without figures.
-STEPS_OF_A_PAGE = ["import math\n", "print('the sum is', math.pi + base)"]
+def commit_all(folder: Path) -> str:
+    """Make a git repository of a folder, with one commit of all its files; return the commit."""
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    commit = (*who, "commit", "-q", "--allow-empty", "-m", "Start")
+    for command in (("init", "-q"), ("add", "."), commit, ("rev-parse", "HEAD")):
+        finished = subprocess.run(["git", *command], cwd=folder, check=True, capture_output=True, text=True)
+    return finished.stdout.strip()
+
+
+def judged(
+    relation: str = "=",
+    measured: float = 1.0,
+    expected: float = 1.0,
+    tolerance: float = 0.3,
+    *,
+    std_error: float | None = None,
+    alternative: tuple[str, float] | None = ("it rises", 2.0),
+) -> Claim:
+    """Return a claim with these numbers."""
+    numbers: dict[str, Any] = {"relation": relation, "measured": measured, "expected": expected}
+    numbers |= {"tolerance": tolerance, "std_error": std_error, "alternative": alternative}
+    return Claim.judged(id="demo-rate", statement="It falls.", source="derived here", **numbers)
+
+
+def figure_record(**changes: Any) -> FigureRecord:
+    """Return the record of the figure `one` of `demo`, with `changes`."""
+    texts = {"figure": "one", "notebook": "demo", "profile": "laptop", "caption": "A caption.", "alt": "A line."}
+    parts = {"parameters": {}, "columns": {}, "claims": (judged(),), "files": {}, "picture": "1234"}
+    parts |= dict.fromkeys(("steps", "functions", "sources"), ())
+    return FigureRecord(schema_version=1, **texts | parts | changes)
 
 
 def page_notebook(*, parameters: bool = False) -> str:
     """Return a notebook without figures, titled "A page", that prints a sum, with or without a parameters cell."""
-    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# A page"]}]
-    sources = [(["base = 1\n"], ["parameters"] if parameters else []), (STEPS_OF_A_PAGE, [])]
-    for index, (source, tags) in enumerate(sources):
-        cell = {"cell_type": "code", "id": f"code-{index}", "metadata": {"tags": tags} if tags else {}}
-        cells.append({**cell, "source": source, "outputs": [], "execution_count": None})
+    cells = [
+        new_markdown_cell("# A page", id="title"),
+        new_code_cell("base = 1\n", id="code-0", metadata={"tags": ["parameters"]} if parameters else {}),
+        new_code_cell("import math\nprint('the sum is', math.pi + base)", id="code-1"),
+    ]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return repository.dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+    return repository.dump_notebook(new_notebook(cells=cells, metadata=metadata))
 
 
 # The tasks of toy, one per length. They refuse to be computed in a kernel, where their results should be cached.
@@ -360,7 +409,7 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     for figure in notebook.figures:
         yield from _missing_of_figure(project, name, figure)
     for profile in ("smoke", "full"):
-        if name not in _yaml(project.profiles / f"{profile}.yml"):
+        if name not in (read_yaml(project.profiles / f"{profile}.yml") or {}):
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
     if f"book/{name}.ipynb" in repository.outdated_copies(project):
         yield f"book/{name}.ipynb lacks the bootstrap cell that all notebooks share: run `companion set-url`."
@@ -450,9 +499,10 @@ def _orphans(project: Project) -> Iterator[str]:
         elif folder.name in project.notebooks():
             yield from _unpublishable(project, folder.name)
     for profile in sorted(project.profiles.glob("*.yml")):
-        for name in sorted(set(_yaml(profile)) - set(names)):
+        for name in sorted(set(read_yaml(profile) or {}) - set(names)):
             yield f"profiles/{profile.name} has an entry `{name}`, and there is no such notebook."
-    for row in _rows(_yaml(project.root / "_toc.yml")):
+    contents = (project.root / "_toc.yml").read_text(encoding="utf-8")
+    for row in re.findall(r'(?:root|file): "?([\w/.-]+)', contents):
         if not any((project.root / f"{row}{ending}").is_file() for ending in (".md", ".ipynb")):
             yield f"_toc.yml has a row `{row}`, and there is no such page."
     for folder in sorted(project.published.glob("*/")):
@@ -487,28 +537,8 @@ def _unpublished(project: Project) -> Iterator[str]:
 
 def _names(path: Path) -> set[str]:
     """Return the functions of a module, and the names that it assigns, such as `numbers = no_numbers`."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    assigned = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
-    return {node.name for node in body if isinstance(node, ast.FunctionDef)} | {
-        target.id for target in assigned if isinstance(target, ast.Name)
-    }
+    return set(re.findall(r"^(?:def )?(\w+)(?:\(| =)", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def _docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-
-
-def _yaml(path: Path) -> dict[str, Any]:
-    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")) or {}
-
-
-def _rows(contents: Any) -> Iterator[str]:
-    """Yield every page that a table of contents names."""
-    match contents:
-        case dict():
-            yield from (page for key, page in contents.items() if key in ("root", "file"))
-            for value in contents.values():
-                yield from _rows(value)
-        case list():
-            for value in contents:
-                yield from _rows(value)

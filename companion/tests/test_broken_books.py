@@ -3,42 +3,39 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
 
-from companion.cli.scaffold import create_book, figure_of
 from companion.figures import store
-from companion.project.paths import Project
 from small_books import Clone
+
+FIGURE = "toy_error"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Project:
-    """A new book with one notebook and with buttons once it has an address, run and built."""
-    project = Project(tmp_path_factory.mktemp("books") / "paper")
-    create_book(project.root, "toy")
-    config = project.root / "_config.yml"
-    buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
-    config.write_text(config.read_text().replace("execute:\n", buttons, 1))
+def built(pristine, tmp_path_factory) -> Clone:
+    """A book with buttons once it has an address, run and built, for reading only."""
+    book = pristine.copy_to(tmp_path_factory.mktemp("books") / "clone")
+    book.replace("_config.yml", "execute:\n", "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n")
     for command in (("run", "toy"), ("site",)):
-        finished = companion(project, *command)
-        assert finished.returncode == 0, finished.stdout + finished.stderr
-    return project
+        book.succeed(*command)
+    return book
 
 
 @pytest.fixture
-def book(built: Project, tmp_path) -> Project:
-    """A copy of the built book, to break."""
-    shutil.copytree(built.root, tmp_path / "paper", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
-    return Project(tmp_path / "paper")
+def book(built, tmp_path) -> Clone:
+    """A copy of it, to break."""
+    shutil.copytree(built.root, tmp_path / "clone", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
+    return Clone(tmp_path / "clone")
 
 
-def companion(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return Clone(project.root).companion(*arguments)
+def build(book: Clone, *options: str) -> Path:
+    """Build the site without an error; return its folder."""
+    book.succeed("site", *options)
+    return book.project.site("laptop")
 
 
 # Pages have typographic quotes; this maps them to ASCII.
@@ -53,69 +50,64 @@ def parsed(text: str) -> SimpleNamespace:
     return SimpleNamespace(text=words, alts=[image["alt"] for image in page.select("[alt]")], scripts=scripts)
 
 
-def add_to_front_page(project: Project, sentence: str) -> None:
-    """Add a sentence to the front page."""
-    page = project.book / "index.md"
+def add_to_front_page(book: Clone, sentence: str) -> None:
+    page = book.project.book / "index.md"
     page.write_text(f"{page.read_text()}\n{sentence}\n")
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    """Replace the first occurrence of a text in a file."""
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new, 1))
-
-
-def record_of(project: Project) -> Path:
-    return project.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
-
-
-def edit_record(path: Path, change) -> None:
+def edit_record(book: Clone, change, figure: str = FIGURE) -> None:
+    path = book.project.published / f"toy/{figure}.json"
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
 
 
-def test_unbroken_book_builds_again(book: Project):
+def test_unbroken_book_builds_again(book):
     """The control: the same command succeeds without damage; in a fresh copy it reads every page.
 
     After a change of a claim, it reads again only the pages that show the claim: its chapter, the ledger, and the front
     page, which offers the executed notebook.
     """
     for change, pages in ((lambda record: None, 4), (lambda record: record["claims"][0].update(measured=1.01), 3)):
-        edit_record(record_of(book), change)
-        finished = companion(book, "site")
-        assert finished.returncode == 0, finished.stderr
-        counts = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
-        assert sum(map(int, counts[0])) == pages
-    assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
+        edit_record(book, change)
+        site = build(book)
+        log = (book.project.build("laptop").folder / "book.log").read_text()
+        assert sum(map(int, re.findall(r"(\d+) added, (\d+) changed", log)[0])) == pages
+    assert "1.01" in (site / "book/claims.html").read_text()
 
 
 # A figure, what is wrong with it, and words of the error.
 DAMAGES = {
-    "pictureless": (lambda folder: (folder / "pictureless.svg").unlink(), "pictureless.svg is missing"),
-    "altered": (lambda folder: edit(folder / "altered.csv", "10,", "11,"), "does not match the checksum in its record"),
+    "pictureless": (
+        lambda book: (book.project.published / "toy/pictureless.svg").unlink(),
+        "pictureless.svg is missing",
+    ),
+    "altered": (
+        lambda book: book.replace("figures/toy/altered.csv", "10,", "11,"),
+        "does not match the checksum in its record",
+    ),
 }
 
 
-def test_a_damaged_book_is_not_built(book: Project):
+def test_a_damaged_book_is_not_built(book):
     """A notebook without a run is an error, too, although the copy of it that the last site shows remains."""
-    folder = book.published / "toy"
+    folder, pages = book.project.published / "toy", book.project.build("laptop")
     for name, (damage, _) in DAMAGES.items():
         for suffix in store.SUFFIXES:
-            shutil.copyfile(folder / f"{figure_of('toy')}{suffix}", folder / f"{name}{suffix}")
-        damage(folder)
+            shutil.copyfile(folder / f"{FIGURE}{suffix}", folder / f"{name}{suffix}")
+        damage(book)
         add_to_front_page(book, f"```{{companion-figure}} toy/{name}\n```")
-    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
-    (book.build("laptop").executed / "toy.ipynb").unlink()
-    finished = companion(book, "site")
+    assert (pages.notebooks / "toy.ipynb").is_file()
+    (pages.executed / "toy.ipynb").unlink()
+    finished = book.companion("site")
     assert finished.returncode == 2
     words = [*(words for _, words in DAMAGES.values()), "toy has not been run"]
     assert [word for word in words if word not in finished.stderr] == []
 
 
-def test_a_notebook_that_was_edited_after_its_run_is_not_shown(book: Project):
-    edit(book.notebook("toy"), "p.repeats, seed", "p.repeats + 1, seed")
-    finished = companion(book, "site")
+def test_a_notebook_that_was_edited_after_its_run_is_not_shown(book):
+    book.replace("book/toy.ipynb", "p.repeats, seed", "p.repeats + 1, seed")
+    finished = book.companion("site")
     assert finished.returncode == 2
     assert "has changed since its run" in finished.stderr
 
@@ -132,23 +124,20 @@ statements:
 """
 
 
-def add_statements(project: Project, text: str) -> None:
+def add_statements(book: Clone, text: str) -> None:
     """Give the book a list of statements, a page that shows it, and a box that cites Lemma 1."""
-    (project.book / "list.yml").write_text(text)
-    edit(project.root / "pyproject.toml", "science = []", 'science = []\nstatements = "book/list.yml"')
-    edit(project.root / "_toc.yml", "book/claims", "book/statements\n      - file: book/claims")
-    (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} MU49\n```\n")
-    add_to_front_page(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`MU49`.\n```")
-    edit_record(record_of(project), lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
+    book.write("book/list.yml", text)
+    book.replace("pyproject.toml", "science = []", 'science = []\nstatements = "book/list.yml"')
+    book.replace("_toc.yml", "book/claims", "book/statements\n      - file: book/claims")
+    book.write("book/statements.md", "# Statements\n\n```{companion-statements} MU49\n```\n")
+    add_to_front_page(book, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`MU49`.\n```")
+    edit_record(book, lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
 
 
-def test_statements_are_shown_with_their_origins(book: Project):
+def test_statements_are_shown_with_their_origins(book):
     add_statements(book, STATEMENTS)
-    finished = companion(book, "site")
-    assert finished.returncode == 0, finished.stderr
-    pages = {
-        name: (book.site("laptop") / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")
-    }
+    site = build(book)
+    pages = {name: (site / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")}
     assert re.search(r"What we read: <a [^>]*>Lemma 1</a>, in the printed paper\.", pages["index"])
     assert 'id="statement-mu49-2"' in pages["statements"]
     assert "hearsay" in pages["claims"]
@@ -164,7 +153,7 @@ SET = SPECIAL.replace("$l$", "l")
 SPECIAL_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
 
 
-def test_texts_of_a_record_are_shown_literally(book: Project):
+def test_texts_of_a_record_are_shown_literally(book):
     """This holds on the page, in its folded details, in the ledger, in the list of statements, and for downloads.
 
     In the meaning and the unit of a column, words in backticks are code.
@@ -178,10 +167,8 @@ def test_texts_of_a_record_are_shown_literally(book: Project):
 
     text = json.dumps(SPECIAL)
     add_statements(book, STATEMENTS.replace("title: Slow,", f"title: {text}, remark: {text},"))
-    edit_record(record_of(book), change)
-    finished = companion(book, "site")
-    assert finished.returncode == 0, finished.stderr
-    site = book.site("laptop")
+    edit_record(book, change)
+    site = build(book)
     pages = {name: parsed((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
     for page in pages.values():
         assert "k" not in page.scripts
@@ -194,15 +181,14 @@ def test_texts_of_a_record_are_shown_literally(book: Project):
     assert pages["claims"].text.count(SET) == 2  # statement, alternative
     assert pages["claims"].text.count(SPECIAL) == 2  # source, also as a filter
     assert pages["statements"].text.count(SPECIAL) == 2
-    figure = figure_of("toy")
-    record = json.loads((site / f"figures/toy/{figure}.json").read_text())
+    record = json.loads((site / f"figures/toy/{FIGURE}.json").read_text())
     assert record["claims"][0]["statement"] == SPECIAL
-    assert (site / f"figures/toy/{figure}.csv").read_bytes() == (book.published / f"toy/{figure}.csv").read_bytes()
+    table = f"figures/toy/{FIGURE}.csv"
+    assert (site / table).read_bytes() == (book.root / table).read_bytes()
 
 
-def test_docstrings_are_shown_literally(book: Project):
+def test_docstrings_are_shown_literally(book):
     """This holds for a module, a function, a class and its method; names link."""
-    module = f"{book.settings.chapters}.odd"
     words = SPECIAL.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
     source = "\n".join(
         [
@@ -211,62 +197,63 @@ def test_docstrings_are_shown_literally(book: Project):
             f'class Second:\n    """{words} See `first`."""\n    def third(self):\n        """{words}"""',
         ]
     )
-    (book.root / f"{module.replace('.', '/')}.py").write_text(source + "\n")
-    (book.book / "names.md").write_text(f"# Names\n\n```{{companion-api}} {module}\n```\n")
-    edit(book.root / "_toc.yml", "- file: book/claims", "- file: book/claims\n      - file: book/names")
-    finished = companion(book, "site", "--published")
-    assert finished.returncode == 0, finished.stderr
-    text = (book.site("laptop") / "book/names.html").read_text()
+    book.write("clone/odd.py", source + "\n")
+    book.write("book/names.md", "# Names\n\n```{companion-api} clone.odd\n```\n")
+    book.replace("_toc.yml", "- file: book/claims", "- file: book/claims\n      - file: book/names")
+    text = (build(book, "--published") / "book/names.html").read_text()
     page = parsed(text)
     assert page.text.count(" ".join(words.replace("\\\\", "\\").replace("$l$", "l").split())) == 4
     assert "k" not in page.scripts
     assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
-    assert f'href="#{module}.first"' in text
+    assert 'href="#clone.odd.first"' in text
 
 
-def test_a_book_with_an_address_has_buttons(book: Project):
+def test_a_book_with_an_address_has_buttons(book):
     """`set-url` adds buttons and absolute addresses; before that, no link needs the address."""
-    page = book.site("laptop") / "book/toy.html"
+    site = book.project.site("laptop")
+    page, picture = site / "book/toy.html", f"figures/toy/{FIGURE}.png"
     before = page.read_text()
     assert re.findall(r"github\.com/[\w-]+|mybinder\.org|(?:href|content)=\"/?blob/", before) == []
     assert "btn-source-repository-button" not in before
     assert "btn-launch" not in before
-    assert not (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").exists()
-    assert companion(book, "set-url", "https://github.com/Some--body/paper").returncode == 0
-    assert companion(book, "site", "--published").returncode == 0
-    text = page.read_text()
+    assert not (site / picture).exists()
+    assert book.companion("set-url", "https://github.com/Some--body/paper").returncode == 0
+    build(book, "--published")
+    text, address = page.read_text(), "https://some--body.github.io/paper"
     assert 'href="https://github.com/Some--body/paper"' in text
     assert "btn-source-repository-button" in text
     assert 'href="https://mybinder.org/v2/gh/Some--body/paper/main' in text
-    assert '<meta property="og:url" content="https://some--body.github.io/paper/book/toy.html">' in text
-    assert f'content="https://some--body.github.io/paper/figures/toy/{figure_of("toy")}.png"' in text
-    assert (book.site("laptop") / f"figures/toy/{figure_of('toy')}.png").is_file()
-    notebook = (book.site("laptop") / "notebooks/toy.ipynb").read_text()
-    assert f"https://some--body.github.io/paper/figures/toy/{figure_of('toy')}.svg" in notebook
-    assert "https://some--body.github.io/paper/" in (page.parents[1] / "404.html").read_text()
+    assert f'<meta property="og:url" content="{address}/book/toy.html">' in text
+    assert f'content="{address}/{picture}"' in text
+    assert (site / picture).is_file()
+    assert f"{address}/figures/toy/{FIGURE}.svg" in (site / "notebooks/toy.ipynb").read_text()
+    assert f"{address}/" in (site / "404.html").read_text()
 
 
-def test_every_fault_of_a_page_is_reported_again(book: Project):
+def test_every_fault_of_a_page_is_reported_again(book):
     """A second build fails too: Sphinx must not treat a page with warnings as read.
 
     The faults are a broken link, an unknown claim, a box whose label equals the anchor of a heading, a box and a claim
     that cite a paper without a row in the list of statements, a module that no page documents, and a heading without
     content. One above another heading of a lower level has content.
     """
-    edit(book.root / "pyproject.toml", "science = []", f'science = []\napi = ["{book.settings.chapters}"]')
+    book.replace("pyproject.toml", "science = []", 'science = []\napi = ["clone"]')
     add_to_front_page(book, "## Above\n\n### Below\n\nWords.\n\n## Nothing follows\n\n## After\n\nWords.")
     add_to_front_page(book, "See {doc}`nowhere`.")
     add_to_front_page(book, "Measured: {claim}`toy-rat`.")
     add_to_front_page(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
     add_statements(book, STATEMENTS.replace(", boxes: [slow]", "").replace("Theorem 2", "Theorem 4"))
+    words = (
+        "nowhere",
+        "Did you mean 'toy-rate'",
+        "have the anchor 'slow-words'",
+        "Box 'slow' on index cites MU49 and has no row",
+        "has the source [MU49, Thm 2] and no row",
+        "The module clone.toy.figures.toy_error is documented on no page",
+        "The heading 'Nothing follows' has no content",
+    )
     for _ in range(2):
-        finished = companion(book, "site")
+        finished = book.companion("site")
         assert finished.returncode == 2
-        assert "nowhere" in finished.stderr
-        assert "Did you mean 'toy-rate'" in finished.stderr
-        assert "have the anchor 'slow-words'" in finished.stderr
-        assert "Box 'slow' on index cites MU49 and has no row" in finished.stderr
-        assert "has the source [MU49, Thm 2] and no row" in finished.stderr
-        assert f"The module {book.settings.chapters}.toy.figures.toy_error is documented on no page" in finished.stderr
-        assert "The heading 'Nothing follows' has no content" in finished.stderr
+        assert [word for word in words if word not in finished.stderr] == []
         assert "'Above'" not in finished.stderr

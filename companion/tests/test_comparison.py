@@ -35,7 +35,7 @@ CHANGES = {
 
 @pytest.fixture
 def compared(tmp_path):
-    """Return a function that compares two tables."""
+    """Return a function that compares two tables of these columns."""
 
     def compare(old, new, columns=COLUMNS):
         paths = tmp_path / "old.csv", tmp_path / "new.csv"
@@ -62,33 +62,29 @@ def test_a_column_moves_by_more_than_one_beyond_its_tolerance(compared, changes,
     assert result.reproduces == (not moved)
 
 
-def test_worst_column_comes_first_with_its_worst_number(compared):
-    """It has the row, both values, and the movement in units of five standard errors."""
-    result = compared(TABLE, changed(CHANGES["another seed"][0]))
-    worst, *others = result.columns
-    assert (worst.name, worst.row, worst.old, worst.new) == ("error", 1, 0.5, 0.55)
-    assert worst.by == pytest.approx(0.5)
-    assert result.by == worst.by
-    assert all(column.by == 0 for column in others)
+# The changes, and the name, the row, both values and the movement of the worst number.
+WORST = [
+    (CHANGES["another seed"][0], ("error", 1, 0.5, 0.55), 0.5),
+    ([("0.5,", "0.55,"), ("3.14159", "nan")], ("bound", 2, 3.14159, pytest.approx(math.nan, nan_ok=True)), math.inf),
+]
 
 
-def test_lost_number_moves_infinitely(compared):
-    """It is the worst number even if others moved as well."""
-    result = compared(TABLE, changed([("0.5,", "0.55,"), ("3.14159", "nan")]))
+@pytest.mark.parametrize(("changes", "expected", "by"), WORST, ids=["in five standard errors", "a lost number"])
+def test_worst_column_comes_first_with_its_worst_number(compared, changes, expected, by):
+    result = compared(TABLE, changed(changes))
     worst = result.columns[0]
-    assert (worst.name, worst.row, worst.old) == ("bound", 2, 3.14159)
-    assert math.isinf(worst.by)
+    assert (worst.name, worst.row, worst.old, worst.new) == expected
+    assert result.by == worst.by == pytest.approx(by)
 
 
-@pytest.mark.parametrize(
-    ("new", "message"),
-    [
-        (TABLE + "c,1,1,1,1\n", "it has 3 rows; published: 2"),
-        (TABLE.replace("bound", "limit"), "its columns are law, length, error, std_error, limit; published: law"),
-        (TABLE.replace("b,", "c,"), "law of row 2 is c; published: b"),
-    ],
-    ids=["more", "columns", "texts"],
-)
+OTHER_ROWS = {
+    "more": (TABLE + "c,1,1,1,1\n", "it has 3 rows; published: 2"),
+    "columns": (TABLE.replace("bound", "limit"), "its columns are law, length, error, std_error, limit; published: "),
+    "texts": (TABLE.replace("b,", "c,"), "law of row 2 is c; published: b"),
+}
+
+
+@pytest.mark.parametrize(("new", "message"), OTHER_ROWS.values(), ids=OTHER_ROWS)
 def test_tables_with_different_rows_are_not_compared(compared, new, message):
     """The rows do not correspond to each other."""
     result = compared(TABLE, new)
@@ -99,7 +95,5 @@ def test_tables_with_different_rows_are_not_compared(compared, new, message):
 
 def test_first_column_identifies_the_row(compared):
     """Numbers at different lengths are not compared, even if they are close."""
-    columns = {name: COLUMNS[name] for name in ("length", "error", "std_error")}
-    old = "length,error,std_error\n10,0.5,0.02\n100,0.25,0.01\n"
-    result = compared(old, old.replace("100,", "128,"), columns)
+    result = compared("length\n10\n100\n", "length\n10\n128\n", {"length": COLUMNS["length"]})
     assert result.other_rows == "its rows differ: length of row 2 is 128.0; published: 100.0"

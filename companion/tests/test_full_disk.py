@@ -19,7 +19,7 @@ class Disk:
     """A disk with room for a number of files; it counts the files that are written, except those of a kernel."""
 
     def __init__(self, monkeypatch):
-        self.room, self.written, self.counts = 0, 0, True
+        self.room, self.written, self.counts, self.error = 0, 0, True, errno.ENOSPC
         for module, name in ((os, "fdopen"), (os, "mkdir"), (shutil, "copyfile")):
             monkeypatch.setattr(module, name, self.watch(getattr(module, name)))
 
@@ -27,7 +27,7 @@ class Disk:
         def watched(*arguments, **options):
             if self.counts:
                 if self.written == self.room:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
+                    raise OSError(self.error, os.strerror(self.error), str(arguments[0]))
                 self.written += 1
             return write(*arguments, **options)
 
@@ -35,26 +35,21 @@ class Disk:
 
 
 @pytest.fixture
-def disk(ran, monkeypatch):
-    """Return the disk; a stand-in for the kernel copies the results of `ran`."""
-    disk = Disk(monkeypatch)
+def disk(clone, copied_run, monkeypatch):
+    disk, copy = Disk(monkeypatch), execution._execute
 
-    def execute(project, notebook, changed, staging, *, environment, failed):
+    def execute(*arguments, **options):
         disk.counts = False
-        build = ran.project.build("laptop")
-        for kind, folder in (("figures", build.figures), ("tables", build.tables)):
-            shutil.copytree(folder, staging / kind)
-        shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
-        (staging / "device.json").write_text("null")
+        copy(*arguments, **options)
         disk.counts = True
 
     monkeypatch.setattr(execution, "_execute", execute)
+    monkeypatch.chdir(clone.root)
     return disk
 
 
-def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, disk, monkeypatch):
+def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, disk):
     """The disk is full at each file and folder in turn, until all fit."""
-    monkeypatch.chdir(clone.root)
     folder = clone.project.published / "toy"
     for room in range(100):
         disk.room, disk.written = room, 0
@@ -69,3 +64,11 @@ def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, di
     assert room > 10
     for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         assert clone.tree(place) == ran.tree(place)
+
+
+def test_a_refused_write_is_an_error_with_the_reason(disk):
+    """For example on a read-only file system."""
+    disk.error = errno.EROFS
+    finished = CliRunner().invoke(cli.app, ["run", "toy", "--isolated"])
+    assert finished.exit_code == 2, finished.exception
+    assert f"{os.strerror(errno.EROFS)}: '" in finished.stderr.replace("\n", " ")

@@ -1,40 +1,30 @@
 """Causes from outside a book, each with a command and its sentence: damaged files, other tools, settings, folders."""
 
 import codecs
-import errno
 import json
 import os
 import shutil
-import subprocess
 import sys
 import unicodedata
 from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from companion import cli
-from companion.build import cache_keys
-from companion.build.run_spec import Target
-from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project import provenance
 from companion.project.paths import Project
-from small_books import Clone
+from small_books import Clone, commit_all
 
-GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "cut off": b'{"files": {'}
 RECORD, CODE, NOTEBOOK = "figures/toy/toy_error.json", "clone/toy/figures/toy_error.py", "book/toy.ipynb"
 BUILT, ORIGIN = "_build/laptop/figures/toy/toy_error.json", "_build/provenance/laptop/toy.json"
-INJECTED = {
-    **{"cell_type": "code", "execution_count": None, "id": "injected", "outputs": []},
-    **{"metadata": {"tags": ["injected-parameters"]}, "source": ["# Parameters\n", "seed = 5\n"]},
-}
+INJECTED = ("# Parameters\nseed = 5\n", ["injected-parameters"])
 
 
 def content(path, content, clone):
-    """Write the content of a file."""
-    (clone.root / path).write_bytes(content)
+    """Write the content of the file that matches `path`."""
+    (file,) = clone.root.glob(path)
+    file.write_bytes(content)
 
 
 def mark(path, clone, mark=codecs.BOM_UTF8):
@@ -49,14 +39,6 @@ def in_a_fresh_clone(change, clone):
 
 def in_notebook(change):
     return lambda clone: clone.edit_notebook(change)
-
-
-def stamp(content, clone):
-    cache_keys.stamps(clone.project, "laptop")[Target("toy")].write_bytes(content)
-
-
-def half_a_character(clone):
-    clone.replace(NOTEBOOK, "# setup", "# setup \\ud83d")
 
 
 def separate_accents(clone):
@@ -95,43 +77,55 @@ def stray_notebooks(clone):
     shutil.copyfile(clone.project.notebook("toy"), clone.project.notebook("toy-Copy1"))
 
 
-NO_RECORD = f"{RECORD} is not the record of a figure. Restore it, or run its notebook"
-YAML = {
+GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "cut off": b'{"files": {'}
+# A file that has one of these contents, a command, its exit code and words of its output.
+DAMAGED = {
+    "stamp": (partial(content, "_build/laptop/keys/numbers/toy.*.json"), "list", 0, "stale"),
+    "built record": (partial(content, BUILT), "list", 0, "redraw"),
+    "origin": (partial(content, ORIGIN), "list", 0, "—"),
+    "published record": (partial(content, RECORD), "redraw toy_error", 0, "replaced"),
+    "published record in a fresh clone": (
+        lambda text, clone: in_a_fresh_clone(partial(content, RECORD, text), clone),
+        *("redraw toy_error", 2, f"{RECORD} is not the record of a figure. Restore it, or run its notebook"),
+    ),
+}
+# A file, its content, and words of the error of `build`.
+WRITTEN_BY_USERS = {
     "tabs": ("_toc.yml", b"format: jb-book\n\troot: book/index\n", "_toc.yml, line 2: not YAML"),
     "no UTF-8": ("_toc.yml", b"\xff", "_toc.yml is not UTF-8, from byte 0 on"),
     "a list": ("_toc.yml", b"[1]", "_toc.yml must be a mapping"),
     "tabs in the configuration": ("_config.yml", b"title: a\n\tb: c\n", "_config.yml, line 2: not YAML"),
-    "profile, a list": ("profiles/smoke.yml", b"- toy\n", "must map notebooks to overrides"),
     "profile, a number": ("profiles/smoke.yml", b"1: {seed: 1}\n", "notebook or parameter must be text. Got 1"),
     "profile, a parameter": ("profiles/smoke.yml", b"toy: {2: 1}\n", "notebook or parameter must be text. Got 2"),
     "profile, no UTF-8": ("profiles/smoke.yml", b"\xff", "smoke.yml is not UTF-8"),
     "notebook, a list": (NOTEBOOK, b"[]", "toy.ipynb is not a notebook"),
     "notebook, no UTF-8": (NOTEBOOK, b"\xff", "toy.ipynb is not a notebook"),
     "notebook, cut off": (NOTEBOOK, b'{"cells": [{"cell_type": "code"}]}', "toy.ipynb is not a notebook"),
+    "notebook, format 3": (
+        *(NOTEBOOK, b'{"worksheets": [], "metadata": {}, "nbformat": 3}'),
+        "has the format of notebooks before 2015 (nbformat 3). Open it in JupyterLab",
+    ),
 }
+LOCK = "requirements.lock, which pins what the numbers depend on"
 # Cause, command, exit code and words of the output. Files that can be made again are; files that users wrote are named.
 CAUSES = {
-    **{f"stamp, {name}": (partial(stamp, text), "list", 0, "stale") for name, text in GARBAGE.items()},
-    **{f"built record, {name}": (partial(content, BUILT, text), "list", 0, "redraw") for name, text in GARBAGE.items()},
-    **{f"origin, {name}": (partial(content, ORIGIN, text), "list", 0, "—") for name, text in GARBAGE.items()},
+    **{
+        f"{name}, {kind}": (partial(change, text), *rest)
+        for name, (change, *rest) in DAMAGED.items()
+        for kind, text in GARBAGE.items()
+    },
+    **{
+        name: (partial(content, path, text), "build", 2, words)
+        for name, (path, text, words) in WRITTEN_BY_USERS.items()
+    },
     "origin, in part": (partial(content, ORIGIN, b'{"seconds": 1}'), "list", 0, "—"),
-    **{
-        f"published record, {text}": (partial(content, RECORD, text), "redraw toy_error", 0, "replaced")
-        for text in GARBAGE.values()
-    },
-    **{
-        f"published record in a fresh clone, {name}": (
-            *(partial(in_a_fresh_clone, partial(content, RECORD, text)), "redraw toy_error", 2, NO_RECORD),
-        )
-        for name, text in GARBAGE.items()
-    },
-    **{name: (partial(content, path, text), "build", 2, words) for name, (path, text, words) in YAML.items()},
-    "no lock": (lambda clone: (clone.root / "requirements.lock").unlink(), "build", 2, "requirements.lock"),
+    "no lock": (lambda clone: clone.project.lock.unlink(), "build", 2, LOCK),
     "mark before a source": (partial(mark, CODE), "list", 0, "fresh"),
     "mark before parameters": (partial(mark, "clone/toy/parameters.py"), "run toy --isolated", 0, "1 claim holds"),
+    "mark before a notebook": (partial(mark, NOTEBOOK), "list", 2, "begins with a byte-order mark"),
     "encoding": (partial(mark, CODE, mark=b"# \xe9\n"), "list", 2, "does not have the encoding that it declares"),
     "parameters of another run": (
-        *(in_notebook(lambda notebook: notebook["cells"].insert(3, INJECTED)), "run toy", 2),
+        *(lambda clone: clone.add_cells(INJECTED), "run toy", 2),
         "toy.ipynb has a cell tagged `injected-parameters`",
     ),
     **{
@@ -146,12 +140,10 @@ CAUSES = {
         for part in ("cell_type", "metadata", "source")
     },
     "later format": (in_notebook(lambda notebook: notebook.update(nbformat=5)), "list", 2, "has format 5 of notebooks"),
-    "format 3": (
-        *(partial(content, NOTEBOOK, b'{"worksheets": [], "metadata": {}, "nbformat": 3}'), "list", 2),
-        "has the format of notebooks before 2015 (nbformat 3). Open it in JupyterLab",
+    "half a character": (
+        lambda clone: clone.replace(NOTEBOOK, "# setup", "# setup \\ud83d"),
+        *("list", 2, "is not a notebook: UnicodeEncodeError"),
     ),
-    "mark before a notebook": (partial(mark, NOTEBOOK), "list", 2, "begins with a byte-order mark"),
-    "half a character": (half_a_character, "list", 2, "is not a notebook: UnicodeEncodeError"),
     "accents": (separate_accents, "list", 0, r"has other Unicode characters than its row in _toc.yml"),
     "a link to nothing": (
         *(partial(no_folder, lambda folder: folder.symlink_to("/a/disk/that/is/not/mounted")), "build", 2),
@@ -181,41 +173,22 @@ def test_a_cause_is_repaired_or_named(ran_clone, ran, cause):
     assert own == (ran.tree("figures") if code == 0 else damaged)
 
 
-def test_a_stray_notebook_does_not_make_the_site_stale(clone):
-    before = cache_keys.stamps(clone.project, "laptop")
-    stray_notebooks(clone)
-    assert cache_keys.stamps(clone.project, "laptop") == before
+ROWS = {
+    "- file: book/toy": ["toy"],
+    "- file: book/toy.ipynb": ["toy"],
+    '- {file: "book/toy", title: Toy}': ["toy"],
+    "- glob: book/t*": ["toy", "toy-Copy1"],
+    "- file: book/toy-Copy1\n      - file: book/toy": ["toy-Copy1", "toy"],
+    "# - file: book/toy\n      - file: book/claims": [],
+}
 
 
-@pytest.mark.parametrize(
-    ("row", "notebooks"),
-    [
-        ("- file: book/toy", ["toy"]),
-        ("- file: book/toy.ipynb", ["toy"]),
-        ('- {file: "book/toy", title: Toy}', ["toy"]),
-        ("- glob: book/t*", ["toy", "toy-Copy1"]),
-        ("- file: book/toy-Copy1\n      - file: book/toy", ["toy-Copy1", "toy"]),
-        ("# - file: book/toy\n      - file: book/claims", []),
-    ],
-)
+@pytest.mark.parametrize(("row", "notebooks"), ROWS.items())
 def test_notebooks_are_those_of_the_table_of_contents(clone, row, notebooks):
     """In its order; a row that is a comment does not count."""
     stray_notebooks(clone)
     clone.replace("_toc.yml", "- file: book/toy", row)
     assert clone.project.notebooks() == notebooks
-
-
-def test_a_refused_write_is_an_error_with_the_reason(clone, monkeypatch):
-    """For example on a read-only file system."""
-    monkeypatch.chdir(clone.root)
-
-    def refuse(path, *_):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-    monkeypatch.setattr(atomic, "write_bytes", refuse)
-    finished = CliRunner().invoke(cli.app, ["run", "toy", "--isolated"])
-    assert finished.exit_code == 2, finished.exception
-    assert f"{os.strerror(errno.EROFS)}: '" in finished.stderr.replace("\n", " ")
 
 
 # --- folders of any name ----------------------------------------------------------------------------------
@@ -235,11 +208,9 @@ def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
     (tmp_path / "profile").mkdir()
     (tmp_path / "profile/config.yaml").write_text("dry-run: true\n", encoding="utf-8")
     clone.environment |= {"SNAKEMAKE_PROFILE": str(tmp_path / "profile"), "MPLBACKEND": "module://backend_elsewhere"}
-    finished = clone.companion("build", "--target", "figures")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "toy/toy_error redrawn; replaced" in finished.stdout
-    finished = Clone(clone.root).companion("site")
-    assert finished.returncode == 0, finished.stderr
+    output = clone.succeed("build", "--target", "figures")
+    assert "toy/toy_error redrawn; replaced" in output
+    Clone(clone.root).succeed("site")
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
     assert [path.name for path in (tmp_path / "books").iterdir()] == [FOLDER]
 
@@ -287,21 +258,20 @@ def test_a_run_gives_the_same_bytes(ran, tmp_path):
     for name, value in VARIABLES.items():
         more = [clone.environment["PYTHONPATH"]] if name == "PYTHONPATH" else []
         clone.environment[name] = os.pathsep.join([value.format(tmp_path / "user"), *more])
-    finished = clone.companion("run", "toy")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "ok toy: 1 figure" in finished.stdout
-    assert "Warning" not in finished.stdout
+    output = clone.succeed("run", "toy")
+    assert "ok toy: 1 figure" in output
+    assert "Warning" not in output
     assert clone.tree("figures/toy") == ran.tree("figures/toy")
 
 
-@pytest.mark.parametrize(
-    ("variables", "command", "code", "words"),
-    [
-        ({"PYTHONIOENCODING": "ascii"}, "run toi\N{LATIN SMALL LETTER E WITH DIAERESIS}", 2, r"notebook 'toi\xeb'"),
-        ({"PYTHONIOENCODING": "latin-1"}, "run toy --parameters", 0, "(a whole number, >= 2)"),
-        ({"PYTHONWARNINGS": "error"}, "site --published", 0, "the site: "),
-    ],
-)
+VARIABLE = [
+    ({"PYTHONIOENCODING": "ascii"}, "run toi\N{LATIN SMALL LETTER E WITH DIAERESIS}", 2, r"notebook 'toi\xeb'"),
+    ({"PYTHONIOENCODING": "latin-1"}, "run toy --parameters", 0, "(a whole number, >= 2)"),
+    ({"PYTHONWARNINGS": "error"}, "site --published", 0, "the site: "),
+]
+
+
+@pytest.mark.parametrize(("variables", "command", "code", "words"), VARIABLE)
 def test_a_variable_of_a_user_stops_no_command_or_is_named(ran_clone, variables, command, code, words):
     ran_clone.environment |= variables
     finished = ran_clone.companion(*command.split())
@@ -309,23 +279,14 @@ def test_a_variable_of_a_user_stops_no_command_or_is_named(ran_clone, variables,
     assert words in finished.stdout + finished.stderr
 
 
-def git(folder, *arguments):
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    finished = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return finished.stdout.strip()
-
-
 def test_the_commit_is_that_of_the_book_whatever_the_user_set(clone, tmp_path, monkeypatch):
     """Not that of a repository above, and not that of another repository whose hook runs the command."""
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     (tmp_path / "gitconfig").write_text("[status]\n\tshowUntrackedFiles = no\n", encoding="utf-8")
-    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "Start"]):
-        git(tmp_path, *command)
+    commit_all(tmp_path)
     assert provenance.commit_of(clone.root) is None
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Start"]):
-        git(clone.root, *command)
-    commit = git(clone.root, "rev-parse", "HEAD")
+    commit = commit_all(clone.root)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
     assert provenance.commit_of(clone.root) == {"commit": commit, "modified": False}
     clone.write("book/new.md", "# New\n")

@@ -27,8 +27,7 @@ def test_inputs_must_be_listed_and_are_then_part_of_the_key(clone):
     listed = f"inputs = {json.dumps(list(INPUTS))}"
     assert listed in refused.stderr
     clone.replace("pyproject.toml", "[tool.companion]\n", f"[tool.companion]\n{listed}\n")
-    accepted = clone.companion("run", "toy")
-    assert accepted.returncode == 0, accepted.stderr
+    clone.succeed("run", "toy")
     for file in INPUTS:
         assert cache_keys.is_fresh(clone.project, Target("toy"), "laptop")
         clone.replace(file, "1", "2")
@@ -36,17 +35,13 @@ def test_inputs_must_be_listed_and_are_then_part_of_the_key(clone):
         clone.replace(file, "2", "1")
 
 
-def test_a_listed_file_that_is_missing_is_an_error(clone):
+def test_a_listed_file_must_exist_and_is_verified_with_the_book(clone):
     clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ninputs = ["data/obs.csv"]\n')
     finished = clone.companion("list")
     assert finished.returncode == 2
     assert "data/obs.csv, which `inputs` of [tool.companion]" in finished.stderr
-
-
-def test_verify_copies_the_inputs(clone):
     clone.write("data/obs.csv", "1\n")
-    clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ninputs = ["data/obs.csv"]\n')
+    clone.project.published.mkdir()
     with clone.inside():
-        clone.project.published.mkdir()
         copy = Verification.of(None).lay_out()
     assert (copy.root / "data/obs.csv").read_text() == "1\n"

@@ -43,13 +43,6 @@ def test_the_remaining_time_is_scaled_by_the_durations_of_this_build(slower, lef
         assert progress.end(name, 120 * slower * number) == f"{number} of 3, about {minutes} min left"
 
 
-def test_unknown_times_are_left_out():
-    """The number of finished notebooks is shown on the first build, too."""
-    progress = Progress({"one": None, "two": None}, 2)
-    progress.start("one", 0)
-    assert progress.end("one", 5) == "1 of 2"
-
-
 def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
     """They are in a table of the book, one for each profile; a run on this machine counts more."""
     ran_clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ncosts.smoke = "costs.csv"\n')
@@ -69,14 +62,10 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
 
 def test_a_build_starts_the_longest_notebook_and_prints_its_progress(ran_clone):
     """If the longest started last, the other cores would wait for it. Progress is printed after a notebook's line."""
-    minutes = {"toy": 1.0, "lengthy": 9.0}
-    rows = [f"{name},{number}" for name, number in minutes.items()]
-    ran_clone.write("costs.csv", "\n".join(["notebook,core minutes", *rows]))
+    ran_clone.write("costs.csv", "notebook,core minutes\ntoy,1\nlengthy,9\n")
     ran_clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ncosts.laptop = "costs.csv"\n')
     ran_clone.replace("book/toy.ipynb", "repeats = 500", "repeats = 501")
     ran_clone.add_page("lengthy")
-    finished = ran_clone.companion("build", "--target", "figures", "--cores", "1")
-    assert finished.returncode == 0, finished.stderr
-    lines = finished.stdout.splitlines()
+    lines = ran_clone.succeed("build", "--target", "figures", "--cores", "1").splitlines()
     assert [line.split()[1] for line in lines if line.startswith("▸ ")] == ["lengthy", "toy"]
     assert lines.index("  notebooks: 2 of 2") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))

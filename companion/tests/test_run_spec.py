@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.build.run_spec import CheckedRun, RunSpec
+from companion.build.run_spec import RunSpec
 from companion.runs.custom_runs import all_runs
 
 
@@ -11,13 +11,6 @@ def test_parameters_a_figure_or_isolation_make_a_custom_run():
     assert RunSpec("toy", parameters={"seed": 1}).is_custom
     assert RunSpec("toy", figure="toy_error").is_custom
     assert RunSpec("toy", isolated=True).is_custom
-
-
-def test_custom_runs_whose_names_join_to_the_same_text_have_different_folders(pristine):
-    """Notebook `a` with figure `b-c`, `a-b` with `c`, and all figures of `a-b-c`, at the same values."""
-    specs = [RunSpec("a", figure="b-c"), RunSpec("a-b", figure="c"), RunSpec("a-b-c", isolated=True)]
-    folders = {CheckedRun(spec, {"seed": 0}, {"seed": 0}).build(pristine.project).folder for spec in specs}
-    assert len(folders) == len(specs)
 
 
 def test_a_spec_is_read_as_it_was_written(clone):

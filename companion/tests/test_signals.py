@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -23,6 +24,7 @@ from companion.project.notebooks import Notebook
 FOREVER = """# setup, after ten minutes
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 Path("began").write_text(str(os.getpid()))
@@ -81,61 +83,47 @@ def kernel_of(clone, process) -> int:
 
 
 def is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    status = Path(f"/proc/{pid}/stat")
-    return status.is_file() and status.read_text().rpartition(")")[2].split()[0] == "Z"
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_run_ends_with_its_kernel(endless, number):
+def descendants(pid: int) -> list[int]:
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "processes"),
+    [
+        (("run", "toy"), signal.SIGINT, 1),
+        (("run", "toy"), signal.SIGHUP, 1),
+        (("build", "--target", "figures"), signal.SIGTERM, 3),  # Snakemake, the run that it starts, and the kernel
+    ],
+)
+def test_a_command_ends_with_all_its_processes(endless, command, number, processes):
     """With a message and the exit code that a shell gives to the signal; its temporary folders are removed."""
-    process = begin(endless, "run", "toy")
+    process = begin(endless, *command)
     kernel = kernel_of(endless, process)
+    pids = {*descendants(process.pid), kernel}
+    assert len(pids) >= processes
     process.send_signal(number)
     output, errors = process.communicate()
     assert process.returncode == 128 + number
     assert signals.SENTENCE in errors
     assert "Traceback" not in output + errors
-    wait_for(lambda: is_gone(kernel))
-    assert not (endless.root / "ended").exists()
-    assert list(endless.temporary.iterdir()) == []
-    assert list(endless.project.build("laptop").staging.iterdir()) == []
-
-
-def test_a_build_ends_with_all_its_processes(endless):
-    """Snakemake, the run that it started, and the kernel."""
-    process = begin(endless, "build", "--target", "figures")
-    kernel = kernel_of(endless, process)
-    pids = [*descendants(process.pid), kernel]
-    assert len(pids) > 3
-    process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    assert signals.SENTENCE in errors
-    assert "Traceback" not in output + errors
     wait_for(lambda: all(map(is_gone, pids)))
+    assert not (endless.root / "ended").exists()
     assert list(endless.temporary.glob(f"{execution.SOCKETS}*")) == []
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
-def test_a_run_that_ignores_the_end_of_its_terminal_goes_on():
+def test_a_run_that_ignores_the_end_of_its_terminal_goes_on(monkeypatch):
     """`nohup` makes a process ignore SIGHUP."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        signals.listen()
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-        assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
-    finally:
-        for number, handler in {**stopping, signal.SIGHUP: before}.items():
-            signal.signal(number, handler)
-
-
-def descendants(pid: int) -> list[int]:
-    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    handled = {}
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
+    monkeypatch.setattr(signal, "signal", handled.__setitem__)
+    signals.listen()
+    assert handled.keys() == {signal.SIGINT, signal.SIGTERM}
 
 
 def test_a_stopped_sweep_ends_its_runs_and_starts_no_other(endless):
@@ -180,10 +168,9 @@ def building(endless):
     children = psutil.Process(process.pid).children(recursive=True)
     assert kernel in [child.pid for child in children]
     yield process, kernel, children
-    for child in children:
-        if child.is_running():
-            child.kill()
-    process.kill()
+    for started in (*children, process):
+        with suppress(psutil.NoSuchProcess):
+            started.kill()
     process.communicate()
 
 
