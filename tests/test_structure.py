@@ -104,6 +104,14 @@ def test_drawing_code_imports_no_science(name, figure):
         assert heavy == set(), path
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob("chapters/*/data/**/*.csv")), ids=lambda path: path.stem)
+def test_datasets_are_those_of_their_records(path):
+    """Nobody has edited a table since a script made it."""
+    record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert record["sha256"] == dependencies.digest(path.read_bytes())
+    assert ",".join(record["columns"]) == path.read_text(encoding="utf-8").partition("\n")[0]
+
+
 # Tables that have more empty cells than `test_tables_are_tidy` allows, and why.
 UNTIDY = {
     "mixtures/denoising_from_a_prompt": "one of the two heads has a limit, which moves with the simulated tasks",

@@ -394,7 +394,7 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     """Yield one sentence for each part that notebook `name` lacks."""
     try:
         notebook = Notebook.named(project, name)
-        if not notebook.figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
+        if not notebook.figures and notebook.parameters_cell is None and not project.chapter(name).is_dir():
             return  # a page
         assert notebook.title
         RunSpec(name).check(project)

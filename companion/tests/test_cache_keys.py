@@ -181,17 +181,6 @@ def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, path, ex
     assert changed(split_clone.project, before) == expected
 
 
-def test_a_cell_of_another_language_counts_as_it_is(split_clone):
-    """`%%bash` is not Python; its code decides numbers, and its comments have another syntax."""
-    for edit in (
-        lambda: split_clone.add_cells(("%%bash\nfor i in 1 2; do echo $i; done", [])),
-        lambda: split_clone.replace(NOTEBOOK, "echo $i", "echo $i$i"),
-    ):
-        before = keys(split_clone.project)
-        edit()
-        assert changed(split_clone.project, before) == NUMBERS
-
-
 def test_only_imported_modules_of_a_package_count(split_clone):
     """A function is imported from a package that re-exports it: its module counts, the other module does not."""
     split_clone.replace("pyproject.toml", "science = []", 'science = ["laws"]')

@@ -147,12 +147,10 @@ def test_a_claim_is_withheld_with_a_reason():
         ("equal", (1, 1), {}, "needs the tolerance `within`, or `std_error`"),
         ("at_most", (1, 1), {"because": " "}, "`because` must not be empty"),
         ("at_most", (1, 1), {"because": "so", "source": ""}, "`source` must not be empty"),
-        ("at_most", (1, 1), {"because": "so", "count": (5, 4)}, "must be successes and trials. Got 5 of 4"),
         ("at_most", (1, 1), {"because": "so", "requires": (False, "")}, "`requires` must not be empty"),
         ("withheld", (), {"because": ""}, "`because` must not be empty"),
         ("agree", ([1],), {"within": 3}, "`because` must not be empty"),
         ("agree", ([],), {}, "`comparisons` must be at least 1"),
-        ("count", (3, 4), {"at_least": 1, "at_most": 4}, "not both"),
     ],
 )
 def test_invalid_arguments_of_a_claim_are_named(form, arguments, options, words):

@@ -1,4 +1,4 @@
-"""Tracked results of long computations: the command that makes them, their records, and faults in either."""
+"""Tracked results of long computations: the command that makes them, and their records."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from companion import Column, Table
-from companion.authoring.datasets import Result, faults, in_parts, keep, make, origin_of
+from companion.authoring.datasets import Result, in_parts, keep, make, origin_of
 from companion.project.paths import Project
 
 ORIGIN = {"command": "python -m toy", "made": "2026-01-01", "machine": "any", "versions": {}}
@@ -58,7 +58,6 @@ def test_tables_are_made_by_name_or_all_in_order(project, monkeypatch):
     assert run_make(project, monkeypatch) == ["short", "long", "apart/long"]
     files = sorted(path.relative_to(project.data("walks")).as_posix() for path in project.data("walks").rglob("*.*"))
     assert files == ["apart/long.csv", "apart/long.json", "long.csv", "long.json", "short.csv", "short.json"]
-    assert faults(project.data("walks")) == []
 
 
 def test_an_unknown_table_is_refused_before_anything_is_computed(project, monkeypatch, capsys):
@@ -112,20 +111,3 @@ def test_a_killed_table_resumes_with_the_interrupted_part(project):
     assert computed == [1, 2, 3]
     with pytest.raises(ValueError, match="another run"):
         in_parts("walks", "long", [1, 2, 4], compute, 2)
-
-
-def test_faults_of_tracked_tables_are_reported(tmp_path):
-    keep(tmp_path, "toy", example_result(), ORIGIN)
-    assert faults(tmp_path) == []
-    table, path = tmp_path / "toy.csv", tmp_path / "toy.json"
-    before = path.read_text()
-    record = json.loads(before)
-    del record["made"], record["columns"]["risk"]
-    path.write_text(json.dumps(record))
-    columns = "the columns of toy.csv differ from those in its record"
-    assert faults(tmp_path) == [columns, "the record of toy.csv lacks `made`"]
-    path.write_text(before)
-    table.write_text("step,risk\n1,1\n2,0.7\n")
-    assert faults(tmp_path) == ["toy.csv does not match the checksum in its record"]
-    path.unlink()
-    assert faults(tmp_path) == ["toy.csv has no record"]

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from companion.project.paths import Project
-from companion.project.provenance import RECORDED
 from companion.site.sphinx.figure_directive import _origin
 
 RECORD = SimpleNamespace(notebook="toy", profile="laptop", sources=("toy/one.py",))
@@ -20,7 +19,7 @@ def origin(tmp_path):
         path = Project(tmp_path).build("laptop").provenance / "toy.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         recorded = {"started": "2026-01-01", "seconds": 3.2, "cores": 2, "python": "3.11", "versions": {"numpy": "2"}}
-        path.write_text(json.dumps(dict.fromkeys(RECORDED) | recorded | known), encoding="utf-8")
+        path.write_text(json.dumps({"device": None, "git": None, **recorded, **known}), encoding="utf-8")
         return _origin(Project(tmp_path), "laptop", RECORD)
 
     return text

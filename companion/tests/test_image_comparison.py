@@ -28,12 +28,7 @@ def drawing(kind, y=CURVE, *, colour="C0", label="x", seed="a", simplify=True, m
     return plain(buffer.getvalue(), "curve") if kind == "svg" else buffer.getvalue()
 
 
-KINDS = ("svg", "png")
-BOTH = pytest.mark.parametrize("kind", KINDS)
-VISIBLE = [{"y": CURVE + 0.05}, {"colour": "C3"}, {"label": "a longer name"}, {"marker": ""}]
-
-
-@BOTH
+@pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize("changes", [{}, {"y": CURVE * (1 + 1e-6)}, {"seed": "b"}, {"simplify": False}])
 def test_drawings_of_one_table_are_alike(kind, changes):
     """Element ids, the date, simplified paths and the last digit are ignored."""
@@ -43,19 +38,13 @@ def test_drawings_of_one_table_are_alike(kind, changes):
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
-        *product(KINDS, VISIBLE),
-        # below a pixel: markers of another shape, and markers that moved by an eighth of a point
-        ("svg", {"marker": "s"}),
-        ("svg", {"y": CURVE + 1e-3}),
+        *product(("svg", "png"), [{"colour": "C3"}, {"label": "a longer name"}]),
+        ("svg", {"marker": ""}),
+        ("png", {"y": CURVE + 0.05}),
         # of the same extent
         ("png", {"y": np.where(abs(X - 0.5) < 0.1, 0, CURVE)}),
     ],
 )
 def test_visible_changes_are_found(kind, changes):
+    """A PNG shows where the marks are, an SVG which marks there are."""
     assert visible_difference(drawing(kind), drawing(kind, **changes), f".{kind}")
-
-
-@BOTH
-@pytest.mark.parametrize("content", [b"", b"<svg", b"\x89PNG\r\n\x1a\n", b"text"])
-def test_a_file_that_is_no_picture_is_reported(kind, content):
-    assert visible_difference(content, drawing(kind), f".{kind}") == "it is not a picture"

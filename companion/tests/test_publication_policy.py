@@ -225,20 +225,6 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
     assert desk.bytes(desk.published) == before
 
 
-@pytest.mark.parametrize("leads", ["to a folder", "nowhere"])
-def test_a_link_in_place_of_the_folder_is_replaced(desk, tmp_path, leads):
-    """The target of a link is not changed."""
-    elsewhere = tmp_path / "elsewhere"
-    desk.published.rename(elsewhere)
-    desk.published.symlink_to(elsewhere if leads == "to a folder" else tmp_path / "nowhere")
-    desk.build("one", parameters={"seed": 2})
-    before = desk.bytes(elsewhere)
-    desk.publish()
-    assert not desk.published.is_symlink()
-    assert desk.bytes(desk.published) == desk.bytes(desk.built)
-    assert before == desk.bytes(elsewhere)
-
-
 def test_publication_waits_for_another(desk, monkeypatch):
     """Only one process at a time replaces a folder."""
 

@@ -21,7 +21,7 @@ X, Y = Column("abscissa"), Column("ordinate")
         ({"x": Column("a", std_error="e"), "y": Y}, r"`Column\(std_error=\.\.\.\)` of 'x' must name a column.*'e'"),
         ({"x": Column("a", moves_with="e"), "y": Y}, r"`Column\(moves_with=\.\.\.\)` of 'x' must name a column.*'e'"),
         # with both, its comparison would be relaxed twice
-        ({"x": Column("a", std_error="y", moves_with="y"), "y": Y}, r"'x'.* must not have both"),
+        ({"x": Column("a", std_error="y", moves_with="y"), "y": Y}, r"'x'.* needs no `std_error`"),
         # neither would be checked
         ({"x": Column("a", moves_with="x"), "y": Y}, "compared by itself"),
         ({"x": Column("a", moves_with="y"), "y": Column("b", moves_with="x")}, "compared by itself"),
@@ -88,8 +88,7 @@ def test_values_of_a_column_missing_in_a_group_are_nan():
     [
         ([], "at least one group"),
         ([{"name": "a", "lenght": 1}], r"group 0: column 'lenght' has no description\. Did you mean 'length'"),
-        ([{"name": "a", "length": [1, 2], "y": [1.0, 2.0, 3.0]}], r"one length\. Got \{'length': 2, 'y': 3\}"),
-        ([{"name": "a", "length": [[1, 2]]}], r"'length' must be a vector or a scalar\. Got shape \(1, 2\)"),
+        ([{"name": "a", "length": [1, 2], "y": [1.0, 2.0, 3.0]}], "same length"),
         ([{"name": "a", "length": 1, "y": 1.0}], "no group has the column 'y_std_error'"),
     ],
 )

@@ -1,12 +1,9 @@
-"""A clone in which git converts line ends: published figures stay intact, or the messages name line ends."""
+"""A clone in which git converts line ends: published figures and data stay intact."""
 
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from companion.figures import store
-from companion.io.errors import UserError
 from companion.project.paths import Project
 from companion.site.notebook_pages import weave_published
 
@@ -51,33 +48,3 @@ def test_git_converts_no_file_of_this_repository():
     others = ["Makefile", "book/a.ipynb", "chapters/a.py", ".ci/run"]
     for attribute, paths, value in (("text", pinned, "unset"), ("eol", others, "lf")):
         assert git(ROOT, "check-attr", attribute, "--", *paths) == [f"{path}: {attribute}: {value}" for path in paths]
-
-
-def test_a_figure_with_other_line_ends_is_refused_with_the_commands_that_restore_it(ran_clone, tmp_path):
-    """In a clone of a book without `.gitattributes`."""
-    (ran_clone.root / ".gitattributes").unlink()
-    commit(ran_clone.root)
-    converted = Project(clone_with_crlf(ran_clone.root, tmp_path / "clone with crlf"))
-    with pytest.raises(UserError, match=r"toy_error\.svg has other line ends") as caught:
-        weave_published(converted, "toy")
-    message = str(caught.value)
-    assert "checksum" not in message
-    assert "companion run" not in message  # a run would hide the cause and change tracked files
-    (command,) = [part for part in message.split("`") if part.startswith("git config")]
-    subprocess.run(command, shell=True, cwd=converted.root, check=True, capture_output=True)
-    assert weave_published(converted, "toy").is_file()
-
-
-@pytest.mark.parametrize(
-    ("recorded", "content", "fault"),
-    [
-        (b"1\n2\n", b"1\r\n2\r\n", "line ends"),
-        (b"1\r\n2\r\n", b"1\n2\n", "line ends"),
-        (b"1\n2\n", b"1\r\n2\n", "line ends"),
-        (b"1\n2\n", b"1\r\n3\r\n", "checksum"),
-        (b"1\r\n2\r\n", b"1\n3\n", "checksum"),
-    ],
-)
-def test_a_changed_digest_is_explained_by_line_ends_only_if_nothing_else_changed(recorded, content, fault):
-    assert fault in str(store.checksum_fault(content, store.digest(recorded)))
-    assert store.checksum_fault(recorded, store.digest(recorded)) is None

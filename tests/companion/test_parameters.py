@@ -36,21 +36,6 @@ WRONG = {
 }
 
 
-# numbers that no array can hold
-@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400], ids=["large", "small", "400 digits"])
-def test_a_whole_number_that_no_array_can_hold_is_refused(number):
-    """Also in a list, and where a parameter has no declared bound."""
-
-    class Unbounded(companion.Parameters):
-        count: int
-        counts: list[int]
-
-    assert Unbounded(count=2**63 - 1, counts=[-(2**63)]).count == 2**63 - 1
-    for values in ({"count": 1, "counts": [1, number]}, {"count": number, "counts": [1]}):
-        with pytest.raises(ValidationError, match="at most 64 bits"):
-            Unbounded(**values)
-
-
 @pytest.mark.parametrize("name", Project(ROOT).notebooks())
 def test_parameters_of_this_book_are_valid_in_every_profile_and_bounded(name):
     """A run refuses a seed of twenty digits before the kernel starts. Profiles name existing notebooks."""
@@ -101,8 +86,6 @@ def test_wrong_parameter_is_refused(toy, case):
         ("run toy -p seed=[1", ["'seed'", "not YAML"]),
         ("run -p seed 1 toy", ["one word, name=value, for example -p seed=1. Got 'seed'."]),
         ("sweep toy -p seed 1:3", ["one word, name=value, for example -p seed=1. Got 'seed'."]),
-        ("run toy -p seed=1 -p repeats=9 -p seed=2", ["'seed' is given twice: 1 and 2."]),
-        ("sweep toy -p seed=1 -p seed=2:3", ["'seed' is given twice: [1] and [2, 3]."]),
         ("run toy measures", ["`companion run` takes one notebook. Got toy measures."]),
     ],
 )
@@ -166,9 +149,8 @@ def assert_check_fails(toy, words):
         RunSpec("toy").check(toy.project)
 
 
-# Statements that papermill would misread, or that a profile could not override.
+# Statements that a profile could not override.
 NOT_PLAIN = [
-    "seed = 0; repeats = 500\nlengths = [10]\n",
     "seed = repeats = 500\nlengths = [10]\n",
     "seed, repeats = 0, 500\nlengths = [10]\n",
     "seed: int = 0\nrepeats = 500\nlengths = [10]\n",
@@ -177,7 +159,6 @@ NOT_PLAIN = [
     "seed = 0\nrepeats = 5 * 100\nlengths = [10]\n",
     "seed = 0\nrepeats = seed\nlengths = [10]\n",
     "import os\nseed = 0\nrepeats = 500\nlengths = [10]\n",
-    "seed =\n",
 ]
 
 
@@ -194,12 +175,15 @@ def test_parameters_cell_assigns_plain_values_to_the_parameters_of_the_class(toy
     assert_check_fails(toy, words)
 
 
-@pytest.mark.parametrize(("tags", "count"), [([], 0), (["parameters"], 2)])
-def test_exactly_one_cell_has_the_parameters_tag(toy, tags, count):
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [([], r"tagged `parameters`.*Missing in the cell: \['lengths"), (["parameters"], "exactly one cell.*Got 2")],
+)
+def test_exactly_one_cell_has_the_parameters_tag(toy, tags, words):
     """Without the tag, papermill silently keeps the notebook's values."""
     toy.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=tags)
     toy.rewrite_cell("# setup", "x = 1\n", tags=tags)
-    assert_check_fails(toy, rf"exactly one cell tagged `parameters`.*Got {count}")
+    assert_check_fails(toy, words)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
@@ -30,14 +31,10 @@ def test_imports_are_listed_by_their_dotted_names():
     assert slicing.modules(CELLS) == ["book.one.line", "book.one.runs", "companion.begin", "lib.lung"]
 
 
-@pytest.mark.parametrize("cell", ["%%bash\nfor i in 1 2; do echo $i; done", "\n%%writefile a.txt\npublish(line): no"])
-def test_a_cell_of_another_language_has_no_python(cell):
-    """It has no figures, imports and steps; before a figure it stays, because its effect is unknown."""
-    cells = [cell, "import b\npublish(line, b.x)", cell]
-    assert slicing.published_figures(cells) == ["line"]
-    assert slicing.modules(cells) == ["b"]
-    assert slicing.steps_of(cells, "line", []).lines == ["import b", "publish(line, b.x)"][1:]
-    assert slicing.reduced_cells(cells, "line") == [cell, cells[1], ""]
+def test_a_cell_that_is_not_python_is_shown():
+    """For example one of another language."""
+    with pytest.raises(UserError, match=r"not plain Python.*\n%%bash\nfor i"):
+        slicing.modules(["%%bash\nfor i in 1 2; do echo $i; done"])
 
 
 @pytest.mark.parametrize("magic", ["%%time", "%%timeit -n 3", "%%capture output"])
@@ -68,7 +65,7 @@ def test_only_functions_of_the_given_packages_are_listed():
     [
         (["x = y = 1", "publish(line, y)"], ["x = y = 1", "publish(line, y)"]),
         (["x: int = 1", "x += 2", "publish(line, x)"], ["x: int = 1", "x += 2", "publish(line, x)"]),
-        (["x = 1", "help me?", "publish(line, x)", "x = 2"], ["x = 1", "publish(line, x)"]),
+        (["x = 1", "publish(line, x)", "x = 2"], ["x = 1", "publish(line, x)"]),
         (["x = 1", "publish(line, x)", "x = 2", "publish(line, x)"], ["x = 2", "publish(line, x)"]),
         (["publish(curve, x)"], []),
         ([], []),
@@ -76,7 +73,7 @@ def test_only_functions_of_the_given_packages_are_listed():
     ids="; ".join,
 )
 def test_the_last_assignment_and_the_last_publication_are_steps(cells, lines):
-    """Cells that are not Python are ignored, and a notebook run by hand may have no cells."""
+    """A notebook run by hand may have no cells."""
     assert slicing.steps_of(cells, "line", []).lines == lines
 
 

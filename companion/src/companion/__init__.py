@@ -39,22 +39,4 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = f"companion.{_MODULES[name]}"
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(missing_library(error.name, f"`companion.{name}`"), name=error.name) from error
-    except AttributeError as error:  # `from companion import …` would report a missing name instead
-        raise ImportError(f"{module} could not be imported: {error}") from error
-
-
-def missing_library(library: str | None, user: str, extra: str = "") -> str:
-    """Return the error message for a library that is not installed.
-
-    Args:
-      library: the import name of the library.
-      user: what needs the library.
-      extra: the extra of `paper-companion` that installs the library, if one does.
-    """
-    distribution = f"paper-companion[{extra}]" if extra else "paper-companion"
-    return f"{user} needs {library}, which is not installed. `{distribution}` installs it."
+    return getattr(import_module(f"companion.{_MODULES[name]}"), name)

@@ -2,20 +2,22 @@
 
 import sys
 
-from companion import missing_library
-from companion.io import signals, startup, streams
+from companion.io import signals, startup
 
 
 def main() -> None:
     """Run the command line; after a signal or without a library that it needs, print a message and exit."""
-    streams.prepare()
+    # for a terminal that is not UTF-8
+    sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
     startup.skip_grammar_of_addresses()
     try:
         signals.listen()
         try:
             from companion.cli import app
         except ModuleNotFoundError as error:
-            sys.exit(missing_library(error.name, "The command line", "site"))
+            sys.exit(
+                f"The command line needs {error.name}, which is not installed. `paper-companion[site]` installs it."
+            )
         app()
     except KeyboardInterrupt as stopped:
         print(signals.SENTENCE, file=sys.stderr)

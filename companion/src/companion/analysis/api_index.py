@@ -7,10 +7,10 @@ that an `__init__.py` exports or other code imports.
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal
@@ -70,7 +70,7 @@ class ApiIndex:
         self._documented = [name for names in self.pages.values() for name in names]
         needed = [*self._documented, *project.settings.api]
         self._sources = load(project, [*project.settings.science, *needed] if needed else [])
-        self.modules = {name: read_module(self._sources[name], self._is_imported) for name in self._documented}
+        self.modules = {name: read_module(self._sources[name], self._imported) for name in self._documented}
 
     @cached_property
     def exports(self) -> dict[str, str]:
@@ -84,9 +84,6 @@ class ApiIndex:
         """The full names that a package exports or a file of the book imports."""
         book = [self._sources[name] for name in self.project.settings.science]
         return {*self.exports.values(), *(origin for module in _modules(book) for origin in module.imports.values())}
-
-    def _is_imported(self, full: str) -> bool:
-        return full in self._imported
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -168,19 +165,8 @@ class ApiIndex:
         names = library.named(self.project.figure_module(notebook, figure), functions)
         return sorted({full for name in names if (full := self.resolve(name))})
 
-    @cached_property
-    def inner_users(self) -> dict[str, list[str]]:
-        """The other entries whose definitions mention each entry."""
-        users: dict[str, list[str]] = {}
-        for entry in self.entries.values():
-            names = dependencies.mentioned(self.modules[entry.module].path, entry.module, entry.name)
-            for full in sorted({full for name in names if (full := self.resolve(name))} - {entry.full}):
-                users.setdefault(full, []).append(entry.full)
-        return users
-
     def faults(self) -> list[str]:
         """Return one sentence per module, of the packages in `api`, that is not documented on exactly one page."""
-        documented = self._documented
         required = [
             module for package in self.project.settings.api for module in public_modules(self._sources[package])
         ]
@@ -188,9 +174,9 @@ class ApiIndex:
             f"The module {module.path} is documented on no page. Name it in a `{{companion-api}}`, or start its name "
             "with an underscore."
             for module in required
-            if module.path not in documented and read_module(module, lambda _: False).entries
+            if module.path not in self._documented and read_module(module).entries
         ]
-        repeated = sorted({name for name in documented if documented.count(name) > 1})
+        repeated = sorted({name for name in self._documented if self._documented.count(name) > 1})
         return missing + [f"The module {name} is documented more than once. Keep one place." for name in repeated]
 
 
@@ -220,25 +206,23 @@ def load(project: Project, names: Iterable[str]) -> griffe.ModulesCollection:
             loader.modules_collection[name]
         except (ModuleNotFoundError, KeyError, griffe.LoadingError) as error:
             for path in (path for place in places for path in visible(place / package, "**/*.py")):
-                dependencies.tree(path)  # raises an error that tells where the file is not Python
+                dependencies.syntax_tree(path)  # raises an error that tells where the file is not Python
             raise UserError(f"`{{companion-api}}` names a module {name!r}, which is not in {project.root}.") from error
     return loader.modules_collection
 
 
 class _Spelling(griffe.Extension):
-    """Keep constants as written, and split `a, b = 1, 2` into two statements.
-
-    griffe shows `1_000` as `1000` and the shape `"..."` as an ellipsis, and it skips values like `a` and `b`.
-    """
+    """Keep constants as written: griffe shows `1_000` as `1000` and the shape `"..."` as an ellipsis."""
 
     def on_module_node(self, *, node: Any, agent: Any, **_: Any) -> None:
-        """Change the tree of a module before griffe reads it."""
+        """Change the tree of a module before griffe reads it, except docstrings and f-strings."""
         lines = [line.encode() for line in agent.code.split("\n")]
-        for leaf in _outside_functions(node):
-            if isinstance(leaf, ast.Constant) and leaf.lineno == leaf.end_lineno:
+        outer = [part for part in ast.walk(node) if isinstance(part, ast.Expr | ast.JoinedStr)]
+        excluded = {part for whole in outer for part in ast.walk(whole)}
+        for leaf in ast.walk(node):
+            if isinstance(leaf, ast.Constant) and leaf not in excluded and leaf.lineno == leaf.end_lineno:
                 text = lines[leaf.lineno - 1][leaf.col_offset : leaf.end_col_offset].decode()
                 leaf.value = _Spelled(text)  # pyright: ignore[reportAttributeAccessIssue]
-        node.body = [part for statement in node.body for part in _split(statement)]
 
 
 @dataclass(frozen=True)
@@ -247,26 +231,6 @@ class _Spelled:
 
     def __repr__(self) -> str:
         return self.text
-
-
-def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all parts of a tree except docstrings, f-strings and the bodies of functions."""
-    yield node
-    for name, value in ast.iter_fields(node):
-        if name != "body" or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for part in value if isinstance(value, list) else [value]:
-                if isinstance(part, ast.AST) and not isinstance(part, ast.Expr | ast.JoinedStr):
-                    yield from _outside_functions(part)
-
-
-def _split(node: ast.stmt) -> Iterator[ast.stmt]:
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
-            values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(names) else ()
-            for name, given in zip_longest(names, values, fillvalue=ast.Constant(_Spelled("…"))):  # pyright: ignore
-                yield ast.copy_location(ast.Assign([name], given), node)
-        case _:
-            yield node
 
 
 def public_modules(package: griffe.Module) -> list[griffe.Module]:
@@ -289,12 +253,12 @@ def _public(module: griffe.Module | griffe.Class, kinds: type | UnionType) -> It
     return (item for name, item in module.members.items() if isinstance(item, kinds) and not name.startswith("_"))
 
 
-def read_module(module: griffe.Module, is_public_value: Callable[[str], bool]) -> Module:
+def read_module(module: griffe.Module, imported: Container[str] = ()) -> Module:
     """Return a module with its public names.
 
     Args:
       module: the module as griffe reads it.
-      is_public_value: decides from the full name of a value, which is not named like a type, whether it is public.
+      imported: the full names of the values, not named like a type, that are public because other code imports them.
     """
     entries: list[Entry] = []
     for item in _public(module, griffe.Object):
@@ -302,10 +266,10 @@ def read_module(module: griffe.Module, is_public_value: Callable[[str], bool]) -
             members = [_member(member) for member in _public(item, griffe.Function | griffe.Attribute)]
             entries.append(_entry(item, "class", f"class {_of_class(item)}", [entry for entry in members if entry]))
         elif isinstance(item, griffe.Function):
-            entries.append(_entry(item, "function", _of_function(item)))
+            entries.append(_entry(item, "function", _wrapped(item.signature())))
         elif isinstance(item, griffe.Attribute | griffe.TypeAlias) and item.value is not None:
             is_type = item.name[0].isupper() and not item.name.isupper()
-            if is_type or is_public_value(item.path):
+            if is_type or item.path in imported:
                 value = str(item.value)
                 entries.append(_entry(item, "data", f"{item.name} = {value if len(value) <= 2 * WIDTH else '…'}"))
     return Module(module.path, Path(str(module.filepath)), _doc(module), tuple(entries))
@@ -314,7 +278,7 @@ def read_module(module: griffe.Module, is_public_value: Callable[[str], bool]) -
 def _member(item: griffe.Function | griffe.Attribute) -> Entry | None:
     if isinstance(item, griffe.Function):
         prefix = next((f"{label} " for label in ("classmethod", "staticmethod") if label in item.labels), "")
-        return _entry(item, "method", prefix + _of_function(item))
+        return _entry(item, "method", prefix + _wrapped(item.signature()))
     if "property" in item.labels:
         return _entry(item, "property", item.name + (f" -> {item.annotation}" if item.annotation else ""))
     return None
@@ -336,19 +300,15 @@ def _comment_above(item: griffe.Object) -> str:
     return "\n".join(reversed(comment))
 
 
-def _of_function(item: griffe.Function) -> str:
-    bound = isinstance(item.parent, griffe.Class) and "staticmethod" not in item.labels
-    return _wrapped(item.name, [*item.parameters][bound:], f" -> {item.returns}" if item.returns else "")
-
-
 def _of_class(item: griffe.Class) -> str:
     """Return a class with the arguments of its `__init__`, or else with its fields, those of its bases first."""
     init = item.members.get("__init__")
     if isinstance(init, griffe.Function) and init.lineno:  # griffe adds the `__init__` of a dataclass, without a line
-        return _wrapped(item.name, [*init.parameters][1:], "")
+        return _wrapped(init.signature(return_type=False, name=item.name))
     classes = [*reversed(item.mro()), item]
     fields = {field.name: field for of in classes for field in _public(of, griffe.Attribute) if _is_field(field)}
-    return _wrapped(item.name, [_parameter(field) for field in fields.values()], "") if fields else item.name
+    made = griffe.Function(item.name, parameters=griffe.Parameters(*map(_parameter, fields.values())))
+    return _wrapped(made.signature()) if fields else item.name
 
 
 def _is_field(item: griffe.Attribute) -> bool:
@@ -363,27 +323,17 @@ def _parameter(field: griffe.Attribute) -> griffe.Parameter:
     return griffe.Parameter(field.name, annotation=field.annotation, kind=kind, default=default)
 
 
-def _wrapped(name: str, parameters: Sequence[griffe.Parameter], returns: str) -> str:
-    arguments = list(_arguments(parameters))
-    line = f"{name}({', '.join(arguments)}){returns}"
-    if len(line) <= WIDTH:
-        return line
-    return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
-
-
-def _arguments(parameters: Sequence[griffe.Parameter]) -> Iterator[str]:
-    kinds = griffe.ParameterKind
-    stars: dict[Any, str] = {kinds.var_positional: "*", kinds.var_keyword: "**"}
-    previous = None
-    for parameter in parameters:
-        if previous is kinds.positional_only and parameter.kind is not previous:
-            yield "/"
-        if parameter.kind is kinds.keyword_only and previous not in (kinds.keyword_only, kinds.var_positional):
-            yield "*"
-        previous = parameter.kind
-        annotation = f": {parameter.annotation}" if parameter.annotation is not None else ""
-        equals = " = " if annotation else "="
-        default = "" if parameter.kind in stars or parameter.default is None else f"{equals}{parameter.default}"
-        yield f"{stars.get(parameter.kind, '')}{parameter.name}{annotation}{default}"
-    if previous is kinds.positional_only:
-        yield "/"
+def _wrapped(signature: str) -> str:
+    """Return a signature with one line per argument if it is longer than `WIDTH`."""
+    if len(signature) <= WIDTH:
+        return signature
+    name, _, rest = signature.partition("(")
+    arguments, depth = [""], 0
+    while depth >= 0:
+        character, rest = rest[0], rest[1:]
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and not depth:
+            arguments.append("")
+        elif depth >= 0:
+            arguments[-1] += character
+    return "\n".join([f"{name}(", *(f"    {argument.strip()}," for argument in arguments), f"){rest}"])

@@ -8,17 +8,17 @@ whole package, `from lib import icl`, leads to everything that the package impor
 
 import ast
 import hashlib
-import importlib.util
 import io
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Literal
 
 from companion.io.errors import UserError
 from companion.io.sources import read_source
+from companion.project import slicing
 
 Part = Literal["numbers", "picture", "whole"]
 
@@ -42,9 +42,10 @@ FONTS = MACHINE / "figures" / "fonts"
 
 @dataclass(frozen=True)
 class Library:
-    """The packages whose sources decide results, each with its parent folder."""
+    """The packages whose sources decide results, and the folder that contains them."""
 
-    places: tuple[tuple[str, Path], ...]
+    root: Path
+    packages: tuple[str, ...]
 
     @classmethod
     def at(cls, root: Path, packages: Iterable[str]) -> "Library":
@@ -55,12 +56,7 @@ class Library:
                     f"[tool.companion] of {root / 'pyproject.toml'} names the package {package!r}, but there is no "
                     f"folder {root / package}."
                 )
-        return cls((*((package, root) for package in packages), (MACHINE.name, MACHINE.parent)))
-
-    @classmethod
-    def installed(cls, packages: Iterable[str]) -> "Library":
-        """Return the packages that Python imports in this environment."""
-        return cls((*((package, _home(package)) for package in packages), (MACHINE.name, MACHINE.parent)))
+        return cls(root, tuple(packages))
 
     def numbers_digests(self, modules: Iterable[str], own_modules: Sequence[str] = NUMBERS_MODULES) -> dict[str, str]:
         """Return the digests of the sources that decide the numbers of a notebook, by file name.
@@ -78,7 +74,7 @@ class Library:
         """
         own_modules = (*PICTURE_MODULES, SCHEMATICS)
         parts = self._digests(self._closure([figure, *PICTURE_MODULES], "picture", own_modules))
-        text = ast.get_docstring(_tree(self._file(figure))) or ""
+        text = ast.get_docstring(syntax_tree(self._file(figure))) or ""
         parts |= {font.name: digest(font.read_bytes()) for font in sorted(FONTS.glob("*.ttf"))}
         return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
 
@@ -97,9 +93,13 @@ class Library:
         Returns:
           Dotted names: first those of the chapter that several figures may share, then those of the figure module.
         """
-        return [
-            f"{module}.{name}" for module, name in self._in_order(self._names_reached(figure, functions)[0], figure)
-        ]
+        definitions = {
+            (module, name): node.lineno
+            for (module, name), node in self._names_reached(figure, functions)[0].items()
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not module.endswith(".parameters")
+        }
+        ordered = sorted(definitions, key=lambda place: (place[0] == figure, place[0], definitions[place]))
+        return [f"{module}.{name}" for module, name in ordered]
 
     def named(self, figure: str, functions: Sequence[str]) -> set[str]:
         """Return the names from outside the chapter that the code of a figure uses, such as `lib.attend`.
@@ -110,45 +110,25 @@ class Library:
 
     def _names_reached(
         self, figure: str, functions: Sequence[str]
-    ) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """Return the names that the code of a figure reaches, with their modules: inside and outside its chapter."""
+    ) -> tuple[dict[tuple[str, str], ast.stmt], set[tuple[str, str]]]:
+        """Return the names that the code of a figure reaches, with their modules.
+
+        Those inside its chapter have their definitions; those outside follow.
+        """
         chapter = figure.rpartition(".figures.")[0]
-        inside: set[tuple[str, str]] = set()
+        inside: dict[tuple[str, str], ast.stmt] = {}
         outside: set[tuple[str, str]] = set()
         pending = [(figure, name) for name in ("numbers", "draw")]
-        pending += [tuple(name.rpartition(".")[::2]) for name in functions]
+        pending += [_split(name) for name in functions]
         while pending:
             module, name = pending.pop()
             if not module.startswith(f"{chapter}."):
                 outside.add((module, name))
-                continue
-            if (module, name) in inside or (path := self._find(module)) is None:
-                continue
-            tree = _tree(path)
-            if name not in _bindings(tree):
-                continue
-            inside.add((module, name))
-            pending += [(module, used) for used in _uses(tree, name)]
-            pending += _used_elsewhere(tree, name)
+            elif (module, name) not in inside and (path := self._find(module)) and name in _bindings(syntax_tree(path)):
+                inside[module, name] = _bindings(syntax_tree(path))[name]
+                pending += [(module, used) for used in _uses(syntax_tree(path), name)]
+                pending += _used_elsewhere(syntax_tree(path), name)
         return inside, outside
-
-    def _in_order(self, names: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
-        """Return the functions and classes among `names`, sorted by module and line, those of the figure last."""
-
-        def position(definition: tuple[str, str]) -> tuple[bool, str, int]:
-            module, name = definition
-            return module == figure, module, _bindings(_tree(self._file(module)))[name].lineno
-
-        definitions = [
-            (module, name)
-            for module, name in names
-            if self._is_definition(module, name) and not module.endswith(".parameters")
-        ]
-        return sorted(definitions, key=position)
-
-    def _is_definition(self, module: str, name: str) -> bool:
-        node = _bindings(_tree(self._file(module)))[name]
-        return isinstance(node, ast.FunctionDef | ast.ClassDef)
 
     def _closure(self, names: Iterable[str], part: Part, own_modules: Sequence[str]) -> list[tuple[Path, Part]]:
         """Return the files reached from `names`, each with the part of it that counts.
@@ -166,16 +146,16 @@ class Library:
                 if path in own_files:
                     seen[path] = "whole"
                 continue
-            seen[path] = part if _is_figure(_tree(path)) else "whole"
+            seen[path] = part if _is_figure(syntax_tree(path)) else "whole"
             pending.extend(self._imports(path, seen[path]))
         return sorted(seen.items())
 
     def _digests(self, closure: list[tuple[Path, Part]]) -> dict[str, str]:
         # keyed by name, so that the digests do not depend on the folder of the checkout
-        return dict(sorted((self._name(path), _part_digest(_tree(path), path, part)) for path, part in closure))
+        return dict(sorted((self._name(path), _part_digest(syntax_tree(path), path, part)) for path, part in closure))
 
     def _imports(self, path: Path, part: Part) -> Iterator[Path]:
-        for node in _import_statements(_tree(path), part):
+        for node in _import_statements(syntax_tree(path), part):
             match node:
                 case ast.Import(names=names):
                     for alias in names:
@@ -189,57 +169,36 @@ class Library:
 
     def _of_dotted(self, name: str) -> Iterator[Path]:
         """Yield the files of `a.b`, read as a module or else as the name `b` of module `a`."""
-        if self._find(name) is not None:
-            yield from self._files_of(name, None)
-        else:
-            module, _, attribute = name.rpartition(".")
-            yield from self._files_of(module, attribute)
+        return self._files_of(name, None) if self._find(name) else self._files_of(*_split(name))
 
     def _files_of(self, module: str, name: str | None) -> Iterator[Path]:
         """Yield the files that define what `import module`, or `from module import name`, imports."""
-        place = self._place(module)
-        if place is None:
+        path = self._find(module)
+        if path is None:
             return
-        if place.with_suffix(".py").is_file():
-            yield place.with_suffix(".py")
-        elif (init := place / "__init__.py").is_file():
-            if name is None:
-                yield init
-                return
-            for node in _tree(init).body:
-                if isinstance(node, ast.ImportFrom) and not node.level:
-                    for alias in node.names:
-                        if (alias.asname or alias.name) == name:
-                            yield from self._files_of(node.module or "", alias.name)
-                            return
-            if (place / f"{name}.py").is_file() or (place / name).is_dir():
-                yield from self._files_of(f"{module}.{name}", None)
-            else:
-                yield init
-
-    def _place(self, module: str) -> Path | None:
-        package, *rest = module.split(".")
-        folder = dict(self.places).get(package)
-        return None if folder is None else folder.joinpath(package, *rest)
+        if name is None or path.name != "__init__.py":
+            yield path
+        elif origin := slicing.imports(syntax_tree(path).body).get(name):
+            yield from self._files_of(*_split(origin))
+        else:
+            yield self._find(f"{module}.{name}") or path
 
     def _find(self, module: str) -> Path | None:
-        place = self._place(module)
-        if place is None:
+        package = module.partition(".")[0]
+        if package not in (*self.packages, MACHINE.name):
             return None
+        place = (self.root if package in self.packages else MACHINE.parent) / module.replace(".", "/")
         candidates = (place.with_suffix(".py"), place / "__init__.py")
         return next((path for path in candidates if path.is_file()), None)
 
     def _file(self, module: str) -> Path:
         path = self._find(module)
         if path is None:
-            raise UserError(f"There is no module {module!r} in {', '.join(str(folder) for _, folder in self.places)}.")
+            raise UserError(f"There is no module {module!r} in {self.root}.")
         return path
 
     def _name(self, path: Path) -> str:
-        for package, folder in self.places:
-            if path.is_relative_to(folder / package):
-                return path.relative_to(folder).as_posix()
-        raise ValueError(f"{path} belongs to none of the packages.")
+        return path.relative_to(MACHINE.parent if path.is_relative_to(MACHINE) else self.root).as_posix()
 
 
 def digest(content: bytes) -> str:
@@ -247,51 +206,29 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def same_but_for_line_ends(content: bytes, expected: str) -> bool:
-    """Return whether `content` has the digest `expected` after all its line ends are made LF, or all CRLF."""
-    unix = content.replace(b"\r\n", b"\n")
-    return expected in (digest(unix), digest(unix.replace(b"\n", b"\r\n")))
-
-
-def tree(path: Path) -> ast.Module:
+def syntax_tree(path: Path) -> ast.Module:
     """Return the syntax tree of a file; it is cached until the file changes."""
-    return _tree(path)
+    return _parsed(path, path.stat().st_mtime_ns)
 
 
-def mentioned(path: Path, module: str, name: str) -> set[str]:
-    """Return the dotted names of other code that the definition of `name` in the file of `module` mentions."""
-    program = _tree(path)
-    if name not in _bindings(program):  # it is defined inside an `if`
-        return set()
-    imported = {f"{origin}.{used}" for origin, used in _used_elsewhere(program, name)}
-    return imported | {f"{module}.{used}" for used in _uses(program, name)}
-
-
-def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
-    """Return a source without comments, docstrings and blank lines; only the statements `keep`, by default all.
+def plain_code(source: str) -> str:
+    """Return a source without comments, docstrings and blank lines.
 
     The function cuts lines by position. `ast.unparse` would not do: its output differs between versions of Python.
     """
-    return _of_lines(_cleaned(source, ast.parse(source)), keep)
-
-
-def _home(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise UserError(f"[tool.companion] names the package {package!r}, which is not installed here.")
-    return Path(next(iter(spec.submodule_search_locations))).resolve().parent
+    return _of_lines(_plain_lines(source))
 
 
 # A changed file has a new tree, so results that depend on a tree only can be cached.
 @cache
 def _part_digest(tree: ast.Module, path: Path, part: Part) -> str:
     statements = None if part == "whole" else _statements(tree, part)
-    return digest(_of_lines(_cleaned_file(tree, path), statements).encode())[:16]
+    return digest(_of_lines(_plain_file(tree, path), statements).encode())[:16]
 
 
 @cache
-def _cleaned_file(tree: ast.Module, path: Path) -> list[str | None]:
-    return _cleaned(read_source(path), tree)
+def _plain_file(_tree: ast.Module, path: Path) -> list[str | None]:
+    return _plain_lines(read_source(path))
 
 
 @cache
@@ -335,15 +272,20 @@ def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
 @cache
 def _used_elsewhere(tree: ast.Module, name: str) -> list[tuple[str, str]]:
     """Return the names from other modules, with their modules, that the definition of `name` uses."""
-    imported, used = _imported(tree), []
+    imported, used = slicing.imports(tree.body), []
     for node in ast.walk(_bindings(tree)[name]):
         match node:
             case ast.Attribute(value=ast.Name(id=alias), attr=attribute) if alias in imported:
                 used.append((imported[alias], attribute))
             case ast.Name(id=alias) if alias in imported:
-                module, _, attribute = imported[alias].rpartition(".")
-                used.append((module, attribute))
+                used.append(_split(imported[alias]))
     return used
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the module and the last part of a dotted name."""
+    module, _, attribute = name.rpartition(".")
+    return module, attribute
 
 
 @cache
@@ -367,22 +309,10 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
-        case ast.Assign(targets=targets):
-            for target in targets:
-                yield from (leaf.id for leaf in ast.walk(target) if isinstance(leaf, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             yield from ((alias.asname or alias.name).split(".")[0] for alias in names)
-
-
-@cache
-def _imported(tree: ast.Module) -> dict[str, str]:
-    imported = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imported |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return imported
+        case _:
+            yield from slicing.assigned(node)
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -390,86 +320,33 @@ def _first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-Position = tuple[int, int]
-
-
-def _cleaned(source: str, tree: ast.Module) -> list[str | None]:
+def _plain_lines(source: str) -> list[str | None]:
     """Return the lines of a source without comments and docstrings; a line that becomes empty is None."""
     lines = source.split("\n")
-    nodes = list(ast.walk(tree))
-    strings = [node for node in nodes if _is_string(node)]
-    docstrings = list(_docstrings(nodes, lines))
+    removed: list[tuple[tuple[int, int], tuple[int, int]]] = []
     # lines that end inside a string, in which spaces and blank lines are content
-    verbatim = {line for node in strings for line in range(node.lineno, node.end_lineno or node.lineno)}
-    verbatim -= {line for (first, _), (last, _) in docstrings for line in range(first, last)}
-    for start, end in sorted([*_comments(source, strings), *docstrings], reverse=True):
-        _cut(lines, start, end)
-    stripped = ((line if number in verbatim else line.rstrip(), number) for number, line in enumerate(lines, 1))
-    return [line if line or number in verbatim else None for line, number in stripped]
+    verbatim: set[int] = set()
+    before = tokenize.INDENT
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        is_docstring = token.type == tokenize.STRING and before == tokenize.INDENT
+        if is_docstring or token.type == tokenize.COMMENT:
+            removed.append((token.start, token.end))
+        else:
+            verbatim.update(range(token.start[0], token.end[0]))
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            before = token.type
+    for (first, left), (last, right) in reversed(removed):
+        rest = lines[first - 1][:left] + lines[last - 1][right:]
+        lines[first - 1 : last] = [rest, *[""] * (last - first)]
+    return [line if number in verbatim else line.rstrip() or None for number, line in enumerate(lines, 1)]
 
 
-def _of_lines(cleaned: Sequence[str | None], keep: Sequence[ast.stmt] | None) -> str:
+def _of_lines(lines: Sequence[str | None], keep: Sequence[ast.stmt] | None = None) -> str:
     """Return the text of the lines of the statements `keep`, by default of all lines."""
-    numbers = range(1, len(cleaned) + 1)
+    numbers = range(1, len(lines) + 1)
     if keep is not None:
         numbers = sorted({number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)})
-    return "\n".join(line for number in numbers if (line := cleaned[number - 1]) is not None)
-
-
-def _is_string(node: ast.AST) -> TypeGuard[ast.JoinedStr | ast.Constant]:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
-
-
-def _comments(source: str, strings: Iterable[ast.AST]) -> Iterator[tuple[Position, Position]]:
-    """Yield the start and the end of each comment.
-
-    A source is tokenized, which takes ten times as long, only if a `#` is inside a string.
-    """
-    lines = source.split("\n")
-    hashes = {number: line.index("#") for number, line in enumerate(lines, 1) if "#" in line}
-    if hashes and any(_contains_hash(node, lines, hashes) for node in strings):
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start, token.end
-    else:
-        yield from (((number, column), (number, len(lines[number - 1]))) for number, column in hashes.items())
-
-
-def _contains_hash(node: Any, lines: list[str], hashes: Mapping[int, int]) -> bool:
-    """Return whether a string contains the first `#` of a line; `hashes` gives their columns by line."""
-    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-    inside = (number for number in range(start[0], end[0] + 1) if number in hashes)
-    first, end = _in_characters(lines, *start), _in_characters(lines, *end)
-    return any(first <= (number, hashes[number]) < end for number in inside)
-
-
-def _docstrings(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[Position, Position]]:
-    for node in nodes:
-        if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not node.body:
-            continue
-        match node.body[0]:
-            case ast.Expr(value=ast.Constant(value=str())) as first:
-                start, end = (first.lineno, first.col_offset), (first.end_lineno, first.end_col_offset)
-                yield _in_characters(lines, *start), _in_characters(lines, *end)  # pyright: ignore
-
-
-def _in_characters(lines: list[str], line: int, offset: int) -> Position:
-    """Return a position of `ast`, which counts bytes, in characters, as `tokenize` counts."""
-    return line, len(lines[line - 1].encode()[:offset].decode())
-
-
-def _cut(lines: list[str], start: Position, end: Position) -> None:
-    (first, left), (last, right) = start, end
-    head, tail = lines[first - 1][:left], lines[last - 1][right:]
-    lines[first - 1] = head + (tail if first == last else "")
-    for number in range(first + 1, last):
-        lines[number - 1] = ""
-    if last > first:
-        lines[last - 1] = tail
-
-
-def _tree(path: Path) -> ast.Module:
-    return _parsed(path, path.stat().st_mtime_ns)
+    return "\n".join(line for number in numbers if (line := lines[number - 1]) is not None)
 
 
 @cache

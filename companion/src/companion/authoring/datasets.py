@@ -11,7 +11,6 @@ the part that it was computing.
 """
 
 import argparse
-import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +24,12 @@ from rich.progress import track
 from companion.analysis.dependencies import digest
 from companion.authoring.checkpoints import Checkpoint
 from companion.figures.schema import Table
-from companion.figures.store import DATA, RECORD, checksum_fault
+from companion.figures.store import DATA, RECORD
 from companion.figures.table_io import write_csv
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import did_you_mean
 from companion.project import provenance
-from companion.project.paths import Project, relative, visible
+from companion.project.paths import Project, relative
 
 
 @dataclass(frozen=True)
@@ -109,22 +108,3 @@ def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> 
         "sha256": digest(path.read_bytes()),
     }
     write_text(path.with_suffix(RECORD), dump_json(record))
-
-
-def faults(folder: Path) -> list[str]:
-    """Return one sentence per fault of the tables below `folder`: a missing record, changed bytes or columns."""
-    return [sentence for path in visible(folder, f"**/*{DATA}") for sentence in _faults(path, folder)]
-
-
-def _faults(path: Path, folder: Path) -> list[str]:
-    name = relative(path, folder)
-    if not path.with_suffix(RECORD).is_file():
-        return [f"{name} has no record"]
-    record = json.loads(path.with_suffix(RECORD).read_text(encoding="utf-8"))
-    sentences = []
-    if fault := checksum_fault(path.read_bytes(), record.get("sha256")):
-        sentences.append(f"{name} {fault}")
-    if list(record.get("columns", ())) != path.read_text(encoding="utf-8").partition("\n")[0].split(","):
-        sentences.append(f"the columns of {name} differ from those in its record")
-    missing = [part for part in ("table", "parameters", "command", "made", "machine", "versions") if part not in record]
-    return sentences + [f"the record of {name} lacks `{part}`" for part in missing]

@@ -7,6 +7,7 @@ not stop the notebook.
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -54,11 +55,6 @@ def begin(parameters: type[P], namespace: Mapping[str, Any]) -> tuple[P, "Publis
             f"The parameters cell of {notebook!r} must give a value to every parameter. Run it first. "
             f"Missing: {', '.join(missing)}."
         )
-    if shadowed := [name for name in parameters.model_fields if isinstance(namespace[name], ModuleType)]:
-        raise ValueError(
-            f"An import after the parameters cell of {notebook!r} must not use the name of a parameter. "
-            f"Got {', '.join(shadowed)}. Give the module another name."
-        )
     try:
         values = parameters.model_validate({name: namespace[name] for name in parameters.model_fields})
     except ValidationError as error:
@@ -72,6 +68,7 @@ class Publisher:
 
     def __init__(self, notebook: str, parameters: Parameters, settings: Settings):
         self.notebook, self.parameters, self.settings = notebook, parameters, settings
+        self._root = Path(str(sys.modules[settings.chapters].__file__)).parents[1]
         self._claims: dict[str, Claim | WithheldClaim] = {}
 
     def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> Published:
@@ -89,7 +86,7 @@ class Publisher:
         name = figure.__name__.rpartition(".")[2]
         out, folder = self._folders()
         frame, kinds = table_io.plain(numbers.table.frame, where=figure.__name__)
-        library = dependencies.Library.installed(self.settings.science)
+        library = dependencies.Library.at(self._root, self.settings.science)
         # a notebook run by hand has another file, if any, and its cells may have run in another order
         cells = Notebook(Path(os.environ[NOTEBOOK])).code if out else []
         steps = slicing.steps_of(cells, name, self.settings.science)
@@ -152,8 +149,6 @@ class Publisher:
 
     def _write_unrounded(self, out: Path, run: RunRecord, frame: pd.DataFrame) -> None:
         """Write the unrounded table, its record and the device to the folder of the build."""
-        if not out.is_dir():
-            raise FileNotFoundError(f"The folder `{out}` no longer exists: the build that started this kernel ended.")
         tables = out / "tables" / self.notebook
         tables.mkdir(parents=True, exist_ok=True)
         table_io.write_csv(frame, tables / f"{run.figure}{store.DATA}", table_io.EXACT_DIGITS)

@@ -66,7 +66,8 @@ Content = dict[str, Any]
 
 def key_of(content: Mapping[str, Any]) -> str:
     """Return the key of a target that is made of `content`."""
-    return dependencies.digest(dump_json(content).encode())[:DIGITS]
+    # infinite parameters are refused later, with the others that are out of range
+    return dependencies.digest(json.dumps(content).encode())[:DIGITS]
 
 
 def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | None:
@@ -110,14 +111,8 @@ def contents_of_profile(project: Project, name: str, profile: str) -> dict[Targe
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
-    """Return the code cells of a notebook without comments, docstrings and magics.
-
-    A cell of another language (`%%bash`) is returned as it is, because its comments cannot be recognised.
-    """
-    return [
-        cell if slicing.in_other_language(cell) else dependencies.plain_code(slicing.without_magics(cell))
-        for cell in notebook.code
-    ]
+    """Return the code cells of a notebook without comments, docstrings and magics."""
+    return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
 
 
 def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:

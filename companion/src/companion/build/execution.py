@@ -75,7 +75,7 @@ def run(project: Project, spec: RunSpec) -> RunResult:
     if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
         published = publication_policy.publish_figures(project, spec.notebook)
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
-    warnings = [*run_warnings.of_run(build, spec.notebook, figures), *provenance.git_fault(project.root)]
+    warnings = run_warnings.of_run(build, spec.notebook, figures)
     withheld = _withheld(build.figures / spec.notebook)
     return RunResult(build, time.monotonic() - start, figures, claims, withheld, published, edited, warnings)
 

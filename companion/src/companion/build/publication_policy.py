@@ -150,12 +150,20 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
 
 def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedClaim]:
     """Return the claims of all figures on the site of `profile`, in the order of its pages."""
-    return [claim for record in _records_shown(project, profile) for claim in PublishedClaim.all_of(record)]
+    return [
+        PublishedClaim(**dict(claim), notebook=record.notebook, figure=record.figure)
+        for record in _records_shown(project, profile)
+        for claim in record.claims
+    ]
 
 
 def withheld_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedWithheld]:
     """Return the claims that the figures on the site of `profile` withhold, in the order of its pages."""
-    return [claim for record in _records_shown(project, profile) for claim in PublishedWithheld.all_of(record)]
+    return [
+        PublishedWithheld(**dict(claim), notebook=record.notebook, figure=record.figure)
+        for record in _records_shown(project, profile)
+        for claim in record.withheld
+    ]
 
 
 def _records_shown(project: Project, profile: str) -> Iterator[FigureRecord | NotebookClaims]:

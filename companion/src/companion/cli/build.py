@@ -65,7 +65,6 @@ def build(
     """
     project = Project.here()
     project.require_profile(profile)
-    project.require_configuration()
     report_unlisted(project)
     parameters.check_profiles(project)
     stamps = cache_keys.stamps(project, profile)

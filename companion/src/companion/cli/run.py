@@ -82,7 +82,7 @@ def run(
         companion run first_figure -p seed=1
     """
     project = Project.here()
-    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
+    overrides = dict(map(parameters.parse_assignment, parameter or []))
     if context.args:
         raise UserError(f"`companion run` takes one notebook. Got {' '.join((notebook, *context.args))}.")
     if list_parameters:
@@ -151,7 +151,7 @@ def _tasks(project: Project, spec: RunSpec, task: str | None) -> None:
 def _print_parameters(project: Project, notebook: Notebook) -> None:
     """Print the default, meaning and range of each parameter, and its values in profiles."""
     values = {profile: parameters.resolve(project, notebook, profile) for profile in project.profile_names()}
-    fields = parameters.model_of(project, notebook).model_fields
+    fields = parameters.parameters_of(project, notebook.name).model_fields
     if not fields:
         console.print(f"{notebook.name} has no parameters.")
     for name, field in fields.items():

@@ -192,14 +192,9 @@ class Claims:
           options: see `Claims`.
         """
         options["count"] = successes, trials
-        if at_least is None and at_most is None:
-            self._add(id, statement, options, because, compare=("=", successes, trials, 0.0))
-        elif at_most is None:
-            self._add(id, statement, options, because, compare=("≥", successes, at_least, 0.0))
-        elif at_least is None:
-            self._add(id, statement, options, because, compare=("≤", successes, at_most, 0.0))
-        else:
-            raise ValueError(f"Claim {id!r}: `count(...)` takes `at_least` or `at_most`, not both.")
+        bounds: list[tuple[Relation, Scalar]] = [("≥", at_least), ("≤", at_most), ("=", trials)]
+        relation, bound = next(case for case in bounds if case[1] is not None)
+        self._add(id, statement, options, because, compare=(relation, successes, bound, 0.0))
 
     def withheld(
         self, id: str, statement: str, *, because: str, source: str | None = None, box: str | None = None
@@ -240,8 +235,6 @@ class Claims:
             raise ValueError(f"Claim {id!r}: `within` must be at least 0. Got {tolerance!r}.")
         rejects, std_error, comparisons = (options.get(name) for name in ("rejects", "std_error", "comparisons"))
         successes, trials = (None, None) if (count := options.get("count")) is None else map(int, count)
-        if successes is not None and not 0 <= successes <= int(trials or 0):
-            raise ValueError(f"Claim {id!r}: `count` must be successes and trials. Got {successes} of {trials}.")
         claim = Claim.judged(
             relation=relation,
             measured=float(value),

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord, NotebookClaims
+from companion.figures.record import SIGNIFICANT_DIGITS, Claim, ColumnRecord, FigureRecord, NotebookClaims, rounded
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def movement(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecor
         return Movement(other_rows=f"its columns are {', '.join(new.columns)}; published: {', '.join(old.columns)}")
     if len(old) != len(new):
         return Movement(other_rows=f"it has {len(new)} rows; published: {len(old)}")
-    movements = _columns(old, new, columns)
+    movements = [_column(old, new, name, column) for name, column in columns.items()]
     for index, column in enumerate(movements):
         if column.by > 1 and (index == 0 or isinstance(column.old, str)):
             return Movement(
@@ -88,10 +88,6 @@ def _read(table: Path) -> pd.DataFrame:
         return pd.read_csv(table)
     except pd.errors.EmptyDataError:  # the table of a schematic
         return pd.DataFrame()
-
-
-def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, ColumnRecord]) -> list[ColumnMovement]:
-    return [_column(old, new, name, column) for name, column in columns.items()]
 
 
 def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: ColumnRecord) -> ColumnMovement:
@@ -124,7 +120,7 @@ def _in_tolerances(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Colu
     if column.std_error is not None:
         errors = [frame[column.std_error].to_numpy(float) for frame in (old, new)]
         allowed = np.maximum(allowed, 5 * np.nan_to_num(np.maximum(*errors)))
-    same = np.array([float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in rebuilt]) == published
+    same = np.array([rounded(value) for value in rebuilt]) == published
     compared = both & ~same
     distance = np.abs(np.where(compared, rebuilt, 0.0) - np.where(compared, published, 0.0))
     with np.errstate(divide="ignore"):

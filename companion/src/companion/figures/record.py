@@ -7,7 +7,7 @@ tools. Measured numbers have six significant digits; infinite numbers and NaN ar
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
 
@@ -44,33 +44,6 @@ Number = Annotated[
 def rounded(value: float) -> float:
     """Return `value` with the six significant digits of a published number."""
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else float(value)
-
-
-def accepts(relation: Relation, expected: float, tolerance: float, measured: float) -> bool:
-    """Return whether `measured` `relation` `expected` up to `tolerance`. NaN never satisfies a claim."""
-    excess = measured - expected
-    match relation:
-        case "=":
-            return bool(abs(excess) <= tolerance)
-        case "≤":
-            return bool(excess <= tolerance)
-        case "≥":
-            return bool(excess >= -tolerance)
-
-
-def in_tolerances(relation: Relation, expected: float, tolerance: float, measured: float) -> float:
-    """Return how far `measured` is beyond `expected` on the side that the relation forbids, in tolerances."""
-    excess = measured - expected
-    match relation:
-        case "=":
-            off = abs(excess)
-        case "≤":
-            off = excess
-        case "≥":
-            off = -excess
-    if not off or math.isnan(off):
-        return off
-    return off / tolerance if tolerance else math.copysign(math.inf, off)
 
 
 class _Part(BaseModel):
@@ -122,34 +95,21 @@ class Claim(_Part):
     )
 
     @classmethod
-    def judged(
-        cls,
-        *,
-        relation: Relation,
-        measured: float,
-        expected: float,
-        tolerance: float,
-        alternative: tuple[str, float] | None,
-        std_error: float | None,
-        **rest: Any,
-    ) -> "Claim":
+    def judged(cls, *, alternative: tuple[str, float] | None, **parts: Any) -> "Claim":
         """Return the claim with the verdict of the given numbers; it keeps them with six digits."""
-        rejected = None if alternative is None else not accepts(relation, expected, tolerance, alternative[1])
-        return cls(
-            relation=relation,
-            measured=rounded(measured),
-            expected=rounded(expected),
-            tolerance=rounded(tolerance),
-            alternative=alternative and Alternative(theory=alternative[0], measured=rounded(alternative[1])),
-            std_error=None if std_error is None else rounded(std_error),
-            holds=accepts(relation, expected, tolerance, measured),
-            catches_alternative=rejected,
-            **rest,
-        )
+        theory = alternative and Alternative(theory=alternative[0], measured=alternative[1])
+        exact = cls(alternative=theory, holds=False, catches_alternative=None, **parts)
+        numbers = {name: rounded(getattr(exact, name)) for name in ("measured", "expected", "tolerance")}
+        verdicts = {"holds": exact.accepts(exact.measured), "catches_alternative": None}
+        if theory:
+            verdicts["catches_alternative"] = not exact.accepts(theory.measured)
+            theory = Alternative(theory=theory.theory, measured=rounded(theory.measured))
+        error = None if exact.std_error is None else rounded(exact.std_error)
+        return exact.model_copy(update={**numbers, **verdicts, "alternative": theory, "std_error": error})
 
     def accepts(self, measured: float) -> bool:
-        """Return whether `measured` would satisfy the claim."""
-        return accepts(self.relation, self.expected, self.tolerance, measured)
+        """Return whether `measured` would satisfy the claim. NaN never does."""
+        return bool(self.in_tolerances(measured) <= 1)
 
     def in_tolerances(self, measured: float) -> float:
         """Return the distance of `measured` from the expected value or bound, in tolerances.
@@ -157,7 +117,11 @@ class Claim(_Part):
         It is at most 1 where the claim accepts the value, negative on the safe side of a bound, and infinite outside a
         bound without tolerance.
         """
-        return in_tolerances(self.relation, self.expected, self.tolerance, measured)
+        excess = measured - self.expected
+        off = {"=": abs(excess), "≤": excess, "≥": -excess}[self.relation]
+        if not off or math.isnan(off):
+            return off
+        return off / self.tolerance if self.tolerance else math.copysign(math.inf, off)
 
     @property
     def agreement(self) -> str:
@@ -187,11 +151,6 @@ class PublishedClaim(Claim):
     notebook: str
     figure: str
 
-    @classmethod
-    def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedClaim]":
-        """Return the claims of a figure, or those of a notebook."""
-        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
-
 
 class WithheldClaim(_Part):
     """A statement that is not claimed at the parameters of the run."""
@@ -208,11 +167,6 @@ class PublishedWithheld(WithheldClaim):
 
     notebook: str
     figure: str
-
-    @classmethod
-    def all_of(cls, record: "FigureRecord | NotebookClaims") -> "list[PublishedWithheld]":
-        """Return the withheld claims of a figure, or those of a notebook."""
-        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.withheld]
 
 
 class NotebookClaims(_Part):
@@ -278,8 +232,8 @@ class FigureRecord(RunRecord):
     @classmethod
     def of_run(cls, run: RunRecord, *, caption: str, alt: str, picture: str, files: dict[str, str]) -> "FigureRecord":
         """Return the record of the figure that `run` computed; parts of an earlier record are replaced."""
-        known = {name: getattr(run, name) for name in RunRecord.model_fields}
-        return cls(**known, caption=caption, alt=alt, picture=picture, files=files)
+        parts: dict[str, Any] = {**dict(run), "caption": caption, "alt": alt, "picture": picture, "files": files}
+        return cls(**parts)
 
     @property
     def is_schematic(self) -> bool:
@@ -290,18 +244,6 @@ class FigureRecord(RunRecord):
         """Return the record without checksums and without the computed numbers of its claims."""
         claims = tuple(claim.without_numbers() for claim in self.claims)
         return self.model_copy(update={"claims": claims, "files": {}})
-
-
-Record = TypeVar("Record", bound=RunRecord | NotebookClaims)
-
-
-def parse(text: str, kind: type[Record]) -> Record:
-    """Return the record in a JSON text.
-
-    Raises:
-      ValueError: if the text is not a record of the current version.
-    """
-    return kind.model_validate_json(text)
 
 
 def dump(record: RunRecord | NotebookClaims) -> dict[str, JsonValue]:

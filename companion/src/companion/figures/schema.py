@@ -57,16 +57,11 @@ class Estimate:
         }
 
 
-@dataclass(frozen=True)
 class Table:
     """A tidy table: one row per observation, one `Column` per column, or one `Estimate` for two."""
 
-    frame: pd.DataFrame
-    columns: Mapping[str, Column]
-
     def __init__(self, frame: pd.DataFrame, columns: Mapping[str, Column | Estimate]):
-        object.__setattr__(self, "frame", frame)
-        object.__setattr__(self, "columns", _declared(columns))
+        self.frame, self.columns = frame, _declared(columns)
         self._check()
 
     @classmethod
@@ -107,15 +102,10 @@ class Table:
                     raise ValueError(
                         f"`Column({role}=...)` of {name!r} must name a column of the table. Got {other!r}."
                     )
-            if column.moves_with is not None and self.columns[column.moves_with].moves_with is not None:
+            if column.moves_with and (column.std_error or self.columns[column.moves_with].moves_with):
                 raise ValueError(
-                    f"`Column(moves_with=...)` of {name!r} must name a column that is compared by itself. Got "
-                    f"{column.moves_with!r}."
-                )
-            if column.std_error is not None and column.moves_with is not None:
-                raise ValueError(
-                    f"`Column(...)` of {name!r} must not have both `std_error` and `moves_with`: a column with a "
-                    "standard error is compared by itself."
+                    f"`Column(moves_with=...)` of {name!r} must name a column that is compared by itself, and needs no "
+                    f"`std_error`. Got {column}."
                 )
 
 
@@ -134,32 +124,24 @@ def _rows(
     group: Mapping[str, npt.ArrayLike] | pd.DataFrame, declared: Mapping[str, Column], place: int
 ) -> pd.DataFrame:
     """Return one group of rows as a data frame, scalars repeated."""
-    where = f"`Table.of(groups, columns)`, group {place}"
     for name in map(str, group):
         if name not in declared:
-            raise ValueError(f"{where}: column {name!r} has no description. {did_you_mean(name, declared)}")
+            raise ValueError(
+                f"`Table.of(groups, columns)`, group {place}: column {name!r} has no description. "
+                f"{did_you_mean(name, declared)}"
+            )
     if isinstance(group, pd.DataFrame):
         return group
     values = {name: np.asarray(value) for name, value in group.items()}
-    lengths = {name: len(value) for name, value in values.items() if value.ndim == 1}
-    if odd := [name for name, value in values.items() if value.ndim > 1]:
-        raise ValueError(f"{where}: {odd[0]!r} must be a vector or a scalar. Got shape {values[odd[0]].shape}.")
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"{where}: the vectors must have one length. Got {lengths}.")
-    rows = next(iter(lengths.values()), 1)
+    rows = next((len(value) for value in values.values() if value.ndim), 1)
     return pd.DataFrame({name: value if value.ndim else np.repeat(value, rows) for name, value in values.items()})
 
 
-@dataclass(frozen=True)
 class Numbers:
     """The table that a figure draws, and its claims, of which some may be withheld."""
 
-    table: Table
-    claims: tuple[Claim | WithheldClaim, ...]
-
     def __init__(self, table: Table, claims: Iterable[Claim | WithheldClaim] = ()):
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "claims", tuple(claims))
+        self.table, self.claims = table, tuple(claims)
         ids = [claim.id for claim in self.claims]
         if repeated := {name for name in ids if ids.count(name) > 1}:
             raise ValueError(f"Claim ids must differ, because pages link to them. Repeated: {sorted(repeated)}.")

@@ -4,11 +4,12 @@ The JSON record of a figure, which is written last, contains the checksums of th
 """
 
 from pathlib import Path
+from typing import TypeVar
 
-from companion.analysis.dependencies import digest, same_but_for_line_ends
+from companion.analysis.dependencies import digest
 from companion.figures import plain_math
 from companion.figures import record as records
-from companion.figures.record import FigureRecord, NotebookClaims, Record, RunRecord
+from companion.figures.record import FigureRecord, NotebookClaims, RunRecord
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 from companion.project.paths import visible
@@ -19,10 +20,10 @@ RECORD = ".json"
 SUFFIXES = (*PICTURES, DATA, RECORD)
 # The name of the file with the claims of a notebook, without its ending. No figure has this name.
 CLAIMS = "claims"
-# The fault of a file whose digest differs only because git, an editor or a copy replaced LF by CRLF or CRLF by LF.
-OTHER_LINE_ENDS = "has other line ends (LF or CRLF) than when its record was written"
 # Largest size of a published file, in bytes.
 LARGEST = 300_000
+
+Record = TypeVar("Record", bound=RunRecord | NotebookClaims)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -85,7 +86,7 @@ def _require_readable(record: RunRecord | NotebookClaims) -> None:
 
 def _read(path: Path, kind: type[Record]) -> Record:
     try:
-        return records.parse(path.read_text(encoding="utf-8"), kind)
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(
             f"{path} is not the record of a figure. Restore it, or run its notebook: `companion run NOTEBOOK`."
@@ -116,32 +117,6 @@ def faults(folder: Path, figure: str) -> list[str]:
         expected = read_record(folder, figure).files
     except UserError:
         return [f"{figure}{RECORD} is not a record"]
-    sentences: list[str] = []
-    for suffix in SUFFIXES[:-1]:
-        content = (folder / f"{figure}{suffix}").read_bytes()
-        if fault := checksum_fault(content, expected.get(suffix)):
-            sentences.append(f"{figure}{suffix} {fault}")
-    return sentences
-
-
-def checksum_fault(content: bytes, expected: str | None) -> str | None:
-    """Return why the content of a file does not have the digest in its record, or None if it has."""
-    if expected == digest(content):
-        return None
-    if expected and same_but_for_line_ends(content, expected):
-        return OTHER_LINE_ENDS
-    return "does not match the checksum in its record"
-
-
-def only_line_ends(faults: list[str]) -> bool:
-    """Return whether there are faults, and all of them are line ends."""
-    return bool(faults) and all(fault.endswith(OTHER_LINE_ENDS) for fault in faults)
-
-
-def restore_line_ends(folder: str) -> str:
-    """Return the sentence that says how to restore the line ends of the files in a tracked folder of a clone."""
-    return (
-        f"Git converts line ends in this clone (`core.autocrlf`). Turn it off and check out {folder}/ again, which "
-        f"discards uncommitted changes there: `git config core.autocrlf false && rm -r {folder} && git checkout -- "
-        f"{folder}`. A `.gitattributes` as in a new book (`companion new --book`) prevents this in every clone."
-    )
+    actual = digests(folder, figure)
+    wrong = [suffix for suffix in actual if actual[suffix] != expected.get(suffix)]
+    return [f"{figure}{suffix} does not match the checksum in its record" for suffix in wrong]

@@ -14,6 +14,14 @@ import pandas as pd
 from companion.figures.record import ColumnRecord, Kind
 
 EXACT_DIGITS = 17
+# How the texts of a CSV become values, and the types of the columns.
+READERS: dict[Kind, Callable[[str], object]] = {
+    "flag": lambda text: text == "True",
+    "integer": int,
+    "number": lambda text: float(text or "nan"),
+    "text": lambda text: text or None,
+}
+TYPES: dict[Kind, Any] = {"flag": bool, "integer": np.int64, "number": np.float64, "text": object}
 
 
 def plain(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, dict[str, Kind]]:
@@ -57,19 +65,9 @@ def _parse(source: Any, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     if not kinds:  # the table of a schematic
         return pd.DataFrame()
     texts = pd.read_csv(source, dtype=str, keep_default_na=False)
-    readers: dict[Kind, Callable[[str], object]] = {
-        "flag": lambda text: text == "True",
-        "integer": int,
-        "number": lambda text: float(text or "nan"),
-        "text": lambda text: text or None,
-    }
     cells: dict[str, list[str]] = {name: list(texts[name]) for name in kinds}
-    types = {"flag": bool, "integer": np.int64, "number": np.float64, "text": object}
     return pd.DataFrame(
-        {
-            name: pd.Series([readers[kind](text) for text in cells[name]], dtype=types[kind])
-            for name, kind in kinds.items()
-        }
+        {name: pd.Series(list(map(READERS[kind], cells[name])), dtype=TYPES[kind]) for name, kind in kinds.items()}
     )
 
 

@@ -53,7 +53,7 @@ def replace_folder(new: Path, target: Path) -> None:
 
     Files are renamed one by one, every `.json` last, so that an interrupted exchange is visible: the checksums in the
     JSON do not match its siblings. A folder on another file system is first copied into a hidden folder next to
-    `target`. If `target` is a symbolic link, the link is replaced, not the folder it points to.
+    `target`.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -67,8 +67,7 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def _move_folder(new: Path, target: Path) -> None:
-    if target.is_symlink() or not target.is_dir():
-        target.unlink(missing_ok=True)
+    if not target.is_dir():
         os.rename(new, target)
         return
     added = sorted(new.iterdir(), key=lambda path: (path.suffix == ".json", path.name))
@@ -86,38 +85,31 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
 
     The operating system releases the lock however the process ends.
     """
-    from filelock import FileLock, Timeout  # imported here: a notebook run by hand needs no lock
+    from filelock import FileLock  # imported here: a notebook run by hand needs no lock
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, fallback_to_soft=False)  # a soft lock would survive a killed process
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        print(waiting, flush=True)
-        lock.acquire()
-    try:
+    with if_free(path) as free:
+        if free:
+            yield
+            return
+    print(waiting, flush=True)
+    with FileLock(path, fallback_to_soft=False):  # a soft lock would survive a killed process
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager
 def if_free(path: Path) -> Iterator[bool]:
-    """Try to hold the lock file `path`; yield whether it exists and was free.
+    """Try to hold the lock file `path`; yield whether it was free.
 
     If it was free, the process that held it last has ended.
     """
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, fallback_to_soft=False)
+    with suppress(Timeout):
+        lock.acquire(blocking=False)
     try:
-        free = path.is_file()
-        if free:
-            lock.acquire(blocking=False)
-    except (Timeout, OSError):
-        free = False
-    try:
-        yield free
+        yield lock.is_locked
     finally:
         lock.release()
 
@@ -131,10 +123,9 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """
     parent.mkdir(parents=True, exist_ok=True)
     # the rest of the name has eight characters without a hyphen: the folders of the prefix `a-b` do not match `a`
-    suffix = f"-{'[a-z0-9_]' * 8}"
-    for hidden in ("", "."):
-        for left in parent.glob(f"{hidden}{glob.escape(prefix)}{suffix}"):
-            remove_folder(left)
+    pattern = f"{glob.escape(prefix)}-{'[a-z0-9_]' * 8}"
+    for unfinished in (*parent.glob(pattern), *parent.glob(f".{pattern}")):
+        remove_folder(unfinished)
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
     try:
         yield folder

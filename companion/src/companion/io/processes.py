@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 # Seconds between SIGTERM and SIGKILL.
@@ -42,9 +41,7 @@ def how_it_ended(code: int) -> str:
     """Return how a process with this exit code ended, as the end of a sentence about it."""
     if code >= 0:
         return f"ended with exit code {code}"
-    with suppress(ValueError):
-        return f"was ended by the signal {signal.Signals(-code).name}"
-    return f"was ended by signal {-code}"
+    return f"was ended by the signal {signal.Signals(-code).name}"
 
 
 def error_of(finished: subprocess.CompletedProcess[str]) -> str:
@@ -83,23 +80,12 @@ def run_all(
       processes and cancels the rest.
     """
     running: list[subprocess.Popen[str]] = []
-    lock, stopped = Lock(), False
 
     def run(name: str) -> subprocess.CompletedProcess[str]:
-        with lock:
-            if stopped:
-                raise InterruptedError(name)
-            begun(name)
-            process = subprocess.Popen(
-                commands[name],
-                cwd=folder,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
-            running.append(process)
+        begun(name)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
+        process = subprocess.Popen(commands[name], cwd=folder, start_new_session=True, **pipes)
+        running.append(process)
         output, errors = process.communicate()
         return subprocess.CompletedProcess(commands[name], process.returncode, output, errors)
 
@@ -110,6 +96,5 @@ def run_all(
                 yield jobs[job], job.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            with lock:
-                stopped = True
-            end(running)
+            while any(job.running() for job in jobs):  # also one that has not started its process yet
+                end(running)

@@ -1,14 +1,9 @@
 """Ctrl-C, SIGTERM and the end of a terminal stop a command at once: first its child processes, then the command."""
 
-import os
 import signal
-import threading
 from types import FrameType
-from typing import Any
 
 SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
-# Seconds after which a stopped command exits, even if it is still cleaning up.
-PATIENCE = 10.0
 
 
 class Stopped(KeyboardInterrupt):
@@ -36,19 +31,11 @@ def exit_code(stop: KeyboardInterrupt) -> int:
 
 def _stopping() -> list[signal.Signals]:
     """Return the signals that stop a command."""
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # Windows has no such signal
-        numbers.append(signal.SIGHUP)
-    return numbers
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored else [signal.SIGHUP])]
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    def end(*_: Any) -> None:
-        os._exit(128 + number)
-
-    for signal_number in _stopping():
-        signal.signal(signal_number, end)
-    deadline = threading.Timer(PATIENCE, end)
-    deadline.daemon = True
-    deadline.start()
+    for stopping in _stopping():
+        signal.signal(stopping, signal.SIG_DFL)
     raise Stopped(number)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from companion.io.errors import UserError
 
@@ -39,9 +39,7 @@ def parse_yaml(text: str, origin: str) -> Any:
 def _parsed(text: str, origin: str) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
+    except (YAMLError, ValueError) as error:
+        mark, problem = (getattr(error, part, None) for part in ("problem_mark", "problem"))
         location = f"{origin}, line {mark.line + 1}" if mark else origin
-        raise UserError(f"{location}: not YAML, {error.problem or error.context}.") from error
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise UserError(f"{origin}: not YAML, {error}.") from error
+        raise UserError(f"{location}: not YAML, {problem or error}.") from error

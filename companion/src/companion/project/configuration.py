@@ -10,7 +10,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -117,14 +117,10 @@ def _read(path: Path, _modified: int) -> Settings:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return a sentence about the first unknown entry, or about the first wrong value if all entries are known."""
-    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    """Return a sentence about the first wrong entry."""
+    first = error.errors()[0]
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"{TABLE} has no entry {name!r}. {did_you_mean(name, Settings.model_fields)}"
-    field = Settings.model_fields[name]
-    if first["type"] == "missing":
-        return f"{TABLE} needs `{name}`, {field.description}."
-    kinds = {tuple: "a list of texts", dict: "a table of texts", float: "a number above 0"}
-    kind = kinds.get(get_origin(field.annotation) or field.annotation, "text")
-    return f"`{name}` in {TABLE} must be {kind}: {field.description}. Got {first['input']!r}."
+    description = Settings.model_fields[name].description
+    return f"`{name}` in {TABLE} is wrong: {first['msg']}. It is {description}. Got {first['input']!r}."

@@ -4,7 +4,7 @@ import csv
 from dataclasses import dataclass
 
 from companion.io.errors import UserError
-from companion.project.configuration import FILE, TABLE, has_table
+from companion.project.configuration import TABLE
 from companion.project.paths import Project
 
 NOTEBOOK, TIME, MEMORY, UNIT = "notebook", "core minutes", "memory", " GB"
@@ -21,12 +21,12 @@ class Cost:
 def read(project: Project, profile: str) -> dict[str, Cost]:
     """Return what notebooks cost, by name, from the table that `costs` names.
 
-    It is empty if there is no such entry, or no configuration, as where `companion verify` runs from the wheel.
+    It is empty if there is no such entry.
 
     Raises:
       UserError: if there is no such table, or a column contains something else or, unless it is the memory, is missing.
     """
-    name = project.settings.costs.get(profile) if has_table(project.root / FILE) else None
+    name = project.settings.costs.get(profile)
     if name is None:
         return {}
     try:

@@ -4,36 +4,34 @@ Defaults come from the notebook's parameters cell; overrides come from `profiles
 types, ranges and meanings come from the class `Parameters` of the chapter, whose module imports nothing slow.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-import annotated_types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import parse_yaml, read_yaml
-from companion.project.notebooks import Notebook
+from companion.project.notebooks import PARAMETERS_TAG, Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
+# Constraints of pydantic, in words.
+CONSTRAINTS = {
+    "ge": "≥ {}",
+    "gt": "> {}",
+    "le": "≤ {}",
+    "lt": "< {}",
+    "min_length": "{} or more of them",
+    "max_length": "{} of them at most",
+}
 # The type of the parameter `seed` in all chapters; `Annotated[Seed, Field(description=...)]` changes its meaning.
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="Seed of all random numbers.")]
 
 
 class Parameters(BaseModel):
-    """Base class of every chapter's `Parameters`: strict types, no unknown names, immutable, 64-bit whole numbers."""
+    """Base class of every chapter's `Parameters`: strict types, no unknown names, immutable."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
-
-    @field_validator("*")
-    @classmethod
-    def _require_64_bits(cls, value: Any) -> Any:
-        """Refuse whole numbers on which JAX and NumPy would fail after the kernel has started."""
-        for number in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(number, int) and not -(2**63) <= number < 2**63:
-                raise ValueError("a whole number must have at most 64 bits, because arrays cannot hold a longer one")
-        return value
 
 
 def each_once(at_least: int, because: str) -> Callable[[list], list]:
@@ -76,7 +74,7 @@ def resolve(
     notebooks.
 
     Raises:
-      UserError: if the profile or a parameter does not exist, or a value cannot be stored as JSON.
+      UserError: if the profile or a parameter does not exist.
     """
     project.require_profile(profile)
     values = dict(notebook.defaults)
@@ -88,14 +86,6 @@ def resolve(
             if name not in values:
                 raise UserError(f"{origin} {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}")
             values[name] = value
-    for name, value in values.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise UserError(
-                f"Parameter `{name}` of notebook {notebook.name!r} must be a plain, finite value, because records are "
-                f"JSON. Got {value!r}."
-            ) from error
     return values
 
 
@@ -105,15 +95,13 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
     Raises:
       UserError: if a value is refused; the message gives each parameter, its rule and its meaning.
     """
-    model = model_of(project, notebook)
-    if model.model_fields:
-        notebook.require_parameters_cell()
+    model = parameters_of(project, notebook.name)
     if set(notebook.defaults) != set(model.model_fields):
         missing = sorted(set(model.model_fields) - set(notebook.defaults))
         unknown = sorted(set(notebook.defaults) - set(model.model_fields))
         raise UserError(
-            f"The parameters cell of {notebook.path.name} and the class `Parameters` of its chapter must name the same "
-            f"parameters. Missing in the cell: {missing}; unknown to the chapter: {unknown}."
+            f"The cell of {notebook.path.name} that is tagged `{PARAMETERS_TAG}` and the class `Parameters` of its "
+            f"chapter must name the same parameters. Missing in the cell: {missing}; unknown to the chapter: {unknown}."
         )
     try:
         return model.model_validate(dict(values))
@@ -121,31 +109,20 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
         raise UserError(explain(notebook.name, model, error)) from error
 
 
-def model_of(project: Project, notebook: Notebook) -> type[Parameters]:
-    """Return the class of a notebook's parameters.
+def parameters_of(project: Project, name: str) -> type[Parameters]:
+    """Return the class `Parameters` of chapter `name`.
 
     A notebook without a parameters cell, whose chapter has no module `parameters`, is a page without parameters: its
     class has no fields.
     """
-    if not notebook.has_parameters_cell and not (project.chapter(notebook.name) / "parameters.py").is_file():
+    has_module = (project.chapter(name) / "parameters.py").is_file()
+    if not has_module and Notebook(project.notebook(name)).parameters_cell is None:
         return Parameters
-    return parameters_of(project, notebook.name)
-
-
-def parameters_of(project: Project, name: str) -> type[Parameters]:
-    """Return the class `Parameters` of chapter `name`."""
-    module_name = f"{project.settings.chapters}.{name}.parameters"
-    file = f"{module_name.replace('.', '/')}.py"
-    message = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {file}."
-    try:
-        module = project.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not module_name.startswith(str(error.name)):
-            raise
-        raise UserError(message) from error
-    model = getattr(module, "Parameters", None)
+    module = f"{project.settings.chapters}.{name}.parameters"
+    model = getattr(project.import_module(module), "Parameters", None) if has_module else None
     if not (isinstance(model, type) and issubclass(model, Parameters)):
-        raise UserError(message)
+        file = f"{module.replace('.', '/')}.py"
+        raise UserError(f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {file}.")
     return model
 
 
@@ -157,24 +134,11 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
 
 
-def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the assignments as a mapping. Raise a `UserError` if a name is repeated."""
-    values: dict[str, Any] = {}
-    for name, value in assignments:
-        if name in values:
-            raise UserError(f"Parameter {name!r} is given twice: {values[name]!r} and {value!r}. Give it once.")
-        values[name] = value
-    return values
-
-
 def check_profiles(project: Project) -> None:
-    """Raise a `UserError` if a profile overrides a notebook that does not exist.
-
-    Overrides of a notebook that exists and is not in the table of contents are ignored, as the notebook is.
-    """
+    """Raise a `UserError` if a profile overrides a notebook that does not exist."""
     for profile in project.profile_names():
         for name in _profile(project, profile):
-            if name not in (*project.notebooks(), *project.unlisted_notebooks()):
+            if not project.notebook(name).is_file():
                 raise UserError(
                     f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, project.notebooks())}"
                 )
@@ -186,9 +150,6 @@ def _profile(project: Project, profile: str) -> dict[str, Any]:
     content = read_yaml(project.profiles / f"{profile}.yml") or {}
     if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
         raise UserError(f"profiles/{profile}.yml must map notebooks to overrides, as in `name: {{seed: 1}}`.")
-    for name in (name for names in (content, *content.values()) for name in names or {}):
-        if not isinstance(name, str):
-            raise UserError(f"profiles/{profile}.yml: the name of a notebook or parameter must be text. Got {name!r}.")
     return content
 
 
@@ -212,22 +173,10 @@ def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> st
 
 def rule(field: FieldInfo) -> str:
     """Return the type and the range of a parameter in words."""
-    is_list = getattr(field.annotation, "__origin__", None) is list
     words = [_type(field.annotation)]
     for constraint in field.metadata:
-        match constraint:
-            case annotated_types.Ge(ge=bound):
-                words.append(f"≥ {bound}")
-            case annotated_types.Gt(gt=bound):
-                words.append(f"> {bound}")
-            case annotated_types.Le(le=bound):
-                words.append(f"≤ {bound}")
-            case annotated_types.Lt(lt=bound):
-                words.append(f"< {bound}")
-            case annotated_types.MinLen(min_length=least):
-                words.append(f"{least} or more of them" if is_list else f"{least} characters or more")
-            case annotated_types.MaxLen(max_length=most):
-                words.append(f"{most} of them at most" if is_list else f"{most} characters at most")
+        bounds = ((phrase, getattr(constraint, name, None)) for name, phrase in CONSTRAINTS.items())
+        words += [phrase.format(bound) for phrase, bound in bounds if bound is not None]
     return ", ".join(words)
 
 

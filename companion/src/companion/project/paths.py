@@ -4,10 +4,8 @@ import importlib
 import os
 import sys
 import tomllib
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,11 +34,40 @@ OUT, NOTEBOOK, PROFILE, CACHE = "COMPANION_OUT", "COMPANION_NOTEBOOK", "COMPANIO
 MIME = "application/vnd.companion.figure+json"
 
 
+class Below:
+    """A path below another path of the same object."""
+
+    def __init__(self, folder: str, name: str):
+        self.folder, self.name = folder, name
+
+    def __get__(self, instance: Any, _owner: type | None = None) -> Path:
+        return getattr(instance, self.folder) / self.name
+
+
 @dataclass(frozen=True)
 class Project:
     """The checkout of a book, given by its root folder."""
 
     root: Path
+
+    # The sources of pages and notebooks.
+    book = Below("root", "book")
+    # The profiles, one YAML file each.
+    profiles = Below("root", "profiles")
+    # The published figures, which are tracked.
+    published = Below("root", "figures")
+    # The versions and hashes of all dependencies.
+    lock = Below("root", "requirements.lock")
+    # All generated, untracked files.
+    generated = Below("root", "_build")
+    # Files that decide no number and are slow to make, such as compiled programs. A book's `context` may write to it.
+    cache = Below("generated", "cache")
+    # The custom runs; each is a build, named `<notebook>[-<figure>]-<digest>`.
+    runs = Below("generated", "runs")
+    # The results of sweeps, named `<notebook>-<parameters>`.
+    sweeps = Below("generated", "sweeps")
+    # The copy of the book in which `companion verify` recomputes the published figures.
+    verified = Below("generated", "verify")
 
     @classmethod
     def here(cls) -> "Project":
@@ -52,7 +79,6 @@ class Project:
         start = Path.cwd()
         for folder in (start, *start.parents, *Path(__file__).resolve().parents[4:5]):
             if (folder / MARK).is_file() and has_table(folder / FILE):
-                _require_utf8(folder)
                 return cls(folder)
         raise UserError(
             f"`companion` must run inside a clone of a book (a folder with {MARK} and a {FILE} with a table "
@@ -73,8 +99,9 @@ class Project:
     def packages(self) -> dict[str, Path]:
         """The folders of the packages in this checkout, which are installed together, by package."""
         folders = {name: self.root / name for name in self.settings.science}
-        own = {"companion": self.root / SOURCES / "companion"}
-        return dict(sorted({**folders, **{name: path for name, path in own.items() if path.is_dir()}}.items()))
+        if (own := self.root / SOURCES / "companion").is_dir():
+            folders["companion"] = own
+        return dict(sorted(folders.items()))
 
     @property
     def search_path(self) -> list[str]:
@@ -82,41 +109,15 @@ class Project:
         return list(dict.fromkeys([str(self.root), *(str(folder.parent) for folder in self.packages.values())]))
 
     def import_module(self, name: str) -> ModuleType:
-        """Import and return a module of the book from this checkout; the book need not be installed.
-
-        Raises:
-          UserError: if Python has imported the package of the module from another folder.
-        """
+        """Import and return a module of the book from this checkout; the book need not be installed."""
         self.make_importable()
-        package = name.partition(".")[0]
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            self._require_own(package)
-            raise
-        self._require_own(package)
-        return module
+        return importlib.import_module(name)
 
     def make_importable(self) -> None:
         """Put this checkout at the beginning of Python's search path, before the folders of PYTHONPATH."""
         own = self.search_path
         if sys.path[: len(own)] != own:
             sys.path[:0] = own
-
-    def _require_own(self, package: str) -> None:
-        """Raise a `UserError` if this checkout has a package that Python has imported from another folder."""
-        module = sys.modules.get(package)
-        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-        imported = next((Path(place) for place in places if place), None)
-        own = self.packages.get(package, self.root / package)
-        if imported is None or not own.is_dir() or imported.resolve().is_relative_to(own.resolve()):
-            return
-        path = os.environ.get("PYTHONPATH")
-        raise UserError(
-            f"Python has imported another package `{package}`, {imported}, and not {own}. "
-            + (f"PYTHONPATH is {path}: remove the folder of the other package from it." if path else "")
-            + " Then start a new process."
-        )
 
     def figure_module(self, name: str, figure: str) -> str:
         """Return the dotted name of the module of a figure: `chapters.<notebook>.figures.<figure>`."""
@@ -138,54 +139,6 @@ class Project:
         """Return the files in `page_folder(name)`, sorted by name."""
         return visible(self.page_folder(name), "**/*")
 
-    @property
-    def book(self) -> Path:
-        """The folder of the sources of pages and notebooks."""
-        return self.root / "book"
-
-    @property
-    def profiles(self) -> Path:
-        """The folder of the profiles, one YAML file each."""
-        return self.root / "profiles"
-
-    @property
-    def published(self) -> Path:
-        """The folder of the published figures, which are tracked."""
-        return self.root / "figures"
-
-    @property
-    def generated(self) -> Path:
-        """The folder of all generated, untracked files."""
-        return self.root / "_build"
-
-    @property
-    def cache(self) -> Path:
-        """The folder for files that decide no number and are slow to make, such as compiled programs.
-
-        A book's `context` may write to it.
-        """
-        return self.generated / "cache"
-
-    @property
-    def runs(self) -> Path:
-        """The folder of the custom runs; each is a build, named `<notebook>[-<figure>]-<digest>`."""
-        return self.generated / "runs"
-
-    @property
-    def sweeps(self) -> Path:
-        """The folder of the results of sweeps, named `<notebook>-<parameters>`."""
-        return self.generated / "sweeps"
-
-    @property
-    def verified(self) -> Path:
-        """The copy of the book in which `companion verify` recomputes the published figures."""
-        return self.generated / "verify"
-
-    @property
-    def lock(self) -> Path:
-        """The lock file with the versions and hashes of all dependencies."""
-        return self.root / "requirements.lock"
-
     def notebook(self, name: str) -> Path:
         """Return the path of the source of notebook `name`."""
         return self.book / f"{name}.ipynb"
@@ -193,12 +146,11 @@ class Project:
     def notebooks(self) -> list[str]:
         """Return the names of all notebooks in the table of contents, in its order.
 
-        Other notebooks in the folder of the book, for example `Untitled.ipynb`, do not belong to the book. Without a
-        table of contents all do, sorted by name.
+        Other notebooks in the folder of the book, for example `Untitled.ipynb`, do not belong to the book.
         """
-        names = sorted(path.stem for path in visible(self.book, "*.ipynb"))
-        positions = self._positions(names)
-        return names if positions is None else sorted(positions, key=positions.__getitem__)
+        pages = dict.fromkeys(_pages(read_yaml(self.root / CONTENTS)))
+        existing = {f"{self.book.name}/{path.stem}": path.stem for path in visible(self.book, "*.ipynb")}
+        return [existing[page] for page in pages if page in existing]
 
     def unlisted_notebooks(self) -> list[str]:
         """Return the names of the notebooks in the folder of the book that are not in the table of contents."""
@@ -208,35 +160,10 @@ class Project:
     def why_ignored(self, name: str) -> str:
         """Return why a notebook of `unlisted_notebooks` is ignored, and the correction."""
         place = f"{self.book.name}/{name}"
-        composed = unicodedata.normalize("NFC", name)
-        if self._positions([composed]):
-            return (
-                f"The name of {place}.ipynb has other Unicode characters than its row in {CONTENTS}, which look the "
-                f"same (a letter and a separate accent, as macOS writes them). Rename it to {composed!a}."
-            )
         return (
             f"{place}.ipynb is not in the table of contents and is ignored. Add `- file: {place}` to {CONTENTS}, or "
             "remove the notebook."
         )
-
-    def _positions(self, names: Iterable[str]) -> dict[str, int] | None:
-        """Return the positions of the listed ones of `names` in the table of contents, or None if there is none."""
-        if not (self.root / CONTENTS).is_file():
-            return None
-        pages = list(_pages(read_yaml(self.root / CONTENTS)))
-        positions: dict[str, int] = {}
-        for name in names:
-            place = f"{self.book.name}/{name}"
-            matching = (i for i, (page, is_pattern) in enumerate(pages) if _matches(place, page, is_pattern))
-            if (position := next(matching, None)) is not None:
-                positions[name] = position
-        return positions
-
-    def require_configuration(self) -> None:
-        """Raise a `UserError` if the configuration or the table of contents of Jupyter Book is not a mapping."""
-        for name in (MARK, CONTENTS):
-            if not isinstance(read_yaml(self.root / name), dict):
-                raise UserError(f"{self.root / name} must be a mapping, with one `name: value` per line.")
 
     def require_notebook(self, name: str) -> None:
         """Raise a `UserError` that lists the known notebooks if notebook `name` does not exist."""
@@ -289,81 +216,36 @@ class Build:
     folder: Path
     provenance: Path
 
-    @property
-    def figures(self) -> Path:
-        """The folder of the figures, `<notebook>/<figure>.{svg,png,csv,json}`."""
-        return self.folder / "figures"
-
-    @property
-    def tables(self) -> Path:
-        """The folder of the unrounded tables and their records, `<notebook>/<figure>.{csv,json}`."""
-        return self.folder / "tables"
-
-    @property
-    def executed(self) -> Path:
-        """The folder of the executed notebooks."""
-        return self.folder / "executed"
-
-    @property
-    def notebooks(self) -> Path:
-        """The folder of the executed notebooks for readers, with the current prose and pictures."""
-        return self.folder / "notebooks"
-
-    @property
-    def page(self) -> Path:
-        """The report of a custom run, a page that compares its figures with the published ones."""
-        return self.folder / "index.html"
-
-    @property
-    def published_copy(self) -> Path:
-        """The folder with a copy of the published pictures, so that the report can be moved or sent."""
-        return self.folder / "published"
-
-    @property
-    def failed(self) -> Path:
-        """The folder of the executed notebooks whose runs were not accepted."""
-        return self.folder / "failed"
-
-    @property
-    def stamps(self) -> Path:
-        """The folder of the stamp files, `<target>.<cache key>.json`.
-
-        A stamp file exists exactly if the target was built from the content that the key identifies.
-        """
-        return self.folder / "keys"
-
-    @property
-    def made_of(self) -> Path:
-        """The folder of the contents of the last keys, part by part: `<target>.json`."""
-        return self.folder / "made_of"
-
-    @property
-    def run_spec(self) -> Path:
-        """The file with the specification of a custom run."""
-        return self.folder / "run.json"
-
-    @property
-    def tasks(self) -> Path:
-        """The folder of the results of tasks, `<notebook>.<cache key>/<task>.npz`."""
-        return self.folder / "tasks"
-
-    @property
-    def staging(self) -> Path:
-        """The folder to which runs write before they are accepted.
-
-        It is on the same file system as the build, so that accepting a run renames a folder.
-        """
-        return self.folder / ".staging"
-
-    @property
-    def site_begun(self) -> Path:
-        """The file that exists from the start of a site build until the build succeeds."""
-        return self.folder / ".site-begun"
-
-    @property
-    def locks(self) -> Path:
-        """The folder of the lock files, one per notebook."""
-        return self.folder / ".locks"
+    # The figures, `<notebook>/<figure>.{svg,png,csv,json}`.
+    figures = Below("folder", "figures")
+    # The unrounded tables and their records, `<notebook>/<figure>.{csv,json}`.
+    tables = Below("folder", "tables")
+    # The executed notebooks.
+    executed = Below("folder", "executed")
+    # The executed notebooks for readers, with the current prose and pictures.
+    notebooks = Below("folder", "notebooks")
+    # The executed notebooks whose runs were not accepted.
+    failed = Below("folder", "failed")
+    # The stamp files, `<target>.<cache key>.json`. One exists exactly if the target was built from the content that the
+    # key identifies.
+    stamps = Below("folder", "keys")
+    # The contents of the last keys, part by part: `<target>.json`.
+    made_of = Below("folder", "made_of")
+    # The results of tasks, `<notebook>.<cache key>/<task>.npz`.
+    tasks = Below("folder", "tasks")
+    # What runs write before they are accepted. It is on the same file system as the build, so that accepting a run
+    # renames a folder.
+    staging = Below("folder", ".staging")
+    # The lock files, one per notebook.
+    locks = Below("folder", ".locks")
+    # The file that exists from the start of a site build until the build succeeds.
+    site_begun = Below("folder", ".site-begun")
+    # The specification of a custom run.
+    run_spec = Below("folder", "run.json")
+    # The report of a custom run, a page that compares its figures with the published ones.
+    page = Below("folder", "index.html")
+    # A copy of the published pictures, so that the report can be moved or sent.
+    published_copy = Below("folder", "published")
 
 
 def visible(folder: Path, pattern: str) -> list[Path]:
@@ -379,29 +261,14 @@ def visible(folder: Path, pattern: str) -> list[Path]:
     )
 
 
-def _pages(contents: Any) -> Iterator[tuple[str, bool]]:
-    """Yield every page that a table of contents names, without suffix, and whether it is a pattern."""
+def _pages(contents: Any) -> Iterator[str]:
+    """Yield every page that a table of contents names, without suffix, in order."""
     if isinstance(contents, dict):
-        for key in ("root", "file", "glob"):
-            if isinstance(page := contents.get(key), str):
-                yield page.removesuffix(".ipynb"), key == "glob"
-    if isinstance(contents, dict | list):
-        for value in contents.values() if isinstance(contents, dict) else contents:
-            yield from _pages(value)
-
-
-def _matches(place: str, page: str, is_pattern: bool) -> bool:
-    return fnmatchcase(place, page) if is_pattern else place == page
-
-
-def _require_utf8(folder: Path) -> None:
-    try:
-        str(folder).encode()
-    except UnicodeEncodeError:
-        raise UserError(
-            f"The name of the folder {str(folder)!a} must be UTF-8, because records, notebooks and pages are UTF-8. "
-            "Rename it."
-        ) from None
+        for key, value in contents.items():
+            yield from [value.removesuffix(".ipynb")] if key in ("root", "file") else _pages(value)
+    elif isinstance(contents, list):
+        for part in contents:
+            yield from _pages(part)
 
 
 def relative(path: Path, root: Path) -> str:

@@ -6,17 +6,15 @@ import json
 import os
 import platform
 import subprocess
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from companion.io import git
 from companion.io.atomic import dump_json, write_text
-from companion.project.configuration import FILE
 from companion.project.paths import Project
 
-# The entries of a provenance file.
-RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
+# The distribution of this package.
+NAME = "paper-companion"
 
 
 def record(project: Project, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
@@ -55,36 +53,15 @@ def software(project: Project) -> dict[str, Any]:
 
 def version() -> str:
     """Return name, version and folder of the distribution with this package, as `NAME 0.1.0 (/a/folder)`."""
-    folder, checkout = (Path(__file__).resolve().parents[levels] for levels in (2, 3))
-    if (checkout / FILE).is_file():  # its version may differ from the installed metadata
-        folder = checkout
-        project = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))["project"]
-        return f"{project['name']} {project['version']} ({folder})"
-    name = importlib.metadata.packages_distributions()["companion"][0]
-    return f"{name} {importlib.metadata.version(name)} ({folder})"
+    return f"{NAME} {importlib.metadata.version(NAME)} ({Path(__file__).resolve().parents[2]})"
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Return the provenance in `path`, or None if the file is missing or incomplete."""
+    """Return the provenance in `path`, or None if there is no such file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return content if isinstance(content, dict) and set(content) >= RECORDED else None
-
-
-def git_fault(root: Path) -> list[str]:
-    """Return a sentence if `root` is a git repository that git refuses to read, so that no commit can be recorded."""
-    if not (root / ".git").exists():
-        return []
-    try:
-        git.output_of(root, "rev-parse", "--show-toplevel")
-    except OSError:  # git is not installed
-        return []
-    except subprocess.CalledProcessError as error:
-        first, *_ = error.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        return [f"Git does not read this repository, so no commit is recorded: {first}"]
-    return []
 
 
 def commit_of(root: Path) -> dict[str, Any] | None:

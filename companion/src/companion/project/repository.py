@@ -6,7 +6,7 @@ of that name may exist, and a notebook would install its code.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,16 +87,15 @@ def write_copies(project: Project, url: str | None = None) -> list[str]:
     """
     if url is not None:
         _define(project.root / MARK, _checked(url.rstrip("/").removesuffix(".git")) if url else "")
-    return [relative(path, project.root) for path, rewrite in _copies(project) if _rewrite(path, rewrite)]
+    texts = _rewritten(project)
+    for path, text in texts.items():
+        write_text(path, text)
+    return [relative(path, project.root) for path in texts]
 
 
 def outdated_copies(project: Project) -> list[str]:
     """Return the files whose copy of the public URL differs from `_config.yml`."""
-    return [
-        relative(path, project.root)
-        for path, rewrite in _copies(project)
-        if rewrite(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
-    ]
+    return [relative(path, project.root) for path in _rewritten(project)]
 
 
 def bootstrap_cell(project: Project) -> dict:
@@ -149,8 +148,8 @@ def _define(path: Path, url: str) -> None:
     write_text(path, text)
 
 
-def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
-    """Return the files that repeat the public URL, each with the function that updates its text."""
+def _rewritten(project: Project) -> dict[Path, str]:
+    """Return the new texts of the files whose copy of the public URL differs from `_config.yml`."""
     url = public_address(project)
 
     def in_citation(text: str) -> str:
@@ -177,10 +176,10 @@ def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
         return dump_notebook(notebook)
 
     files = {"CITATION.cff": in_citation, FILE: in_project, "README.md": in_readme}
-    return [
-        *((project.root / name, rewrite) for name, rewrite in files.items() if (project.root / name).is_file()),
-        *((project.notebook(name), in_notebook) for name in project.notebooks()),
-    ]
+    rewrites = {project.root / name: rewrite for name, rewrite in files.items() if (project.root / name).is_file()}
+    rewrites |= {project.notebook(name): in_notebook for name in project.notebooks()}
+    old = {path: path.read_text(encoding="utf-8") for path in rewrites}
+    return {path: new for path, rewrite in rewrites.items() if (new := rewrite(old[path])) != old[path]}
 
 
 def _badges(project: Project, url: str) -> str:
@@ -202,11 +201,3 @@ def _badges(project: Project, url: str) -> str:
 def dump_notebook(notebook: Mapping[str, Any]) -> str:
     """Return a notebook as JSON text, in the form that nbstripout writes."""
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def _rewrite(path: Path, rewrite: Callable[[str], str]) -> bool:
-    text = path.read_text(encoding="utf-8")
-    if (changed := rewrite(text)) == text:
-        return False
-    write_text(path, changed)
-    return True

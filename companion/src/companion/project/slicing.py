@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from companion.io.errors import UserError
+
 PUBLISH = "publish"
-# Cell magics whose cell is Python; the cell of every other one (`%%bash`, `%%writefile`) is not.
-PYTHON_MAGICS = ("%%capture", "%%prun", "%%time", "%%timeit")
 
 
 @dataclass(frozen=True)
@@ -17,22 +17,17 @@ class Steps:
     functions: list[str]
 
 
-def in_other_language(source: str) -> bool:
-    """Return whether a cell begins with a cell magic after which there is no Python, such as `%%bash`."""
-    first = next((line.split()[0] for line in source.splitlines() if line.strip()), "")
-    return first.startswith("%%") and first not in PYTHON_MAGICS
-
-
 def without_magics(source: str) -> str:
-    """Return a cell without IPython magics, so that it parses as Python; nothing is left of another language."""
-    if in_other_language(source):
-        return ""
+    """Return a cell with empty lines in place of IPython magics and shell commands, so that it parses as Python."""
     return "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
 
 
 def parse(source: str) -> ast.Module:
-    """Return the syntax tree of a cell."""
-    return ast.parse(without_magics(source))
+    """Return the syntax tree of a cell. Raise a `UserError` if it is not Python."""
+    try:
+        return ast.parse(without_magics(source))
+    except SyntaxError as error:
+        raise UserError(f"A code cell of a notebook is not plain Python ({error}):\n{source}") from error
 
 
 def published_figures(cells: Sequence[str]) -> list[str]:
@@ -48,27 +43,17 @@ def publishes_claims(cells: Sequence[str]) -> bool:
 
 def modules(cells: Sequence[str]) -> list[str]:
     """Return all imports of the cells as dotted names, sorted; `from a import b` gives `a.b`."""
-    return sorted(set(_imports([node for cell in cells for node in ast.walk(parse(cell))]).values()))
+    return sorted(set(imports([node for cell in cells for node in ast.walk(parse(cell))]).values()))
 
 
 def steps_of(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
     """Return the statements that lead to the last `publish(figure, …)`, and the functions of `packages` they use.
 
-    Without such a call, both lists are empty. Cells that are not Python are ignored.
+    Without such a call, both lists are empty.
     """
-    statements = [statement for cell in cells for statement in _statements(cell)]
-    imported = _imports(statements)
-    last = max((i for i, node in enumerate(statements) if figure in map(_figure, ast.walk(node))), default=None)
-    if last is None:
-        return Steps([], [])
-    steps, needed = [statements[last]], set(_names(statements[last]))
-    for statement in reversed(statements[:last]):
-        if needed & (bound := set(_bound(statement))):
-            if not isinstance(statement, ast.AugAssign):  # an augmented assignment reads the earlier value
-                needed -= bound
-            needed |= set(_names(statement))
-            steps.append(statement)
-    steps.reverse()
+    statements = [statement for cell in cells for statement in parse(cell).body]
+    imported = imports(statements)
+    steps = [statements[i] for i in _leading_to(statements, figure)]
     used = dict.fromkeys(name for statement in steps for name in _functions(statement, imported))
     functions = [name for name in used if name.split(".")[0] in packages]
     return Steps([ast.unparse(statement) for statement in steps], functions)
@@ -78,44 +63,44 @@ def reduced_cells(cells: Sequence[str], figure: str) -> list[str]:
     """Return the cells reduced to the code that `figure` needs; a cell without such code becomes an empty string.
 
     The function removes assignments that do not lead to the last `publish(figure, …)`, statements that publish other
-    figures or claims, and all later statements. It keeps imports and calls for their effect, with everything they need,
-    and earlier cells of another language (`%%bash`), whose effect is unknown.
+    figures or claims, and all later statements. It keeps imports and calls for their effect, with everything they need.
     """
     statements = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
-    last = max(i for i, (_, node) in enumerate(statements) if figure in map(_figure, ast.walk(node)))
-    kept, needed = {last}, {PUBLISH, *_names(statements[last][1])}
-    for i, (_, node) in reversed(list(enumerate(statements[:last]))):
-        bound = set(_bound(node))
-        if (bound and not needed & bound) or any(_figure(part) or _is_claims(part) for part in ast.walk(node)):
-            continue
-        if not isinstance(node, ast.AugAssign):
-            needed -= bound
-        needed |= set(_names(node))
-        kept.add(i)
+    needed = set(_leading_to([node for _, node in statements], figure, with_effects=True))
     lines: list[dict[bool, set[int]]] = [{True: set(), False: set()} for _ in cells]
     for i, (cell, node) in enumerate(statements):
-        lines[cell][i in kept] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    last_cell = statements[last][0]
+        lines[cell][i in needed] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return [
-        source
-        if cell < last_cell and in_other_language(source)
-        else _without_lines(source, of_cell[False] - of_cell[True])
-        if of_cell[True]
-        else ""
-        for cell, (source, of_cell) in enumerate(zip(cells, lines, strict=True))
+        _without_lines(source, of_cell[False] - of_cell[True]) if of_cell[True] else ""
+        for source, of_cell in zip(cells, lines, strict=True)
     ]
+
+
+def _leading_to(statements: Sequence[ast.stmt], figure: str, *, with_effects: bool = False) -> list[int]:
+    """Return the positions of the last `publish(figure, …)` and of the statements whose values it uses.
+
+    With `with_effects`, those that assign nothing are among them, unless they publish something else.
+    """
+    last = max((i for i, node in enumerate(statements) if figure in map(_figure, ast.walk(node))), default=None)
+    if last is None:
+        return []
+    kept, needed = [last], {*_names(statements[last]), *([PUBLISH] if with_effects else [])}
+    for i, node in reversed(list(enumerate(statements[:last]))):
+        bound = set(assigned(node))
+        if needed & bound or (with_effects and not bound and not _publishes(node)):
+            if not isinstance(node, ast.AugAssign):  # an augmented assignment reads the earlier value
+                needed -= bound
+            needed |= set(_names(node))
+            kept.append(i)
+    return kept[::-1]
+
+
+def _publishes(statement: ast.stmt) -> bool:
+    return any(_figure(part) or _is_claims(part) for part in ast.walk(statement))
 
 
 def _without_lines(source: str, lines: set[int]) -> str:
     return "\n".join(line for number, line in enumerate(source.splitlines(), 1) if number not in lines)
-
-
-def _statements(cell: str) -> list[ast.stmt]:
-    """Return the statements of a cell, none if it is not Python."""
-    try:
-        return parse(cell).body
-    except SyntaxError:  # an unfinished cell that a user typed into the notebook
-        return []
 
 
 def _figure(node: ast.AST) -> str | None:
@@ -134,18 +119,20 @@ def _is_claims(node: ast.AST) -> bool:
     return False
 
 
-def _imports(statements: Sequence[ast.AST]) -> dict[str, str]:
+def imports(statements: Sequence[ast.AST]) -> dict[str, str]:
+    """Return the dotted name behind each name that the absolute imports among the statements bind."""
     imported = {}
     for node in statements:
         match node:
             case ast.Import(names=names):
                 imported |= {alias.asname or alias.name: alias.name for alias in names}
-            case ast.ImportFrom(module=str(module), names=names):
+            case ast.ImportFrom(module=str(module), names=names, level=0):
                 imported |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in names}
     return imported
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def assigned(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that an assignment binds."""
     match statement:
         case ast.Assign(targets=targets):
             for target in targets:

@@ -58,7 +58,7 @@ class Sweep:
 
 def plan(project: Project, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
     """Return the sweeps of `names`, or of every notebook that has these parameters. All values are checked."""
-    values = parameters.given_once(map(parse_values, assignments))
+    values = dict(map(parse_values, assignments))
     if not values:
         raise UserError("A sweep needs values of a parameter, for example -p seed=1:10.")
     for name in names:

@@ -44,7 +44,6 @@ def build_site(project: Project, profile: str, *, published: bool = False) -> Pa
     Raises:
       UserError: if Sphinx warns; the message contains the warnings.
     """
-    project.require_configuration()
     build, target = project.build(profile), Site.PUBLISHED if published else Site.BUILT
     content = cache_keys.made_of(project, target, profile)
     for earlier in Site:

@@ -57,19 +57,13 @@ def weave_published(project: Project, name: str) -> Path:
     """
     notebook = Notebook.named(project, name)
     sentences: list[str] = []
-    advice: list[str] = []
     for figure in notebook.figures:
-        faults = publication_policy.departures(project, name, figure)
-        sentence = f"figures/{name}/{figure}: {'; '.join(faults)}."
-        if store.only_line_ends(faults):
-            sentences.append(sentence)
-            advice = [store.restore_line_ends("figures")]
-        elif faults:
+        if faults := publication_policy.departures(project, name, figure):
             only_redraw = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
             command = f"companion redraw {name}/{figure}" if only_redraw else f"companion run {name}"
-            sentences.append(f"{sentence} Run `{command}` first.")
+            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
-        raise UserError("\n".join([*sentences, *advice]))
+        raise UserError("\n".join(sentences))
     source = notebook_content.read(notebook.path)
     cells = [_refreshed(_with_figure(cell, name), project, project.published) for cell in source["cells"]]
     return _write(project.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})

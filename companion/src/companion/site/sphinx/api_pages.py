@@ -137,7 +137,7 @@ class ApiDirective(SphinxDirective):
         return line
 
     def _users(self, library: ApiIndex, entry: Entry) -> list[nodes.Node]:
-        """Return the list of the figures that use an entry; if there are none, the entries that mention it."""
+        """Return the list of the figures that use an entry, if there are any."""
         names = [target.partition("/")[2] for target in library.users.get(entry.full, [])]
         links = [figure_link(self.env, name, f"Fig. %s ({name.replace('_', ' ')})") for name in names]
         if len(names) > MOST * len(library.figures):
@@ -145,10 +145,7 @@ class ApiDirective(SphinxDirective):
         if len(names) > FEW:
             word = summary("", f"Used in {len(names)} figures")
             return [details("", word, _users_line("", links), classes=["companion-users"])]
-        if names:
-            return [_users_line("Used in ", links)]
-        users = [_to_name(self.env, library, full) for full in library.inner_users.get(entry.full, [])]
-        return [_users_line("Used by ", users)] if users else []
+        return [_users_line("Used in ", links)] if names else []
 
 
 def used_names(env: Any, record: FigureRecord) -> list[nodes.Node]:

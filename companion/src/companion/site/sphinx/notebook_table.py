@@ -5,7 +5,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.project import provenance
 from companion.project.notebooks import Notebook
-from companion.project.parameters import model_of, rule
+from companion.project.parameters import parameters_of, rule
 from companion.project.paths import Project
 from companion.site.sphinx.downloads import archive_of
 from companion.site.sphinx.inline_text import code, escaped, escaped_formulas, table
@@ -22,7 +22,7 @@ class NotebooksDirective(SphinxDirective):
     def _notebook(self, project: Project, name: str) -> str:
         notebook = Notebook.named(project, name)
         self.env.note_dependency(str(notebook.path))
-        fields = model_of(project, notebook).model_fields
+        fields = parameters_of(project, name).model_fields
         rows = [
             (
                 f"`{key}`",
