@@ -30,7 +30,7 @@ from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative, visible
 from companion.project.repository import public_address
 from companion.site.sphinx.figure_numbers import figure_link
-from companion.site.sphinx.inline_text import page_link, typeset
+from companion.site.sphinx.inline_text import page_link, pending_link, typeset
 from companion.site.sphinx.nodes import details, separated, signature, summary
 from companion.site.sphinx.references import WORK
 from companion.site.sphinx.statement_index import statements_of
@@ -206,7 +206,7 @@ def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterat
         elif part.startswith("["):
             yield from _cited(env, part)
         elif (project.root / f"{part}.md").is_file() or (project.root / f"{part}.ipynb").is_file():
-            yield _link(env, part, refdomain="std", reftype="doc", reftarget=f"/{part}")
+            yield pending_link(env, part, refdomain="std", reftype="doc", reftarget=f"/{part}")
         else:
             yield nodes.Text(part)
 
@@ -216,14 +216,14 @@ def _cited(env: Any, citation: str) -> Iterator[nodes.Node]:
     statements = statements_of(env.app)
     if statements and (box := statements.box_cited(citation)):
         yield nodes.Text("[")
-        yield _link(env, citation[1:-1], refdomain="prf", reftype="ref", reftarget=box)
+        yield pending_link(env, citation[1:-1], refdomain="prf", reftype="ref", reftarget=box)
         yield nodes.Text("]")
         return
     works = re.split(r"(\b[A-Z][A-Za-z]*\d+[a-z]?\b)", citation)
     known = env.get_domain("cite").bibdata.data.entries
     for index, part in enumerate(works):
         if index % 2 and part in known:
-            yield _link(env, part, refdomain="", reftype=WORK, reftarget=part)
+            yield pending_link(env, part, refdomain="", reftype=WORK, reftarget=part)
         else:
             yield nodes.Text(part)
 
@@ -265,12 +265,6 @@ def _highlighted(env: Any, library: ApiIndex, entry: Entry) -> Iterator[nodes.No
 def _to_name(env: Any, library: ApiIndex, full: str, text: nodes.Node | None = None) -> nodes.Node:
     """Return a link to the entry of a name, whose text is by default the last part of the name."""
     return page_link(env, library.page_of(full), full, text or nodes.literal("", full.rpartition(".")[2]))
-
-
-def _link(env: Any, text: str, **about: Any) -> nodes.Node:
-    link = addnodes.pending_xref("", refdoc=env.docname, refexplicit=True, refwarn=True, **about)
-    link += nodes.inline("", text)
-    return link
 
 
 def _users_line(text: str, links: Iterable[nodes.Node] = ()) -> nodes.Node:

@@ -45,9 +45,7 @@ def shortened(code: str) -> tuple[str, dict[str, str]]:
 
 def _with_fold(block: nodes.literal_block, code: str, docstrings: dict[str, str]) -> list[nodes.Node]:
     short = nodes.literal_block(code, code, **block.attributes)
-    fold = details(classes=[FOLD])
-    names = ", ".join(docstrings)
-    fold += summary("", "Arguments and errors of ", nodes.literal("", names))
+    head = summary("", "Arguments and errors of ", nodes.literal("", ", ".join(docstrings)))
     text = "\n\n".join(docstrings.values())
-    fold += nodes.literal_block(text, text, language="text")
-    return [short, fold]
+    whole = nodes.literal_block(text, text, language="text")
+    return [short, details("", head, whole, classes=[FOLD])]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.figures.plain_math import FORMULAS, WITHHELD, Kind, bound, number, split_formula, split_formulas
@@ -160,6 +161,11 @@ def page_link(env: Any, page: str, anchor: str, *content: nodes.Node | str, **ab
     """Return a link from the page that is read to a page of the book, or to an anchor on it."""
     inside = [nodes.Text(part) if isinstance(part, str) else part for part in content]
     return nodes.reference("", "", *inside, refuri=page_address(env, page, anchor), internal=True, **about)
+
+
+def pending_link(env: Any, text: str, **about: Any) -> nodes.Node:
+    """Return a link with this text, which Sphinx resolves when all pages are read."""
+    return pending_xref("", nodes.inline("", text), refdoc=env.docname, refexplicit=True, refwarn=True, **about)
 
 
 def with_anchor(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:

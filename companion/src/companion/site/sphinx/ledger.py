@@ -5,7 +5,6 @@ import re
 from itertools import groupby
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -25,6 +24,7 @@ from companion.site.sphinx.inline_text import (
     ledger_anchor,
     mark,
     page_link,
+    pending_link,
     typeset,
     verdict,
     with_anchor,
@@ -124,9 +124,7 @@ class LedgerDirective(SphinxDirective):
         """Return the citation of the claim, linked to the box that states it if there is one."""
         if not claim.box:
             return nodes.Text(claim.source)
-        about = {"refdomain": "prf", "reftype": "ref", "reftarget": claim.box, "refexplicit": True, "refwarn": True}
-        citation = nodes.inline("", claim.source.strip("[]"))
-        return addnodes.pending_xref("", citation, refdoc=self.env.docname, **about)
+        return pending_link(self.env, claim.source.strip("[]"), refdomain="prf", reftype="ref", reftarget=claim.box)
 
 
 def _kind(claim: Listed) -> str:
