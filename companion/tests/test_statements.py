@@ -44,6 +44,7 @@ def project(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\nstatements = "list.yml"\n')
     (tmp_path / "list.yml").write_text(LIST)
+    (tmp_path / "_toc.yml").write_text("root: book/page\nchapters:\n- file: book/walks\n")
     (tmp_path / "book/page.md").write_text(f"# Page\n\n{LEMMA}\n{RECURRENCE}")
     return Project(tmp_path)
 
