@@ -6,16 +6,13 @@ is the risk at the end of the evolution from a start without knowledge; here are
 with their standard errors, and the free entropy, which says which of two ends is that of the best estimator [D26].
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.nn import logsumexp, softmax
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import ndtri
 
 from lib.single_location import Spiked, bayes_risk
@@ -23,20 +20,25 @@ from lib.single_location import Spiked, bayes_risk
 # Quasi-random points of one set, and number of sets: of the passes, and of an end, whose standard error is the scatter
 # between sets. The error is itself uncertain by 40 % with four sets, and by 18 % with sixteen.
 POINTS, PASS_SETS, SETS = 4096, 4, 16
-# Smallest signal strength: at 0 a square root has no finite slope.
-_SMALLEST_SIGNAL = 1e-300
 # The evolution ends where no overlap changes by more than this, or after so many passes.
 _CHANGE_TOLERANCE, _LARGEST_STEPS = 1e-8, 3000
-# Where a pass changes both overlaps by less, Newton's method replaces plain passes.
-_NEWTON_THRESHOLD = 1e-3
+# Where a pass changes both overlaps by less, Newton's method replaces plain passes. Where one changes by more than the
+# second value, far from any end, a pass needs one set of points only.
+_NEWTON_THRESHOLD, _FAR_FROM_ENDS = 1e-3, 1e-2
+# The logarithm of a weight that changes no sum; processors are slow with the subnormal numbers below.
+_SMALLEST_LOG_WEIGHT = -700.0
+# Step of central differences, relative to the distance of an overlap from 0 and 1: their error is about its square.
+_DIFFERENCE = 1e-4
+
+Overlaps = Float[np.ndarray, "2"]
 
 
 class Evolution(NamedTuple):
     """Overlaps of posterior means with k* and v*, and the excess risk of the predictor that uses them, after a pass."""
 
-    q_k: Float[Array, "*passes"]
-    q_v: Float[Array, "*passes"]
-    risk: Float[Array, "*passes"]
+    q_k: Float[np.ndarray, "*passes"]
+    q_v: Float[np.ndarray, "*passes"]
+    risk: Float[np.ndarray, "*passes"]
 
 
 class FixedPoint(NamedTuple):
@@ -53,69 +55,89 @@ class FixedPoint(NamedTuple):
     """
 
     end: Evolution
-    free_entropy: Float[Array, ""]
-    std_error: Float[Array, ""]
-    free_entropies: Float[Array, " sets"]
+    free_entropy: float
+    std_error: float
+    free_entropies: Float[np.ndarray, " sets"]
 
 
-class PromptAverage(eqx.Module):
-    """Averages over prompts of the spiked model that the evolution needs, on fixed standard normals [D26]."""
+@dataclass(frozen=True)
+class PromptAverage:
+    """Averages over prompts of the spiked model that the evolution needs, on fixed standard normals [D26].
 
-    noise_std: Float[Array, ""]
-    alpha: Float[Array, ""]
-    strength: Float[Array, ""]
-    scores: Float[Array, "points L"]
-    values: Float[Array, "points L"]
-    noise: Float[Array, " points"]
+    The first axis of `scores`, `values` and `noise` is that of the sets of points; a set fits into the cache.
+    """
+
+    noise_std: float
+    alpha: float
+    strength: float
+    scores: Float[np.ndarray, "sets L points"]
+    values: Float[np.ndarray, "sets L points"]
+    noise: Float[np.ndarray, "sets points"]
 
     @classmethod
     def of(cls, task: Spiked, *, noise_std: float, alpha: float, points: int, sets: int) -> "PromptAverage":
         """Return the averages at one sample ratio α."""
-        normals = np.concatenate(_quasi_normals(2 * int(task.length) + 1, points, sets))
-        scores, values = np.split(normals[:, :-1], 2, axis=1)
-        drawn = (noise_std, alpha, jnp.sqrt(task.snr), scores, values, normals[:, -1])
-        return cls(*(jnp.asarray(each, float) for each in drawn))
+        scores, values, noise = _quasi_normals(int(task.length), points, sets)
+        return cls(noise_std, alpha, float(task.snr) ** 0.5, scores, values, noise)
 
-    def residuals(self, q_v: Float[Array, ""]) -> tuple[Float[Array, "points L"], Float[Array, ""]]:
-        """Return `y - ω_v` of every token, and the variance `T = Δ² + 1 - q_v` of that of the hidden token."""
-        means = jnp.sqrt(q_v) * self.values
+    def residuals(self, q_v: float, number: int) -> tuple[Float[np.ndarray, "L points"], float]:
+        """Return `y - ω_v` of every token of a set, and the variance `T = Δ² + 1 - q_v` of that of the hidden token."""
+        means = np.sqrt(q_v) * self.values[number]
         variance = self.noise_std**2 + 1.0 - q_v
-        return (means[:, 0] + jnp.sqrt(variance) * self.noise)[:, None] - means, variance
+        return means[0] + np.sqrt(variance) * self.noise[number] - means, variance
 
-    def estimated_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
-        """Return `√ν ω_k`, the scores by the estimate of k*, the hidden token first."""
-        return self.strength * (jnp.sqrt(q_k) * self.scores).at[:, 0].add(self.strength * q_k)
+    def log_weights(self, q_k: float, residuals: np.ndarray, variance: float, number: int) -> np.ndarray:
+        """Return the logarithms of the posterior weights up to a constant, the hidden token first.
 
-    def step(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
-        """Return the overlaps after one pass: with what prompts teach at these overlaps.
+        The first term is `√ν ω_k`, the scores by the estimate of k*.
+        """
+        exponents = (self.strength * np.sqrt(q_k)) * self.scores[number]
+        exponents[0] += self.strength**2 * q_k
+        exponents -= (0.5 / variance) * residuals**2
+        return exponents
+
+    def gains(self, overlaps: Overlaps, sets: int | None = None) -> Float[np.ndarray, "sets 2"]:
+        """Return what prompts add to the two precisions at these overlaps, by set of points, for the first `sets`.
 
         By the Nishimori identity the gain in precision of k* is the mean posterior weight of the hidden token.
         """
         q_k, q_v = overlaps
-        residuals, variance = self.residuals(q_v)
-        posterior = softmax(self.estimated_scores(q_k) - 0.5 * residuals**2 / variance, axis=1)
-        hidden_weight = jnp.mean(posterior[:, 0])
-        squared_residual = jnp.mean(jnp.sum((posterior * residuals) ** 2, axis=1)) / variance**2
-        precision = self.alpha * jnp.stack([self.strength**2 * hidden_weight, squared_residual])
-        return precision / (1.0 + precision)
+        gains = []
+        for number in range(len(self.noise) if sets is None else sets):
+            residuals, variance = self.residuals(q_v, number)
+            weights = self.log_weights(q_k, residuals, variance, number)
+            weights -= weights.max(axis=0)
+            np.exp(np.maximum(weights, _SMALLEST_LOG_WEIGHT), out=weights)
+            weights /= weights.sum(axis=0)
+            hidden_weight = weights[0].mean()
+            weights *= residuals
+            squared_residual = np.sum(weights**2) / (weights.shape[1] * variance**2)
+            gains.append((self.alpha * self.strength**2 * hidden_weight, self.alpha * squared_residual))
+        return np.asarray(gains)
 
-    def slope(self, overlaps: Float[Array, " 2"]) -> Float[Array, "2 2"]:
+    def step(self, overlaps: Overlaps, sets: int | None = None) -> Overlaps:
+        """Return the overlaps after one pass: with what prompts teach at these overlaps."""
+        return _overlaps(self.gains(overlaps, sets).mean(axis=0))
+
+    def slope(self, overlaps: Overlaps) -> Float[np.ndarray, "2 2"]:
         """Return the derivatives of one pass with respect to the overlaps before it."""
-        return jax.jacfwd(self.step)(overlaps)
+        return _derivatives(self.step, overlaps)
 
-    def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+    def risk(self, overlaps: Overlaps) -> float:
         """Return `1 - q_v (1 - E_Bayes(ν q_k))`, the excess risk on a fresh prompt."""
         q_k, q_v = overlaps
-        signal = jnp.maximum(self.strength**2 * q_k, _SMALLEST_SIGNAL)
-        return 1.0 - q_v + q_v * bayes_risk(Spiked(float(self.scores.shape[1]), signal))
+        return 1.0 - q_v + q_v * float(bayes_risk(Spiked(float(self.scores.shape[1]), self.strength**2 * q_k)))
 
-    def entropies(self, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
-        """Return what every point contributes to the free entropy, which is their mean."""
+    def entropies(self, overlaps: Overlaps) -> Float[np.ndarray, " sets"]:
+        """Return what every set of points gives for the free entropy, which is their mean."""
         q_k, q_v = overlaps
-        residuals, variance = self.residuals(q_v)
-        exponents = self.estimated_scores(q_k) - 0.5 * self.strength**2 * q_k - 0.5 * residuals**2 / variance
-        evidence = logsumexp(exponents, axis=1) - jnp.log(residuals.shape[1]) - 0.5 * jnp.log(2 * jnp.pi * variance)
-        return 0.5 * jnp.sum(overlaps + jnp.log1p(-overlaps)) + self.alpha * evidence
+        evidence = []
+        for number in range(len(self.noise)):
+            residuals, variance = self.residuals(q_v, number)
+            weights = self.log_weights(q_k, residuals, variance, number) - 0.5 * self.strength**2 * q_k
+            evidence.append(np.logaddexp.reduce(weights, axis=0).mean() - 0.5 * np.log(2 * np.pi * variance))
+        constant = 0.5 * float(np.sum(overlaps + np.log1p(-overlaps)))
+        return constant + self.alpha * (np.asarray(evidence) - np.log(self.scores.shape[1]))
 
 
 def state_evolution(
@@ -127,7 +149,11 @@ def state_evolution(
     with an unknown key is).
     """
     average = PromptAverage.of(task, noise_std=noise_std, alpha=alpha, points=POINTS, sets=PASS_SETS)
-    return _passes(average, jnp.full(2, start_overlap), iterations)
+    passes = [np.full(2, start_overlap)]
+    for _ in range(iterations):
+        passes.append(average.step(passes[-1]))
+    q_k, q_v = np.transpose(passes[1:])
+    return Evolution(q_k, q_v, np.array([average.risk(overlaps) for overlaps in passes[1:]]))
 
 
 def fixed_point(
@@ -141,75 +167,65 @@ def fixed_point(
     very near a sample ratio at which the end vanishes, other points could find the other end.
     """
     average = PromptAverage.of(task, noise_std=noise_std, alpha=alpha, points=points, sets=SETS)
-    overlaps = _end(average, jnp.full(2, start_overlap))
-    end = Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
-    entropies = _entropies(average, overlaps).reshape(SETS, points).mean(axis=1)
-    return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
+    overlaps = _end(average, np.full(2, start_overlap))
+    entropies = average.entropies(overlaps)
+    end = Evolution(*overlaps, average.risk(overlaps))
+    return FixedPoint(end, float(entropies.mean()), _std_error(average, overlaps), entropies)
 
 
 @lru_cache(maxsize=8)
-def _quasi_normals(dimension: int, points: int, sets: int) -> Float[np.ndarray, "sets points dimension"]:
-    """Return standard normals from Sobol sequences, each set scrambled independently (Owen)."""
+def _quasi_normals(length: int, points: int, sets: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return standard normals for scores, values and labels from Sobol sequences, each set scrambled independently."""
     from scipy.stats import qmc  # takes a second to import
 
-    uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in range(sets)])
-    return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
+    uniforms = np.stack([qmc.Sobol(2 * length + 1, rng=seed).random(points) for seed in range(sets)])
+    normals = ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53)).transpose(0, 2, 1).copy()
+    return normals[:, :length], normals[:, length:-1], normals[:, -1]
 
 
-_risk, _entropies = eqx.filter_jit(PromptAverage.risk), eqx.filter_jit(PromptAverage.entropies)
+def _overlaps(precision: Float[np.ndarray, "... 2"]) -> Float[np.ndarray, "... 2"]:
+    """Return the overlaps of posterior means to whose precisions prompts add so much."""
+    return precision / (1.0 + precision)
 
 
-@eqx.filter_jit
-def _passes(average: PromptAverage, start: Float[Array, " 2"], count: int) -> Evolution:
-    def step(overlaps, _):
-        new = average.step(overlaps)
-        return new, Evolution(new[0], new[1], average.risk(new))
-
-    return jax.lax.scan(step, start, None, length=count)[1]
+def _derivatives(function: Callable[[Overlaps], Any], overlaps: Overlaps) -> np.ndarray:
+    """Return the derivatives of a function of the two overlaps, along a last axis, by central differences."""
+    steps = np.diag(_DIFFERENCE * np.minimum(overlaps, 1.0 - overlaps))
+    return np.stack([(function(overlaps + h) - function(overlaps - h)) / (2 * h.sum()) for h in steps], axis=-1)
 
 
-@eqx.filter_jit
-def _end(average: PromptAverage, start: Float[Array, " 2"]) -> Float[Array, " 2"]:
+def _end(average: PromptAverage, overlaps: Overlaps) -> Overlaps:
     """Return the end that the evolution reaches.
 
     The last, slow passes are replaced by steps of Newton's method. These are taken only where the slope of a pass is
     that of an end that attracts: a narrow passage that leads to another end is left as the evolution leaves it.
     """
-
-    def plain(overlaps):
-        return average.step(overlaps)
-
-    def newton(overlaps):
-        new, slope = plain(overlaps), average.slope(overlaps)
-        system = jnp.eye(2) - slope
-        end = overlaps + jnp.linalg.solve(system, new - overlaps)
-        attracts = (jnp.trace(slope) < 2.0) & (jnp.linalg.det(system) > 0.0)
-        return jnp.where(attracts & jnp.all((end > 0.0) & (end < 1.0)), end, new)
-
-    def step(carry):
-        overlaps, change, steps = carry
-        new = jax.lax.cond(change < _NEWTON_THRESHOLD, newton, plain, overlaps)
+    change = np.inf
+    while change > _FAR_FROM_ENDS:
+        new = average.step(overlaps, sets=1)
+        overlaps, change = new, np.abs(new - overlaps).max()
+    for _ in range(_LARGEST_STEPS):
+        new = average.step(overlaps)
+        if change < _NEWTON_THRESHOLD:
+            slope = average.slope(overlaps)
+            system = np.eye(2) - slope
+            if np.trace(slope) < 2.0 and np.linalg.det(system) > 0.0:
+                end = overlaps + np.linalg.solve(system, new - overlaps)
+                new = end if np.all((end > 0.0) & (end < 1.0)) else new
         # without a signal prompts add no precision, and √0 has no slope
-        new = jnp.maximum(new, jnp.finfo(new.dtype).tiny)
-        return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
-
-    def unsettled(carry):
-        return (carry[1] > _CHANGE_TOLERANCE) & (carry[2] < _LARGEST_STEPS)
-
-    return jax.lax.while_loop(unsettled, step, (start, jnp.asarray(jnp.inf), jnp.asarray(0)))[0]
+        new = np.maximum(new, np.finfo(float).tiny / _DIFFERENCE)
+        overlaps, change = new, np.abs(new - overlaps).max()
+        if change <= _CHANGE_TOLERANCE:
+            break
+    return overlaps
 
 
-@eqx.filter_jit
-def _std_error(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _std_error(average: PromptAverage, overlaps: Overlaps) -> float:
     """Return the standard error of the risk at an end, from what each set of points changes to first order.
 
     A set that moves the overlaps of one pass by δ moves the end by `(I - slope)⁻¹ δ`. The risk at given overlaps does
     not depend on the points.
     """
-
-    def of_set(scores, values, noise):
-        return replace(average, scores=scores, values=values, noise=noise).step(overlaps)
-
-    sets = (leaf.reshape(SETS, -1, *leaf.shape[1:]) for leaf in (average.scores, average.values, average.noise))
-    shifts = jnp.linalg.solve(jnp.eye(2) - average.slope(overlaps), (jax.vmap(of_set)(*sets) - overlaps).T)
-    return jnp.std(jax.grad(average.risk)(overlaps) @ shifts, ddof=1) / SETS**0.5
+    moved = _overlaps(average.gains(overlaps)) - overlaps
+    shifts = np.linalg.solve(np.eye(2) - average.slope(overlaps), moved.T)
+    return float(np.std(_derivatives(average.risk, overlaps) @ shifts, ddof=1)) / SETS**0.5

@@ -94,7 +94,9 @@ def message_passing(
         pull = jnp.stack([strength * p, p * residuals / residual_variance], axis=-1)
         gain = jnp.stack([-task.snr * jnp.sum(p * (1.0 - p)), jnp.sum(pull[..., 1] ** 2)]) / dimension
         new_variance = 1.0 / (prior + gain)
-        new = (jnp.einsum("nld,nlc->dc", tokens, pull) / size + means * gain) * new_variance
+        # two rows times a matrix: XLA would transpose all tokens for the product the other way round
+        pulled = (pull.reshape(-1, 2).T @ tokens.reshape(-1, dimension)).T
+        new = (pulled / size + means * gain) * new_variance
         spike = stiffness * task.snr * jnp.sum(p * pull[..., 1] ** 2) / dimension * new_variance[1]
         new = new.at[:, 1].add(-_along(new[:, 0], new[:, 1] - means[:, 1]) * spike / (1.0 + spike))
         means = damping * means + (1.0 - damping) * new
