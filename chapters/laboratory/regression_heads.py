@@ -1,6 +1,7 @@
 """Heads A = uI with gain b on in-context regression with Σ = I: the parts that a finite prompt adds to the risk."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -96,6 +97,7 @@ def _linear_excess(dimension, noise, length):
     return jax.vmap(of_one)(dimension, noise, length)
 
 
+@lru_cache
 def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return n radii up to √d + 10 and weights of sum 1, for the length of a standard normal vector of R^d."""
     unit, width = np.polynomial.legendre.leggauss(n)

@@ -5,7 +5,7 @@ At a large slope c the kernel log(1 + e^{cχ}) is nearly c max(χ, 0), and softp
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import comb
 
 import jax
@@ -147,6 +147,7 @@ def _orthant(count: int, shift: float) -> tuple[float, float]:
     return float(weights @ (radial * shares[0])), float(weights @ (radial * size**2))
 
 
+@lru_cache
 def _gauss(low: float, high: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     return 0.5 * (low + high) + 0.5 * (high - low) * nodes, 0.5 * (high - low) * weights
