@@ -1,7 +1,6 @@
 """A long page opens quickly: sections are laid out when the reader comes near them, and nothing is lost by that."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -22,11 +21,11 @@ PLACE = """() => {
 AT_TOP = "() => { const near = document.elementFromPoint(innerWidth / 2, 200); return near.closest('[id]').id; }"
 
 
-def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp_path: Path):
+def test_opening_lays_out_less_than_the_page(browser: Browser, visit, tab: Page, tmp_path: Path):
     """Fonts, scripts and pictures that arrive later do not make the browser lay out distant sections either."""
-    page = browser.new_page(viewport=PHONE)
-    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
-    page.goto(f"{address}/book/{LONG}.html", wait_until="networkidle")
+    browser.start_tracing(page=tab, path=tmp_path / "trace.json", categories=["devtools.timeline"])
+    page = visit(LONG, PHONE)
+    page.wait_for_load_state("networkidle")
     page.wait_for_timeout(500)
     assert page.evaluate(SKIPPED)
     elements = page.evaluate("document.querySelectorAll('article *').length")
@@ -34,7 +33,6 @@ def test_opening_lays_out_less_than_the_page(browser: Browser, address: str, tmp
     events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
     laid_out = [event["args"]["beginData"]["dirtyObjects"] for event in events if event["name"] == "Layout"]
     assert 0 < sum(laid_out) < elements
-    page.close()
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -61,28 +59,3 @@ def test_a_reload_keeps_the_place(visit):
     page.reload()
     page.wait_for_timeout(500)
     assert page.evaluate(AT_TOP) == before
-
-
-def test_words_in_distant_sections_are_found(visit):
-    """As by the search of the browser, which shows them."""
-    page = visit(LONG)
-    assert page.evaluate(SKIPPED)
-    assert page.evaluate("find('solution', false, false, true) || find('exercise', false, false, true)")
-
-
-def test_paper_and_pages_without_scripts_are_whole(visit, unscripted: Page):
-    page = visit(LONG, page=unscripted)
-    section = page.locator("article.bd-article > section > section").last
-    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
-    page = visit(LONG)
-    section = page.locator("article.bd-article > section > section").last
-    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "auto"
-    page.emulate_media(media="print")
-    assert section.evaluate("node => getComputedStyle(node).contentVisibility") == "visible"
-
-
-def test_the_first_picture_is_fetched_first(site: Path):
-    text = (site / "book" / f"{LONG}.html").read_text(encoding="utf-8")
-    (picture,) = re.findall(r"<img [^>]*>", re.search(r'class="[^"]*companion-lead.*?</a>', text, re.DOTALL)[0])
-    assert "loading=" not in picture
-    assert 'fetchpriority="high"' in picture

@@ -142,13 +142,3 @@ def test_the_whole_book_is_printed(project: Project, profile: str, site: Path):
     assert {page.name for page in pages} == written  # the pictures of the gallery are in the chapters
     marked = {words(title) for title in bookmarks(PdfReader(target).outline)}
     assert {words(page.title) for page in pages} <= marked
-
-
-def test_printing_without_a_site_is_refused(project: Project, tmp_path: Path):
-    """The message names the command that builds it."""
-    for name in ("_config.yml", "pyproject.toml"):
-        (tmp_path / name).write_bytes((project.root / name).read_bytes())
-    command = [sys.executable, "-m", "companion", "site", "--pdf"]
-    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert finished.returncode == 2
-    assert "companion build --profile laptop" in finished.stderr

@@ -1,11 +1,11 @@
-"""Pictures in a browser: the colours of both themes, enlarged pictures, several in one page, and PNG files."""
+"""Pictures in a browser: the colours of both themes, enlarged pictures, and PNG files."""
 
 import base64
 import io
+import re
 from collections.abc import Callable
-from pathlib import Path
+from importlib.resources import files
 
-import numpy as np
 import pytest
 from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 from PIL import Image
@@ -15,7 +15,7 @@ from companion.figures.style import INK, PALETTE, PAPER, contrast, sequence
 from companion.project.paths import Project
 from companion.site import tokens
 
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 FIGURE = "figure.companion-figure"
 SCROLL_THROUGH = """async () => {
     for (let y = 0; y < document.documentElement.scrollHeight; y += 500) {
@@ -31,12 +31,12 @@ SHOWN = """() => [...new Set([...document.images].filter(image => image.checkVis
 
 def test_one_file_is_shown_in_both_themes(visit: Callable[..., Page], events, project: Project):
     """After a change of the theme, the page has the same file in the other colours; white is the background."""
-    page = visit(project.notebooks()[1], DESKTOP)
+    page = visit(project.notebooks()[1])
     for theme in ("light", "dark"):
         page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         page.evaluate(SCROLL_THROUGH)
         page.wait_for_load_state("networkidle")
-        pictures = sorted(url for url in events.requested if url.endswith(".svg") and "/figures/" in url)
+        pictures = sorted(url for url in events["request"] if url.endswith(".svg") and "/figures/" in url)
         assert pictures == page.evaluate(SHOWN)  # not those in folds
         for image in page.locator(f"{FIGURE} img:visible").all()[:2]:
             assert paper_of(image) == pytest.approx(colour_of_paper(theme), abs=1)
@@ -44,14 +44,15 @@ def test_one_file_is_shown_in_both_themes(visit: Callable[..., Page], events, pr
 
 def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..., Page], project: Project):
     """Each colour contrasts with the dark background about as with the light one, or by 3 to 1."""
-    page = visit(project.notebooks()[1], DESKTOP, color_scheme="dark")
+    page = visit(project.notebooks()[1], color_scheme="dark")
     for colour in (*PALETTE, *map(to_hex, sequence(5)), INK):
         square = io.BytesIO()
         Image.new("RGB", (20, 20), colour).save(square, "PNG")
         source = f"data:image/png;base64,{base64.b64encode(square.getvalue()).decode()}"
         image = page.locator(f"{FIGURE} img").first
         image.evaluate(
-            "(image, source) => { Object.assign(image, {loading: 'eager', src: source}); return image.decode() }",
+            "async (image, source) => { Object.assign(image, {loading: 'eager', src: source}); await image.decode();"
+            "await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))) }",  # it is drawn
             source,
         )
         dark = tuple(part / 255 for part in paper_of(image))
@@ -60,57 +61,27 @@ def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..
         assert colour == INK or abs((hue - before + 0.5) % 1 - 0.5) < 0.06, colour
 
 
-@pytest.mark.parametrize("from_disk", [False, True])
-def test_an_enlarged_picture_has_the_colours_of_the_theme(
-    visit: Callable[..., Page], address: str, site: Path, project: Project, from_disk: bool
-):
-    where = site.as_uri() if from_disk else address
-    page = visit(f"{where}/book/{project.notebooks()[1]}.html", DESKTOP, color_scheme="dark")
-    page.locator("a.companion-zoom:visible").first.click()
-    image = page.locator("dialog.companion-large img")
-    image.evaluate("image => image.decode()")
-    assert paper_of(image) == pytest.approx(colour_of_paper("dark"), abs=1)
-
-
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 def test_a_picture_can_be_enlarged(visit: Callable[..., Page], project: Project, viewport):
-    """Enter opens the large picture with the same alt text; Escape closes it and returns the focus."""
-    page = visit(project.notebooks()[0], viewport)
+    """Enter opens the large picture in the colours of the theme; Escape closes it and returns the focus."""
+    page = visit(project.notebooks()[0], viewport, color_scheme="dark")
     link = page.locator("a.companion-zoom:visible").first
     link.focus()
     page.keyboard.press("Enter")
     large = page.locator("dialog.companion-large img")
-    large.wait_for(state="visible")
-    page.wait_for_function("document.querySelector('dialog.companion-large img').naturalWidth > 0")
+    large.evaluate("image => image.decode()")
+    assert paper_of(large) == pytest.approx(colour_of_paper("dark"), abs=1)
     assert large.get_attribute("alt") == link.locator("img").get_attribute("alt")
     assert large.bounding_box()["width"] > link.bounding_box()["width"]
-    page.keyboard.press("Escape")
-    assert not large.is_visible()
-    assert link.evaluate("link => link === document.activeElement")
-    page.keyboard.press("Enter")
     large.click()  # the picture has the focus now
     page.keyboard.press("Escape")
     assert not large.is_visible()
+    assert link.evaluate("link => link === document.activeElement")
 
 
-def test_pictures_in_one_page_look_as_alone(visit: Callable[..., Page], project: Project):
-    """Many tools write an SVG into the page, where all ids share one name space."""
-    files = sorted((project.published / project.notebooks()[1]).glob("*.svg"))[:2]
-    texts = [path.read_text(encoding="utf-8").partition("?>")[2] for path in files]
-    places = [f"<div style='position: absolute; top: {900 * place}px'>{text}</div>" for place, text in enumerate(texts)]
-    page = visit("about:blank", {"width": 1000, "height": 2000})
-    page.set_content("".join(places))
-    together = [shown(picture) for picture in page.locator("div").all()]
-    for place, seen in zip(places, together, strict=True):
-        page.set_content(place)
-        assert len(np.unique(seen)) > 10
-        assert np.array_equal(shown(page.locator("div")), seen)
-
-
-def test_a_png_of_a_figure_is_made_in_the_browser(visit: Callable[..., Page], site: Path, project: Project):
-    """It has three times the size on the page and the colours of the theme. Pages on a disk do not offer it."""
-    name = project.notebooks()[1]
-    page = visit(name, DESKTOP, color_scheme="dark")
+def test_a_png_of_a_figure_is_made_in_the_browser(visit: Callable[..., Page], project: Project):
+    """It has three times the size on the page and the colours of the theme."""
+    page = visit(project.notebooks()[1], color_scheme="dark")
     link, image = page.locator("a.companion-png").first, page.locator(f"{FIGURE} img:visible").first
     link.evaluate("link => { link.closest('details').open = true }")
     with page.expect_download() as download:
@@ -119,19 +90,20 @@ def test_a_png_of_a_figure_is_made_in_the_browser(visit: Callable[..., Page], si
     picture = Image.open(download.value.path()).convert("RGB")
     assert picture.width == 3 * int(image.get_attribute("width"))
     assert picture.getpixel((9, 9)) == pytest.approx(colour_of_paper("dark"), abs=1)
-    page.goto(f"{site.as_uri()}/{project.book.name}/{name}.html")
-    assert page.locator("a.companion-png").count() == 0
-    assert page.locator("a.download[href$='.svg']").count() > 0
 
 
-def shown(image: Locator) -> np.ndarray:
-    """Return the pixels of an element, which scrolls into view."""
-    return np.asarray(Image.open(io.BytesIO(image.screenshot())).convert("RGB"), int)
+def test_style_sheets_use_the_colours_of_the_tokens():
+    """They name no colour, except that of a shadow in `companion.css`, and all their tokens exist."""
+    assets = files("companion.site.sphinx") / "assets"
+    sheets = "".join((assets / name).read_text(encoding="utf-8") for name in ("design.css", "navigation.css"))
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b|rgba?\(", sheets) == []
+    used = re.findall(r"var\((--(?:book|size|face)-[\w-]+)", sheets)
+    assert set(used) <= set(re.findall(r"(--[\w-]+):", tokens.css()))
 
 
-def paper_of(image: Locator) -> list[int]:
-    """Return the colour of a picture near its corner."""
-    return shown(image)[3, 3].tolist()
+def paper_of(image: Locator) -> tuple[int, ...]:
+    """Return the colour of a picture near its corner, after it scrolled into view."""
+    return Image.open(io.BytesIO(image.screenshot())).convert("RGB").getpixel((3, 3))
 
 
 def colour_of_paper(theme: str) -> list[float]:
