@@ -46,13 +46,13 @@ def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..
     """Each colour contrasts with the dark background about as with the light one, or by 3 to 1."""
     page = visit(project.notebooks()[1], color_scheme="dark")
     for colour in (*PALETTE, *map(to_hex, sequence(5)), INK):
-        square = io.BytesIO()
-        Image.new("RGB", (20, 20), colour).save(square, "PNG")
-        source = f"data:image/png;base64,{base64.b64encode(square.getvalue()).decode()}"
+        drawn = io.BytesIO()
+        Image.new("RGB", (60, 20), colour).save(drawn, "PNG")
+        source = f"data:image/png;base64,{base64.b64encode(drawn.getvalue()).decode()}"
         image = page.locator(f"{FIGURE} img").first
+        image.scroll_into_view_if_needed()
         image.evaluate(
-            "async (image, source) => { Object.assign(image, {loading: 'eager', src: source}); await image.decode();"
-            "await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))) }",  # it is drawn
+            "(image, source) => { Object.assign(image, {decoding: 'sync', src: source}); return image.decode() }",
             source,
         )
         dark = tuple(part / 255 for part in paper_of(image))
