@@ -1,14 +1,18 @@
 """Causes from outside a book, each with a command and its sentence: damaged files, other tools, settings, folders."""
 
 import codecs
+import getpass
 import json
 import os
+import pwd
 import shutil
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from companion.cli import terminal
 from companion.project import provenance
 from companion.project.paths import Project
 from small_books import Clone, commit_all
@@ -244,3 +248,16 @@ def test_the_commit_is_that_of_the_book_whatever_the_user_set(clone, tmp_path, m
 def test_own_packages_are_imported_from_a_folder_behind_a_link(clone, tmp_path):
     (tmp_path / "link").symlink_to(clone.root)
     assert Project(tmp_path / "link").import_module("clone.toy.parameters").Parameters
+
+
+def test_a_user_without_a_home_folder_can_run_notebooks(clone, monkeypatch):
+    """For example a user of a container that has no name: neither HOME nor the list of users names a folder."""
+    monkeypatch.chdir(clone.root)
+    for name in ("HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "")  # so that the variable is as before when the test ends
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[f"uid not found: {number}"])
+    terminal.make_home()
+    assert Path.home() == clone.project.cache / "home"
+    assert Path.home().is_dir()
+    assert getpass.getuser() == f"user-{os.getuid()}"

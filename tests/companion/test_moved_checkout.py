@@ -127,3 +127,16 @@ def test_automatic_updates_that_hold_the_package_lock_are_waited_for(tmp_path, f
     *update, install = (tmp_path / "log").read_text().splitlines()
     assert update == ["update -qq"] * updates
     assert install == "-o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends one two"
+
+
+def test_code_of_another_checkout_is_reported(clone):
+    """A command of a copied environment runs the package of the original."""
+    own = "companion/src/companion"
+    clone.environment["PYTHONPATH"] = str((ROOT / own).parent)
+    command = ("-P", "-m", "companion", "list")
+    finished = clone.python(*command)
+    assert (finished.returncode, finished.stderr) == (0, "")  # this book has no package `companion`
+    clone.write("companion/src/companion/__init__.py", "")
+    finished = clone.python(*command)
+    assert finished.returncode == 0, finished.stderr
+    assert f"Note: {ROOT / own} runs, and not {clone.root.resolve() / own}." in finished.stderr

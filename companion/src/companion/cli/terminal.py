@@ -5,6 +5,7 @@ import functools
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from companion.analysis.dependencies import MACHINE
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
-from companion.project.paths import Project
+from companion.project.paths import SOURCES, Project
 
 # More characters than any row of a table has.
 UNFOLDED = 10_000
@@ -90,6 +92,31 @@ def main(
     """Build, rerun and verify a book whose figures are computed by notebooks."""
     os.environ["MPLBACKEND"] = "agg"  # a terminal in Jupyter names a backend that may not be installed here
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # notebooks run side by side, each on one core
+    make_home()
+    report_other_checkout()
+
+
+def make_home() -> None:
+    """Give a user of a container, who may have neither a name nor a home that can be written, both within the book."""
+    home = Path(os.path.expanduser("~"))
+    if home.is_dir() and os.access(home, os.W_OK):
+        return
+    os.environ.setdefault("LOGNAME", f"user-{os.getuid()}")
+    with suppress(UserError, OSError):  # there is no book here, or it cannot be written either
+        home = Project.here().cache / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        os.environ["HOME"] = str(home)
+
+
+def report_other_checkout() -> None:
+    """Report that this package is not the one in the book: a copied environment runs the code of its origin."""
+    with suppress(UserError):
+        own = Project.here().root.resolve() / SOURCES / MACHINE.name
+        if (own / "__init__.py").is_file() and own != MACHINE:
+            errors.print(
+                f"[yellow]Note:[/] {escaped(MACHINE)} runs, and not {escaped(own)}. If the checkout was copied or "
+                "moved, `make` makes its environment again; `. .venv/bin/activate` activates it."
+            )
 
 
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:
