@@ -557,9 +557,12 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
 
     τ is the standard deviation of the scores over the tokens of the prompt, and p is their softmax. For the scores of a
     trained model, a layer or a head at a time, `participation(τ, ln L)` is the mean of Σ pᵢ² over Gaussian prompts.
+    Average over many queries: at τ = 2 and L = 256 the standard deviation of Σ pᵢ² is as large as its mean. On prompts
+    of a few dozen tokens `participation` of a measured τ is some percent too small: τ is measured on the same tokens.
 
     Args:
-      scores: the scores of each query with the L ≥ 1 tokens of its prompt, scaled as in the model, shape (..., L).
+      scores: the scores of each query with the L ≥ 1 tokens of its prompt, scaled as in the model, shape (..., L);
+        without masked tokens, so with a causal mask one call per length.
 
     Returns:
       τ and the participation in [1/L, 1], each of shape (...), in the precision of the scores.

@@ -99,9 +99,10 @@ class Blocks(eqx.Module):
     ) -> "Blocks":
         """Return `argmin_{A, b} R_L`, by BFGS on exact gradients.
 
-        It is a local search; from other starts it ended at the same risk where that was tried (see the tests). Evaluate
-        the result by `block_risk` on more nodes: an error of the nodes moves the place of the minimum, and its risk
-        only to second order.
+        It is the best of these heads; heads with other entries are not searched. For covariances cov = I the least risk
+        over heads A = ωI is faster with `best_values(task, [ω], log_length)`. The search is local: from other starts
+        it ended at the same risk where that was tried (see the tests). Evaluate the result by `block_risk` on more
+        nodes: an error of the nodes moves the place of the minimum, and its risk only to second order.
 
         Args:
           task: the task; concrete, because SciPy does the search.

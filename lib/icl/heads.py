@@ -197,7 +197,7 @@ def best_pair(
     """Return the keys and values (ω, μ) of the heads (ω, μ) and (-ω, -μ) that minimise `heads_risk`, and the risk.
 
     The best ω is about `√(12/((d + 4)(d + 3 + ς) L))`, $ς = s²/τ_w²$. Where ω is given, this is `best_values` of an
-    opposite pair, faster and without its loss of digits at small keys.
+    opposite pair, faster and without its loss of digits at small keys. Pairs with other keys are not searched.
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.

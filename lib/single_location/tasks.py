@@ -3,6 +3,9 @@
 Two directions of $R^D$, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l has the score
 `χ*_l = X_l·k*/√D` and the value `z*_l = X_l·v*/√D`; the label is `y = z*_ε + noise` with a hidden index ε. A task is
 the joint distribution of ε and the scores. Everything else of a prompt is independent standard normal.
+
+`Spiked` is the standard task. In `Max` the signal strength ν is an inverse temperature, so that risks of the two at
+equal ν are not comparable.
 """
 
 import abc
@@ -142,7 +145,7 @@ class LocationTask(eqx.Module):
 
     length: eqx.AbstractVar[Float[Array, "*stack"]]
     snr: eqx.AbstractVar[Float[Array, "*stack"]]
-    ambient: eqx.AbstractClassVar[float]
+    ambient: ClassVar[float]
     in_numpy: ClassVar[bool] = False
 
     @abc.abstractmethod

@@ -184,3 +184,13 @@ def test_functions_of_jax_arrays_name_their_transformations(public):
     returns = ast.unparse(public.node.returns) if public.node.returns else ""
     docs = public.doc + (public.overridden.doc if public.overridden else "")
     assert not re.search(r"\bArray\b", returns) or re.search(r"^(.*\. )?Transformations: ", docs, re.M)
+
+
+@pytest.mark.parametrize("page", ["lib_attention", "lib_icl", "lib_single_location"])
+def test_the_example_at_the_top_of_a_reference_runs(page, float64, capsys):
+    """Without its line that sets float64 for the rest of the process."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / f"book/{page}.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(code.replace('jax.config.update("jax_enable_x64", True)\n', ""), {})
+    printed = capsys.readouterr().out
+    assert re.search(r"\d", printed)
+    assert "nan" not in printed
