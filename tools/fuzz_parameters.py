@@ -166,7 +166,7 @@ def run(project: Project, spec: RunSpec, limit: float, gibibytes: float) -> Resu
         return Result(spec, "large", f"needs more than {gibibytes:g} GiB")
     if "Traceback" in said:
         return Result(spec, "crash", said.strip().splitlines()[-1])
-    return Result(spec, "refused" if process.returncode == 1 else "crash", said.strip())
+    return Result(spec, "refused" if process.returncode == 2 else "crash", said.strip())
 
 
 def _judged(project: Project, run: CheckedRun) -> Result:
