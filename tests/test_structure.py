@@ -108,6 +108,7 @@ def test_drawing_code_imports_no_science(name, figure):
 def test_datasets_are_those_of_their_records(path):
     """Nobody has edited a table since a script made it."""
     record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert {"table", "parameters", "command", "made", "machine", "versions"} <= set(record)
     assert record["sha256"] == dependencies.digest(path.read_bytes())
     assert ",".join(record["columns"]) == path.read_text(encoding="utf-8").partition("\n")[0]
 

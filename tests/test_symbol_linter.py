@@ -66,6 +66,7 @@ NOTATION = """\
 def project(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
+    (tmp_path / "_toc.yml").write_text("root: book/one\nchapters:\n  - file: book/walks\n")
     (tmp_path / "book/notation.md").write_text(NOTATION)
     for page in ("one", "two", "three"):
         (tmp_path / f"book/{page}.md").write_text(f"# {page}\n\nSo $z$ falls with $\\sigma$. `$x$` is code.\n")

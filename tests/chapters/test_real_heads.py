@@ -28,7 +28,6 @@ from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.head_comparison import linear_prediction
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
-from companion.authoring.datasets import faults
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from lib.finite_prompt import participation, score_statistics
@@ -419,10 +418,6 @@ def test_tables_are_read_as_they_were_written(tmp_path, monkeypatch):
     tracked_tables.table.cache_clear()
     for name, array in found.arrays.items():
         np.testing.assert_allclose(again.arrays[name], array)
-
-
-def test_data_have_records():
-    assert faults(ROOT / "chapters" / NAME / "data") == []
 
 
 def test_claims_hold_and_tables_are_finite(run):

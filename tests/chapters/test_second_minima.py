@@ -49,7 +49,6 @@ from chapters.second_minima.stationary_heads import (
     classify_ends,
     find_heads_of,
 )
-from companion.authoring import datasets
 from lib.attention import Attention
 from lib.statistics import comparison_quantile
 
@@ -85,10 +84,6 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 
 # --- tracked tables ------------------------------------------------------------------------------------------
-
-
-def test_tracked_tables_are_what_their_records_say():
-    assert datasets.faults(published_runs.DATA) == []
 
 
 def test_extracts_equal_the_tables_of_the_published_experiment():
