@@ -69,7 +69,7 @@ def gradient_flow(
         not checked.
 
     Returns:
-      The trajectory, whose leaves have a leading axis n.
+      The trajectory `.times`, `.params`, whose leaves have a leading axis n.
 
     Raises:
       ValueError: if float64 is off or there is no time.
@@ -170,7 +170,7 @@ def sgd(
       key: JAX random key of the run.
 
     Returns:
-      The trajectory, `steps // every` rows.
+      The trajectory `.times`, `.params`, `.loss`, `.loss_std_error`, `steps // every` rows.
 
     Raises:
       ValueError: if `steps` or `every` is not a whole number ≥ 1, or `every` does not divide `steps`.

@@ -344,8 +344,8 @@ def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
         half = 0.5 * jnp.abs(odds + distance * u)
         return -0.5 * u**2 - half - jnp.log1p(jnp.exp(-2 * half))
 
-    slope_rises = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) <= 0  # noqa: E731
-    mode = _crossing(slope_rises, -0.5 * distance, 0.5 * distance, halvings=60)
+    density_rises = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) <= 0  # noqa: E731
+    mode = _crossing(density_rises, -0.5 * distance, 0.5 * distance, halvings=60)
     floor = log_density(mode) - drop
     low = _crossing(lambda u: log_density(u) <= floor, mode - reach, mode, halvings=60)
     high = _crossing(lambda u: log_density(u) >= floor, mode, mode + reach, halvings=60)

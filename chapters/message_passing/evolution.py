@@ -200,12 +200,10 @@ def _end(average: PromptAverage, overlaps: Overlaps) -> Overlaps:
     The last, slow passes are replaced by steps of Newton's method. These are taken only where the slope of a pass is
     that of an end that attracts: a narrow passage that leads to another end is left as the evolution leaves it.
     """
-    change = np.inf
-    while change > _FAR_FROM_ENDS:
-        new = average.step(overlaps, sets=1)
-        overlaps, change = new, np.abs(new - overlaps).max()
+    change, sets = np.inf, 1
     for _ in range(_LARGEST_STEPS):
-        new = average.step(overlaps)
+        sets = sets if change > _FAR_FROM_ENDS else None
+        new = average.step(overlaps, sets)
         if change < _NEWTON_THRESHOLD:
             slope = average.slope(overlaps)
             system = np.eye(2) - slope

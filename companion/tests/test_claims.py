@@ -128,6 +128,11 @@ def test_a_count_is_all_trials_unless_it_has_a_bound(options, relation, expected
     assert (claim.successes, claim.trials, claim.tolerance) == (3, 4, 0.0)
 
 
+def test_a_count_has_one_bound():
+    with pytest.raises(ValueError, match="`at_least` or `at_most`, not both"):
+        only("count", 3, 4, at_least=1, at_most=2)
+
+
 def test_a_claim_is_withheld_with_a_reason():
     """The number of a withheld claim is not recorded; the text of an agreement then names no test."""
     words = {"id": "slopes-slope", "source": "derived here", "reason": "the run is short", "box": "slopes"}

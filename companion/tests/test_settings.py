@@ -47,6 +47,7 @@ def test_table_is_read(table):
         ("[tool.companion\n", r"needs a table \[tool\.companion\]"),
         ("[tool.companion]\nscience = []\n", r"`chapters` .* required\. It is the package with one folder"),
         ('[tool.companion]\nchapter = "a"\nchapters = "b"\n', r"no entry 'chapter'\. Did you mean 'chapters'\?"),
+        ('[tool.companion]\nchapters = 1\nsciense = ["b"]\n', r"no entry 'sciense'\. Did you mean 'science'\?"),
         ("[tool.companion]\nchapters = 1\n", r"`chapters` in \[tool\.companion\] is wrong: .*valid string.*\. Got 1"),
         ('[tool.companion]\nchapters = "a"\nscience = ["b", 1]\n', r"`science` .*valid string.*\. Got 1"),
         ('[tool.companion]\nchapters = "a"\nhours_a_step = 0\n', r"greater than 0.*hang.*\. Got 0"),

@@ -313,7 +313,8 @@ class LinearRegression(eqx.Module):
 
         Source: derived here; η is that of [He25]. Transformations: jit, vmap, grad.
         """
-        task, log_length = _identity("debiased_descent", self), exact("debiased_descent", log_length)[0]
+        owner = "LinearRegression.debiased_descent"
+        task, (log_length,) = _identity(owner, self), exact(owner, log_length)
         dimension, inverse = task.dimension, namespace(log_length).exp(-log_length)
         step = 1 / (1 + (dimension + task._noise_ratio) * inverse)
         excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + task._noise_ratio) * step
@@ -412,13 +413,13 @@ class LinearRegression(eqx.Module):
 
 def _identity(owner: str, task: LinearRegression) -> LinearRegression:
     """`task`, whose covariances must be the identity, with arrays of NumPy where they are not traced."""
-    require_float64(f"lib.icl.{owner}", task.cov)
+    require_float64(owner, task.cov)
     for name in ("cov", "query_cov"):
         matrix = getattr(task, name)
         eye = np.eye(task.dimension)
         if is_concrete(matrix) and (matrix.shape != eye.shape or np.abs(np.asarray(matrix) - eye).max() > 1e-12):
             raise ValueError(
-                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
+                f"`{owner}` needs a task whose {name} is the identity, because only then do all heads see "
                 f"the same scores. Got {np.asarray(matrix)}."
             )
     return jax.tree.map(known, task)

@@ -104,13 +104,17 @@ def simulate_erm(
       typical gradient of one prompt) and `.steps`, each of shape (seeds,).
 
     Raises:
-      ValueError: if float64 is off, or if the length is traced or above 500.
+      ValueError: if float64 is off, if the length is traced or above 500, or for `descent_steps` with a `trainer`.
 
     Source: the setting of [D26].
     """
     require_float64("simulate_erm", task.snr)
     options = {"noise_std": noise_std, "alpha": alpha, "ridge": ridge, "dimension": dimension}
     if descent_steps is not None:
+        if trainer is not None:
+            raise ValueError(
+                "`simulate_erm` takes `descent_steps`, or a `trainer` that counts its own steps, not both."
+            )
         trainer = _descent(descent_steps, gradient_tolerance)
 
     def train(key):

@@ -123,7 +123,7 @@ class Prompts(eqx.Module):
         Raises:
           ValueError: if float64 is off.
         """
-        require_float64("best_key_risk", prompts[0].scores)
+        require_float64("Prompts.best_key_risk", prompts[0].scores)
         likely_prompts = [kind._without_unlikely_rows() for kind in prompts]
 
         def risk(log_slope: float) -> float:

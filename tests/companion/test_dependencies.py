@@ -132,6 +132,7 @@ def test_edits_of_comments_docstrings_and_blank_lines_are_ignored(old, new):
         ("x = '''a\n\nb'''\n", "x = '''a\nb'''\n"),
         ("x = '''a  \nb'''\n", "x = '''a\nb'''\n"),
         ("def f():\n    x = 1\n    'no docstring'\n", "def f():\n    x = 1\n    'nor this'\n"),
+        ("def f():\n    'ab'.strip()\n", "def f():\n    'abc'.strip()\n"),
         ("x = 'é'; y = 1  # é\n", "x = 'é'; y = 2  # é\n"),
         ("x = '\x0c'  # a\ny = 1  # b\n", "x = '\x0c'  # a\ny = 2  # b\n"),
     ],

@@ -86,5 +86,7 @@ def test_a_trainer_sees_the_prompts_and_start_of_l_bfgs(float64):
     how = {"noise_std": 0.3, "alpha": 2.0, "ridge": RIDGE, "dimension": 40, "seeds": [5]}
     plain = simulate_erm(task, linear, **how, descent_steps=4000)
     quasi_newton = simulate_erm(task, linear, **how)
+    with pytest.raises(ValueError, match="not both"):
+        simulate_erm(task, linear, **how, descent_steps=1, trainer=lambda *fits: None)
     np.testing.assert_allclose(plain.objective, quasi_newton.objective, rtol=1e-7)
     np.testing.assert_allclose(plain.risk, quasi_newton.risk, atol=1e-4)

@@ -327,8 +327,11 @@ def _plain_lines(source: str) -> list[str | None]:
     # lines that end inside a string, in which spaces and blank lines are content
     verbatim: set[int] = set()
     before = tokenize.INDENT
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        is_docstring = token.type == tokenize.STRING and before == tokenize.INDENT
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+        # a string that begins an expression is followed by an operator
+        is_statement = after.type in (tokenize.NEWLINE, tokenize.COMMENT)
+        is_docstring = token.type == tokenize.STRING and before == tokenize.INDENT and is_statement
         if is_docstring or token.type == tokenize.COMMENT:
             removed.append((token.start, token.end))
         else:

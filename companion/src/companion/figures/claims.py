@@ -191,6 +191,8 @@ class Claims:
           because: the reason for the number.
           options: see `Claims`.
         """
+        if at_least is not None and at_most is not None:
+            raise ValueError(f"`count` of {id!r} takes `at_least` or `at_most`, not both.")
         options["count"] = successes, trials
         bounds: list[tuple[Relation, Scalar]] = [("≥", at_least), ("≤", at_most), ("=", trials)]
         relation, bound = next(case for case in bounds if case[1] is not None)

@@ -117,8 +117,8 @@ def _read(path: Path, _modified: int) -> Settings:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return a sentence about the first wrong entry."""
-    first = error.errors()[0]
+    """Return a sentence about the first wrong entry, about an unknown one before any other."""
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"{TABLE} has no entry {name!r}. {did_you_mean(name, Settings.model_fields)}"
