@@ -70,6 +70,20 @@ def test_only_what_shows_an_edit_is_redrawn(desk, edit, files):
     assert store.read_record(desk.published, "toy_error").caption.endswith(ending) == (edit is CAPTION)
 
 
+def test_a_run_copies_pictures_that_the_same_code_drew_from_the_same_numbers(desk):
+    """The published picture has a mark here; a run with another colour draws its own."""
+    published, record = desk.published / "toy_error.png", store.read_record(desk.published, "toy_error")
+    published.write_bytes(published.read_bytes() + b"mark")
+    store.write_record(desk.published, record.model_copy(update={"files": store.digests(desk.published, "toy_error")}))
+    built = desk.clone.project.build("laptop")
+    shutil.rmtree(built.folder)
+    desk.companion("run", "toy")
+    assert (built.figures / "toy/toy_error.png").read_bytes() == published.read_bytes()
+    desk.replace(FIGURE, *COLOUR)
+    desk.companion("run", "toy")
+    assert not (built.figures / "toy/toy_error.png").read_bytes().endswith(b"mark")
+
+
 def test_the_record_names_the_present_drawing_code(desk):
     """The page of the figure finds its code by these names."""
     size = "plt.subplots(figsize=(COLUMN, 4))"

@@ -29,7 +29,7 @@ from companion.project import slicing
 from companion.project.configuration import Settings
 from companion.project.notebooks import Notebook
 from companion.project.parameters import Parameters, explain
-from companion.project.paths import NOTEBOOK, OUT, PROFILE
+from companion.project.paths import DRAWN, NOTEBOOK, OUT, PROFILE
 
 SCRATCH = "figures-scratch"
 P = TypeVar("P", bound=Parameters)
@@ -109,7 +109,8 @@ class Publisher:
         )
         if out:
             self._write_unrounded(Path(out), run, frame)
-        return Published(folder, rendering.write_set(folder, figure, frame, run, library))
+        drawn = Path(out) / DRAWN if out else None
+        return Published(folder, rendering.write_set(folder, figure, frame, run, library, drawn=drawn))
 
     def claims(self, claims: Claims) -> None:
         """Publish claims that no figure shows; a notebook may do so in several cells.

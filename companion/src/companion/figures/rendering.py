@@ -6,6 +6,7 @@
 import ast
 import inspect
 import io
+import shutil
 import textwrap
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +28,15 @@ COLOURS = 64
 RESOLUTION = 144
 
 
-def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRecord, library: Library) -> FigureRecord:
+def write_set(
+    folder: Path,
+    figure: ModuleType,
+    table: pd.DataFrame,
+    run: RunRecord,
+    library: Library,
+    *,
+    drawn: Path | None = None,
+) -> FigureRecord:
     """Write the four files of a figure, and return its record.
 
     Args:
@@ -37,23 +46,33 @@ def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRec
         alone give the same picture, byte by byte.
       run: the part of the record that the run provides: parameters, columns, claims, steps.
       library: the packages whose sources decide the picture.
+      drawn: a folder whose pictures are copied if the same code drew them from the same numbers.
     """
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)
     folder.mkdir(parents=True, exist_ok=True)
     published = folder / f"{name}{store.DATA}"
     table_io.write_csv(table, published, SIGNIFICANT_DIGITS)
-    for suffix, content in pictures(figure, table_io.read_csv(published, run.columns)).items():
-        (folder / f"{name}{suffix}").write_bytes(content)
-    record = FigureRecord.of_run(
-        run,
-        caption=caption,
-        alt=alt,
-        picture=library.picture_digest(figure.__name__),
-        files=store.digests(folder, name),
-    )
+    code = library.picture_digest(figure.__name__)
+    if drawn is not None and _shows(drawn, name, run, code, published.read_bytes()):
+        for suffix in store.PICTURES:
+            shutil.copyfile(drawn / f"{name}{suffix}", folder / f"{name}{suffix}")
+    else:
+        for suffix, content in pictures(figure, table_io.read_csv(published, run.columns)).items():
+            (folder / f"{name}{suffix}").write_bytes(content)
+    record = FigureRecord.of_run(run, caption=caption, alt=alt, picture=code, files=store.digests(folder, name))
     store.write_record(folder, record)
     return record
+
+
+def _shows(folder: Path, name: str, run: RunRecord, code: str, table: bytes) -> bool:
+    """Return whether the intact pictures of a figure in `folder` were drawn by `code` from the rounded `table`."""
+    if store.faults(folder, name):
+        return False
+    record = store.read_record(folder, name)
+    return (record.picture, record.columns) == (code, run.columns) and store.files(folder, name)[
+        2
+    ].read_bytes() == table
 
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:

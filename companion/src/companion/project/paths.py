@@ -30,6 +30,8 @@ CITATION = "CITATION.cff"
 # Environment variables of a kernel: the folder to publish to, its notebook, the profile, and the folder for files that
 # are slow to make again, such as compiled programs.
 OUT, NOTEBOOK, PROFILE, CACHE = "COMPANION_OUT", "COMPANION_NOTEBOOK", "COMPANION_PROFILE", "COMPANION_CACHE"
+# The folder in that of OUT with the published pictures, which are copied where the same code drew the same numbers.
+DRAWN = "drawn"
 # The MIME type of the output that refers to a published figure.
 MIME = "application/vnd.companion.figure+json"
 
