@@ -5,28 +5,34 @@ is not independent of it. The scores of each query have their own spread τ, so 
 its queries.
 """
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.interpolate import RectBivariateSpline
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
 from chapters.real_heads.head_comparison import compare, explained_share
 from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
 from chapters.real_heads.network import Network
+from chapters.real_heads.regimes import freezing
 from chapters.real_heads.statistics import Control
 from lib.finite_prompt import LARGEST_TAU
 from lib.partition import square_given_others
+from lib.statistics import standard_error
 
 # Number of queries per head, the same in every simulated prompt.
 QUERIES = 64
 # Added to the diagonal of a covariance, relative to its trace: its rounding in float32, so that it stays positive.
 JITTER = 1e-7
+# Nodes of a table of E p² given the other tokens: τ, and the logarithm of the others' exponentials over 1 + τ.
+TAUS, PLACES = LARGEST_TAU * np.linspace(0.0, 1.0, 121) ** 2, np.linspace(-6.0, 9.0, 121)
 
 
 def simulate_gaussian_tokens(
@@ -53,25 +59,57 @@ def simulate_independent_tokens(
     return _simulate(network, length, prompts, drawn, _tokens_of_text, key=key)
 
 
-def _simulate(network: Network, length: int, prompts: int, draws: int, tokens, *, key: PRNGKeyArray) -> Control:
-    """Return the statistics on `draws` prompts of `tokens(key, length, pairs, moments)` per head."""
-    query_key, token_key = jr.split(key)
+class TextTokens(NamedTuple):
+    """Queries and pairs of key and value of each head on all prompts of the text, with moments of the pairs."""
+
+    queries: Float[np.ndarray, "heads n p"]
+    pairs: Float[np.ndarray, "heads n p_k+p_v"]
+    mean: Float[np.ndarray, "heads p_k+p_v"]
+    covariance: Float[np.ndarray, "heads p_k+p_v p_k+p_v"]
+
+
+# Several simulations follow each other at the longest length.
+@lru_cache(maxsize=1)
+def _text_tokens(network: Network, length: int, prompts: int) -> TextTokens:
     inputs = head_inputs(network, length, prompts)
     # from (prompts, layers, heads, L, 32) to (heads of all layers, tokens of all prompts, 32)
-    queries, keys, values = (jnp.moveaxis(part, 0, 2).reshape(LAYERS * HEADS, -1, HEAD_WIDTH) for part in inputs)
-    chosen = queries[:, jr.choice(query_key, queries.shape[1], (QUERIES,), replace=False)]
-    pairs = jnp.concatenate([keys, values], axis=2)
-    means = pairs.mean(axis=1)
-    covariances = np.asarray([np.cov(np.asarray(of_head, np.float64).T, bias=True) for of_head in pairs])
-    roots = np.linalg.cholesky(
-        covariances + JITTER * np.trace(covariances, axis1=1, axis2=2)[:, None, None] * np.eye(2 * HEAD_WIDTH)
+    queries, keys, values = (
+        np.moveaxis(np.asarray(part), 0, 2).reshape(LAYERS * HEADS, -1, HEAD_WIDTH) for part in inputs
     )
+    pairs = np.concatenate([keys, values], axis=2)
+    covariance = np.asarray([np.cov(of_head.T, bias=True, dtype=np.float64) for of_head in pairs])
+    return TextTokens(queries, pairs, pairs.mean(axis=1), covariance)
+
+
+def _simulate(
+    network: Network, length: int, prompts: int, draws: int, tokens: Callable, *, key: PRNGKeyArray
+) -> Control:
+    """Return the statistics on `draws` prompts of `tokens(key, length, pairs, moments)` per head."""
+    query_key, token_key = jr.split(key)
+    text = _text_tokens(network, length, prompts)
+    chosen = text.queries[:, np.asarray(jr.choice(query_key, text.queries.shape[1], (QUERIES,), replace=False))]
+    variances = np.trace(text.covariance, axis1=1, axis2=2)[:, None, None]
+    roots = np.linalg.cholesky(text.covariance + JITTER * variances * np.eye(2 * HEAD_WIDTH))
     table = jnp.asarray(tabulate_participation(length), jnp.float32)
-    moments = (means, jnp.asarray(covariances, jnp.float32), jnp.asarray(roots, jnp.float32))
-    heads = (chosen, pairs, moments, jr.split(token_key, len(pairs)))
-    statistics = _heads(heads, table, length=length, draws=draws, tokens=tokens)
-    shaped = {name: np.asarray(array, np.float64).reshape(LAYERS, HEADS) for name, array in statistics.items()}
-    return Control(length=length, prompts=draws, **shaped)
+    moments = (text.mean, text.covariance.astype(np.float32), roots.astype(np.float32))
+    heads = (chosen, text.pairs, moments, jr.split(token_key, len(chosen)))
+    statistics = _statistics(heads, table, length=length, draws=draws, tokens=tokens)
+    return Control(length, prompts=draws, **{name: array.reshape(LAYERS, HEADS) for name, array in statistics.items()})
+
+
+def _statistics(heads: tuple, table, *, length: int, draws: int, tokens: Callable) -> dict[str, np.ndarray]:
+    """Return the statistics of all heads, from their queries, keys and values on the text, moments and random keys."""
+    arrays = _heads(heads, table, length=length, draws=draws, tokens=tokens)
+    statistics = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
+    tau, log_others, participations = (statistics.pop(name) for name in ("tau", "log_others", "participations"))
+    if tokens is _gaussian_tokens:
+        participations = _first_averaged(length, tau[:, None], log_others)
+    of_prompts = participations.mean(axis=2)
+    return statistics | {
+        "ratio": tau.mean(axis=1) / freezing(length),
+        "participation": of_prompts.mean(axis=1),
+        "participation_se": standard_error(of_prompts, axis=1),
+    }
 
 
 def _gaussian_tokens(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p"]:
@@ -84,19 +122,30 @@ def _tokens_of_text(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Arr
 
 
 def _first_averaged(
-    scores: Float[Array, "q l"], mean: Float[Array, " q"], tau: Float[Array, " q"]
-) -> Float[Array, " q"]:
-    """Return Σp² of Gaussian scores N(mean, τ²), with the first token averaged exactly given the others.
+    length: int, tau: Float[np.ndarray, "*#n"], log_others: Float[np.ndarray, "*#n"]
+) -> Float[np.ndarray, "*n"]:
+    """Return Σp² of scores N(0, τ²), with one token averaged exactly given the sum of the others' exponentials.
 
     Rare prompts carry the mean of a plain sum, so that its standard error over a few dozen prompts is too small.
     """
-    tau = jnp.minimum(tau, LARGEST_TAU)  # limits single queries only; the mean of each head is far below
-    return scores.shape[1] * square_given_others(tau, jax.nn.logsumexp(scores[:, 1:], axis=1) - mean)
+    tau = np.minimum(tau, LARGEST_TAU)  # limits single queries only; the mean of each head is far below
+    return length * np.exp(_log_square_given_others()(tau, log_others / (1 + tau), grid=False))
+
+
+@cache
+def _log_square_given_others() -> RectBivariateSpline:
+    """Return the logarithm of `square_given_others` as a function of `TAUS` and `PLACES`."""
+    log_others = np.multiply.outer(1 + TAUS, PLACES)
+    squares = jax.lax.map(lambda row: square_given_others(*row), (TAUS[:, None], log_others))
+    return RectBivariateSpline(TAUS, PLACES, np.log(squares), kx=5, ky=5)
 
 
 @partial(jax.jit, static_argnames=("length", "draws", "tokens"))
 def _heads(heads: tuple, table, *, length: int, draws: int, tokens) -> dict[str, Array]:
-    """Return the statistics of all heads, from their queries, keys and values on the text, moments and random keys."""
+    """Return means over draws, and for every head, draw and query Σp² and the sum of all exponentials but the first's.
+
+    The logarithm of the sum is relative to the mean score of the query; `tau` is the standard deviation of its scores.
+    """
 
     def head(inputs):
         queries, pairs, moments, key = inputs
@@ -111,16 +160,14 @@ def _heads(heads: tuple, table, *, length: int, draws: int, tokens) -> dict[str,
             scores, values = queries @ drawn[:, :HEAD_WIDTH].T, drawn[:, HEAD_WIDTH:]
             along = jnp.sum((jax.nn.softmax(scores, axis=1) @ values - mean[HEAD_WIDTH:]) * drift)
             comparison = compare(scores, values)
-            participations = comparison.participation
-            if tokens is _gaussian_tokens:
-                participations = _first_averaged(scores, queries @ mean[:HEAD_WIDTH], tau)
-            return comparison, participations.mean(), along / jnp.sum(squares)
+            log_others = jax.nn.logsumexp(scores[:, 1:], axis=1) - queries @ mean[:HEAD_WIDTH]
+            return comparison, log_others, along / jnp.sum(squares)
 
-        comparison, participations, slopes = jax.lax.map(prompt, jr.split(key, draws))
+        comparison, log_others, slopes = jax.lax.map(prompt, jr.split(key, draws))
         return {
-            "ratio": tau.mean() / np.float32(np.sqrt(2 * np.log(length))),
-            "participation": participations.mean(),
-            "participation_se": participations.std(ddof=1) / np.sqrt(draws).astype(np.float32),
+            "tau": tau,
+            "log_others": log_others,
+            "participations": comparison.participation,
             "expected_participation": exact.mean(),
             "slope": slopes.mean(),
             "slope_se": slopes.std(ddof=1) / np.sqrt(draws).astype(np.float32),

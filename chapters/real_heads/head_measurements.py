@@ -12,13 +12,12 @@ from scipy.interpolate import CubicSpline
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HeadInputs, Weights, encode
-from chapters.real_heads.head_comparison import compare
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import ByLength, HeadStatistics
 from lib.finite_prompt import LARGEST_TAU, participation
 
 # Values τ at which the participation is computed by quadrature, and between which it is interpolated by a spline.
-NODES, GRID = np.linspace(0.0, LARGEST_TAU, 121), np.linspace(0.0, LARGEST_TAU, 6001)
+NODES, GRID = LARGEST_TAU * np.linspace(0.0, 1.0, 61) ** 2, np.linspace(0.0, LARGEST_TAU, 6001)
 
 
 def solve_text_statistics(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:
@@ -96,23 +95,41 @@ def _program(weights: Weights, tokens: Int[Array, "prompts l"], table: Float[Arr
 
 
 def _one_head(head: HeadInputs, table: Float[Array, " grid"]) -> tuple[Float[Array, "l p"], dict[str, Array]]:
-    """Return the outputs of one head, and its statistics averaged over queries."""
-    scores, middle = head.queries @ head.keys.T, len(head.keys) // 2
-    weights = jax.nn.softmax(scores, axis=1)
-    whole = compare(scores, head.values)
-    rest = compare(scores[:, 1:], head.values[1:])
-    gap = compare(jnp.delete(scores, middle, axis=1), jnp.delete(head.values, middle, axis=0))
-    expected = interpolate(whole.tau, table)
-    standard = (scores - scores.mean(axis=1, keepdims=True)) / whole.tau[:, None]
-    statistics = {
-        "tau": whole.tau,
-        "participation": whole.participation,
-        "gaussian": expected,
-        "shrunk": (1 - expected) * whole.linear,
-        "first": weights[:, 0],
-        "skewness": jnp.mean(standard**3, axis=1),
-        "tails": jnp.mean(standard**4, axis=1) - 3.0,
+    """Return the outputs of one head, and its statistics averaged over queries.
+
+    Squares are of the whole prompt, and without the token at the first or at the middle position.
+    """
+    scores, length = head.queries @ head.keys.T, len(head.keys)
+    exponentials = jnp.exp(scores - scores.max(axis=1, keepdims=True))
+    mean = head.values.mean(axis=0)
+    values = jnp.pad(head.values - mean, ((0, 0), (0, 1)), constant_values=1.0)
+    # sums without both positions, to which each is added back, lose no digits where one token has nearly all weight
+    places, added = np.array([0, length // 2]), np.array([[1, 1], [0, 1], [1, 0]], scores.dtype)
+    sums = exponentials @ values.at[places].set(0.0)
+    sums = sums + jnp.einsum("sa,qa,ap->sqp", added, exponentials[:, places], values[places])
+    kept = jnp.ones((3, length), scores.dtype).at[:, places].set(added)[:, :, None]
+    counts = kept.sum(axis=1, keepdims=True)
+    means = jnp.sum(kept * values[:, :-1], axis=1, keepdims=True) / counts
+    outputs = sums[..., :-1] / sums[..., -1:] - means
+    linear = head.queries @ (head.keys.T @ (kept * (values[:, :-1] - means)) / counts)
+    squares = {
+        "output": jnp.sum(outputs**2, axis=2),
+        "linear": jnp.sum(linear**2, axis=2),
+        "product": jnp.sum(outputs * linear, axis=2),
     }
-    for name, part in {"": whole, "rest_": rest, "gap_": gap}.items():
-        statistics |= {f"{name}{square}": getattr(part, square) for square in ("output", "linear", "product")}
-    return weights @ head.values, {name: array.mean() for name, array in statistics.items()}
+    total = sums[0, :, -1]
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    tau = jnp.sqrt(jnp.mean(centred**2, axis=1))
+    expected = interpolate(tau, table)
+    statistics = {
+        "tau": tau,
+        "participation": jnp.sum(exponentials**2, axis=1) / total**2,
+        "gaussian": expected,
+        "shrunk": (1 - expected) * squares["linear"][0],
+        "first": exponentials[:, 0] / total,
+        "skewness": jnp.mean(centred**3, axis=1) / tau**3,
+        "tails": jnp.mean(centred**4, axis=1) / tau**4 - 3.0,
+    }
+    for index, part in enumerate(("", "rest_", "gap_")):
+        statistics |= {f"{part}{name}": array[index] for name, array in squares.items()}
+    return mean + outputs[0], {name: array.mean() for name, array in statistics.items()}

@@ -244,7 +244,7 @@ def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
     stacked = [jnp.asarray(part)[None] for part in moments]
     given = (jnp.asarray(queries)[None], jnp.zeros((1, 4, 64)), tuple(stacked), jr.split(jr.key(2), 1))
     table = jnp.asarray(head_measurements.tabulate_participation(64))
-    found = controls._heads(given, table, length=64, draws=2000, tokens=controls._gaussian_tokens)
+    found = controls._statistics(given, table, length=64, draws=2000, tokens=controls._gaussian_tokens)
     tau = np.sqrt(np.einsum("qi,ij,qj->q", queries, cov[:32, :32], queries))
     expected = np.asarray(participation(tau, np.log(64)))
     np.testing.assert_allclose(found["expected_participation"][0], expected.mean(), rtol=1e-4)
