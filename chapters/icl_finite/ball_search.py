@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
-from scipy.special import roots_genlaguerre, softmax
 
+from chapters.icl_finite.isotropic_risk import radial
 from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage, ScoreTable, block_attention
+from lib.icl import LinearRegression, PairAverage, ScoreTable
 
 # Name of the radius that grows with the length, like the largest of L standard normals.
 GROWING = "√(2 ln L)"
@@ -25,12 +25,10 @@ GROWING = "√(2 ln L)"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of heads, parametrised by points of R^n, with its average and the starting points of the search."""
+    """A family of heads, parametrised by points of R^n: R_L - R_∞ at a point, and the starting points of the search."""
 
     name: str
-    dimension: int
-    head: Callable[[Float[Array, " n"]], Attention]
-    average: PairAverage
+    gap: Callable[[Float[Array, " n"], ScoreTable], Float[Array, ""]]
     starts: list[list[float]]
 
 
@@ -44,25 +42,36 @@ class Farthest(NamedTuple):
     gap: float
 
 
-def _on_the_plane(rays: int, radii: int) -> PairAverage:
-    """Return the average over queries on rays at equal angles and over tasks, exact for quadratic functions of them."""
-    angles = np.pi * (np.arange(rays) + 0.5) / rays
-    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    frames = np.broadcast_to(np.eye(2), (rays, 2, 2))
-    return PairAverage(*map(jnp.asarray, (directions, frames, *radial(2, radii), *few_radii(2, 1))))
+# Rays at equal angles and radii of the queries in the plane, and radii on the line.
+_RAYS, _RADII = 32, 48
 
 
-def _plane(point: Float[Array, "5"]) -> Attention:
-    return block_attention(point[:4].reshape(2, 2), point[4])
+def _plane_gap(point: Float[Array, "5"], scores: ScoreTable) -> Float[Array, ""]:
+    """Return R_L - R_∞ of a block head, `½ E[2P ⟨bAx, x - bAx⟩ + b² (Q + (d - 1) P)]` for Σ = I and d = 2."""
+    matrix, gain = point[:4].reshape(2, 2), point[4]
+    angles = np.pi * (np.arange(_RAYS) + 0.5) / _RAYS
+    radii, weights = radial(2, _RADII)
+
+    def given_query(query):
+        tilt = matrix @ query
+        statistics, predicted = scores.statistics(tilt @ tilt), gain * tilt
+        p, q = statistics.participation, statistics.score_error
+        return p * (predicted @ (query - predicted)) + 0.5 * gain**2 * (q + p)
+
+    queries = np.stack([np.outer(radii, np.cos(angles)), np.outer(radii, np.sin(angles))], axis=-1)
+    return jnp.asarray(weights) @ jnp.mean(jax.vmap(jax.vmap(given_query))(queries), axis=1)
+
+
+def _line_gap(point: Float[Array, "4"], scores: ScoreTable) -> Float[Array, ""]:
+    return LinearRegression(np.eye(1)).risk_gap(line_head(point), scores, PairAverage.line(_RADII))
 
 
 def families() -> tuple[Family, Family]:
     """Return block heads in the plane, whose average over tasks has a closed form, and all heads on the line."""
     # along one axis or all axes, with both signs, slightly away from the symmetric heads, which are saddles
-    starts = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
-    plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), starts)
-    starts = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
-    return plane, Family("all heads, d = 1", 1, line_head, PairAverage.line(48), starts)
+    plane = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
+    line = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
+    return Family("block heads, d = 2", _plane_gap, plane), Family("all heads, d = 1", _line_gap, line)
 
 
 def solve_largest_gaps(
@@ -78,7 +87,6 @@ def solve_largest_gaps(
 
 def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> list[Farthest]:
     """Return the suprema of one family, by radius and length."""
-    task = LinearRegression(np.eye(family.dimension))
 
     @jax.jit
     def log_gap(point, radius, scores):
@@ -86,7 +94,7 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
 
         def objective(point):
             inside = radius * point / jnp.sqrt(1 + point @ point)
-            gap = task.risk_gap(family.head(inside), scores, family.average)
+            gap = family.gap(inside, scores)
             return -0.5 * jnp.log(gap**2 + jnp.finfo(float).tiny)
 
         return jax.value_and_grad(objective)(point)
@@ -119,16 +127,3 @@ def line_head(point: Float[Array, "4"]) -> Attention:
     """Return any head for d = 1, from the weights (a, c, v, b) of covariate and label in scores and in values."""
     a, c, v, b = point
     return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
-
-
-def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return n radii up to √d + 10 and weights of sum 1, for the length of a standard normal vector of R^d."""
-    unit, width = np.polynomial.legendre.leggauss(n)
-    radius = (d**0.5 + 10) * (unit + 1) / 2
-    return radius, softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)
-
-
-def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return the Gauss rule for the length of a standard normal vector of R^d: n radii, and weights of sum 1."""
-    half_square, weights = roots_genlaguerre(n, d / 2 - 1)
-    return np.sqrt(2 * half_square), weights / weights.sum()

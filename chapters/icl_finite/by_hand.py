@@ -7,7 +7,7 @@ import numpy as np
 
 from chapters.icl_finite.valley_search import solve_final_risks
 from companion import Claims
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_attention, block_risk
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 from lib.statistics import standard_error
 
 
@@ -24,7 +24,7 @@ def loss_of_drawn_prompts(losses: np.ndarray) -> Claims:
         std_error=standard_error(losses),
         rejects=(
             "the risk is that of the infinite prompt",
-            jax.jit(LinearRegression.infinite_risk)(task, block_attention(head.matrix, head.gain)),
+            jax.jit(lambda head: task.infinite_risk(head.head()))(head),
         ),
     )
     return claim

@@ -148,8 +148,8 @@ def train_stochastic(
     problem: IsotropicProblem, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
 ) -> tuple[Float[np.ndarray, "seeds rows"], Float[np.ndarray, "seeds rows"]]:
     """Return losses and gains of descents on sampled prompts, in float32, whose rounding is far below the noise."""
-    start = Blocks.balanced(np.eye(problem.task.dimension), problem.alpha)
-    start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
+    d = problem.task.dimension
+    start = Blocks(np.float32(problem.alpha / d**0.5) * np.eye(d, dtype=np.float32), np.float32(problem.alpha))
     every_token = sampling == "plain"
     loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=Blocks.head, every_token=every_token)
 

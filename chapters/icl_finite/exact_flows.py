@@ -5,18 +5,17 @@ For Σ = I and a start `A ∝ I` the exact dynamics have two variables, ‖A‖_
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.integrate import solve_ivp
 
+from chapters.icl_finite.isotropic_risk import QueryLengths, isotropic_risk
 from chapters.icl_finite.parameters import EARLIEST
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
+from lib.icl import LinearRegression, ScoreTable
 
 # ln L that stands for the infinite prompt: with e^330 tokens P and Q are below 1e-100.
 INFINITE = 330.0
@@ -24,15 +23,11 @@ INFINITE = 330.0
 RTOL, ATOL = 1e-10, 1e-12
 
 
-class Isotropic(eqx.Module):
+class Isotropic(NamedTuple):
     """The block head with `A = size · I/√d` and ‖A‖_F = size; the flow in (size, gain) is the flow in (A, b)."""
 
-    size: Float[Array, "*rows"]
-    gain: Float[Array, "*rows"]
-
-    def blocks(self, d: int) -> Blocks:
-        """Return A and b in dimension d."""
-        return Blocks.isotropic(d, self.size, self.gain)
+    size: float | Float[Array, "*rows"]
+    gain: float | Float[Array, "*rows"]
 
 
 @dataclass(frozen=True)
@@ -50,12 +45,12 @@ class IsotropicProblem:
     @property
     def start(self) -> Isotropic:
         """Return the start `‖A‖ = b = α`."""
-        return Isotropic(jnp.asarray(self.alpha), jnp.asarray(self.alpha))
+        return Isotropic(self.alpha, self.alpha)
 
     def risk(self, params: Isotropic, scores: ScoreTable) -> Float[Array, ""]:
         """Return the exact risk, as an average over the length of the query."""
         d = self.task.dimension
-        return block_risk(self.task, params.blocks(d), scores, QueryAverage.radial(d))
+        return isotropic_risk(params.size / d**0.5, params.gain, scores, QueryLengths.of_dimension(d))
 
 
 def finite_log_lengths(lengths: list[int], log_lengths: list[float]) -> list[float]:
@@ -73,32 +68,30 @@ def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
 
 
-def flow_solver(
-    risk: Callable[..., Float[Array, ""]], like: Any, *, rtol: float = RTOL, atol: float = ATOL
-) -> Callable:
-    """Return a function `(start, times, *prompt) ↦ (parameters, risks)`, the gradient flow of `risk(params, *prompt)`.
+def solve_flow(
+    risk_and_slope: Callable,
+    start: Float[np.ndarray, " n"],
+    times: Float[np.ndarray, " times"],
+    *prompt: Any,
+    rtol: float = RTOL,
+    atol: float = ATOL,
+) -> tuple[Float[np.ndarray, "times n"], Float[np.ndarray, " times"]]:
+    """Return points and risks of the gradient flow, for `risk_and_slope(point, *prompt)`, a compiled function.
 
-    The risk is compiled once, for all prompts and all starts with the shapes of `like`. The curvatures across and along
-    the valley differ by a factor L, so the integrator switches to an implicit method where the problem is stiff. It is
-    SciPy's, because compiling an integrator takes longer than running this one.
+    The curvatures across and along the valley differ by a factor L, so the integrator switches to an implicit method
+    where the problem is stiff. It is SciPy's, because compiling an integrator takes longer than running this one.
     """
-    unflatten = jax.flatten_util.ravel_pytree(like)[1]
-    evaluate = jax.jit(jax.value_and_grad(lambda flat, *prompt: risk(unflatten(flat), *prompt)))
-
-    def solve(start, times, *prompt):
-        solved = solve_ivp(
-            lambda time, point: -np.asarray(evaluate(point, *prompt)[1]),
-            (0.0, times[-1]),
-            np.asarray(jax.flatten_util.ravel_pytree(start)[0]),
-            method="LSODA",
-            t_eval=times,
-            rtol=rtol,
-            atol=atol,
-        )
-        risks = np.asarray([float(evaluate(point, *prompt)[0]) for point in solved.y.T])
-        return jax.vmap(unflatten)(jnp.asarray(solved.y.T)), risks
-
-    return solve
+    solved = solve_ivp(
+        lambda time, point: -np.asarray(risk_and_slope(point, *prompt)[1]),
+        (0.0, times[-1]),
+        start,
+        method="LSODA",
+        t_eval=times,
+        rtol=rtol,
+        atol=atol,
+    )
+    points = solved.y.T
+    return points, np.asarray([float(risk_and_slope(point, *prompt)[0]) for point in points])
 
 
 @dataclass(frozen=True)
@@ -135,11 +128,11 @@ class Flows:
 
 def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Float[np.ndarray, " times"]) -> Flows:
     """Return the flows at all `log_lengths` and of the infinite prompt."""
-    solve = flow_solver(problem.risk, problem.start)
+    risk_and_slope = jax.jit(jax.value_and_grad(lambda point, scores: problem.risk(Isotropic(*point), scores)))
 
     def at(log_length):
-        path, risks = solve(problem.start, times, ScoreTable.at(log_length))
-        return Flow(log_length, times, np.asarray(path.size), np.asarray(path.gain), risks)
+        points, risks = solve_flow(risk_and_slope, np.asarray(problem.start), times, ScoreTable.at(log_length))
+        return Flow(log_length, times, size=points[:, 0], gain=points[:, 1], risk=risks)
 
     return Flows([at(log_length) for log_length in log_lengths], at(INFINITE), problem.task.dimension)
 

@@ -5,11 +5,12 @@ This is the setting of Theorem 5.1 of [BB26]: A is a full matrix, and no symmetr
 
 from dataclasses import dataclass
 
+import jax
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.icl_finite.exact_flows import flow_solver
+from chapters.icl_finite.exact_flows import solve_flow
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_in_the_valley, block_risk
 
 # Scale α of the starts, as a fraction of the theorem's bound.
@@ -56,26 +57,36 @@ def solve_random_flows(
     thetas = np.asarray(jr.normal(start_key, (starts, d, d)))
     queries = QueryAverage.of_frames(d, frames=FRAMES, radii=RADII)
 
-    def risk(params: Blocks, scores):
-        return block_risk(task, params, scores, queries)
+    @jax.jit
+    @jax.value_and_grad
+    def risk_and_slope(point, scores):
+        return block_risk(task, Blocks(point[:-1].reshape(d, d), point[-1]), scores, queries)
 
-    log_lengths, limit = np.sort(log_lengths), Blocks.infinite_limit(task)
+    log_lengths = np.sort(log_lengths)
     tables = [ScoreTable.at(float(ell)) for ell in log_lengths]
-    solve = flow_solver(risk, limit, rtol=RTOL, atol=ATOL)
-    risks = np.asarray([_risks(solve, Blocks.balanced(theta, alpha), log_lengths, tables) for theta in thetas])
+    limit = _point(Blocks.infinite_limit(task))
+    points = [_point(Blocks.balanced(theta, alpha)) for theta in thetas]
+    risks = np.asarray([_risks(risk_and_slope, point, log_lengths, tables) for point in points])
     return RandomFlows(
         log_lengths,
         risks[..., :-1],
         risks[..., -1],
-        at_limit=np.asarray([float(risk(limit, table)) for table in tables]),
+        at_limit=np.asarray([float(risk_and_slope(limit, table)[0]) for table in tables]),
         valley_limit=sum(spectrum) / d * best_in_the_valley(d)[1] / 2 * np.exp(-log_lengths),
         linear=np.asarray([float(task.linear_attention_risk(np.exp(ell))) for ell in log_lengths]),
     )
 
 
-def _risks(solve, start: Blocks, log_lengths, tables) -> Float[np.ndarray, "lengths times"]:
+def _point(blocks: Blocks) -> Float[np.ndarray, " n"]:
+    return np.append(blocks.matrix, blocks.gain)
+
+
+def _risks(risk_and_slope, start: Float[np.ndarray, " n"], log_lengths, tables) -> Float[np.ndarray, "lengths times"]:
     """Return the risks at the times `STOPPED` and at the end, with one row per length."""
     ends = np.maximum(ENDED * np.exp(log_lengths), 2 * STOPPED[-1])
     return np.asarray(
-        [solve(start, np.asarray([*STOPPED, end]), table)[1] for end, table in zip(ends, tables, strict=True)]
+        [
+            solve_flow(risk_and_slope, start, np.asarray([*STOPPED, end]), table, rtol=RTOL, atol=ATOL)[1]
+            for end, table in zip(ends, tables, strict=True)
+        ]
     )

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize_scalar
 
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
+from chapters.icl_finite.isotropic_risk import QueryLengths
+from lib.icl import ScoreTable
 
 # Smallest and largest u of A = uI in the search.
 SMALLEST, LARGEST = 0.02, 12.0
@@ -32,38 +33,33 @@ def solve_final_risks(dimensions: list[int], log_lengths: list[float]) -> list[F
     """Return the least risks of heads A = uI, and the risks at (A*, b*), for Σ = I."""
     risks = []
     for d in dimensions:
-        task, queries = LinearRegression(np.eye(d)), QueryAverage.radial(d)
+        queries = QueryLengths.of_dimension(d)
         for log_length in log_lengths:
             scores = ScoreTable.at(log_length)
             result = minimize_scalar(
-                lambda log_u, *fixed: float(_log_risk(log_u, *fixed)),
-                args=(task, scores, queries),
+                lambda log_u, *fixed: float(_log_risks(log_u, *fixed)[0]),
+                args=(scores, queries),
                 bounds=(np.log(SMALLEST), np.log(LARGEST)),
                 method="bounded",
                 options={"xatol": 1e-8},
             )
-            at_limit = _risk(task, Blocks.infinite_limit(task), scores, queries)
-            risks.append(FinalRisk(d, log_length, float(np.exp(result.fun)), float(at_limit)))  # pyright: ignore
+            # A* = uI with u = d^(-1/4), and b* = 1/u
+            at_limit = _log_risks(-np.log(d) / 4, scores, queries)[1]
+            risks.append(FinalRisk(d, log_length, *np.exp([result.fun, float(at_limit)]).tolist()))  # pyright: ignore
     return risks
 
 
 @jax.jit
-def _log_risk(
-    log_u: Float[Array, ""], task: LinearRegression, scores: ScoreTable, queries: QueryAverage
-) -> Float[Array, ""]:
-    """Return ln of the risk of A = uI at its best gain, which is near 1/u.
+def _log_risks(
+    log_u: Float[Array, ""], scores: ScoreTable, queries: QueryLengths
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return ln of the risks of A = uI at its best gain and at the gain 1/u.
 
-    The risk is quadratic in the gain, so that its slopes at 1/u and 2/u give the best one. A risk of 1e-20 keeps its
-    digits, which its value at the gain 0 would lose.
+    At the gain (1 + s)/u the `isotropic_risk` is quadratic in s. A risk of 1e-20 keeps its digits, which a polynomial
+    in the gain would lose.
     """
     u = jnp.exp(log_u)
-
-    def risk(shift):
-        blocks = Blocks(u * jnp.eye(task.dimension), (1 + shift) * (1 / u))
-        return block_risk(task, blocks, scores, queries)
-
-    (risk_near, _), (slope, slope_at_twice) = jax.vmap(jax.value_and_grad(risk))(jnp.asarray([0.0, 1.0]))
-    return jnp.log(risk_near - slope**2 / (2 * (slope_at_twice - slope)))
-
-
-_risk = jax.jit(block_risk)
+    size, shared, error = queries.means(u, scores)
+    at_inverse = error / u**2
+    gained = (at_inverse - shared) ** 2 / (size - 2 * shared + at_inverse)
+    return jnp.log(0.5 * (at_inverse - gained)), jnp.log(0.5 * at_inverse)

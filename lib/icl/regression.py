@@ -289,11 +289,13 @@ class LinearRegression(eqx.Module):
         Source: derived here. Transformations: jit, vmap, grad.
         """
         require_float64("LinearRegression.linear_attention_risk", self.cov)
-        eigenvalues, vectors = jnp.linalg.eigh(self.cov)
-        noise = jnp.sum(eigenvalues) + self._noise_ratio
+        task, length = jax.tree.map(known, (self, length))
+        xp = namespace(length, *jax.tree.leaves(task))
+        eigenvalues, vectors = xp.linalg.eigh(task.cov)
+        noise = xp.sum(eigenvalues) + task._noise_ratio
         learned = eigenvalues / ((1 + 1 / length) * eigenvalues + noise / length)
-        queries = jnp.einsum("ji,jk,ki->i", vectors, self.query_cov, vectors)
-        return 0.5 * (self.task_scale**2 * jnp.sum(queries * (1 - learned)) + self.noise_std**2)
+        queries = xp.einsum("ji,jk,ki->i", vectors, task.query_cov, vectors)
+        return jnp.asarray(0.5 * (task.task_scale**2 * xp.sum(queries * (1 - learned)) + task.noise_std**2))
 
     @public
     def debiased_descent(self, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -11,6 +11,7 @@ from scipy.stats import chi
 from chapters.icl_finite import ball_search, descents, valley_search
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
 from chapters.icl_finite.figures import trajectory_gap
+from chapters.icl_finite.isotropic_risk import QueryLengths
 from chapters.icl_finite.parameters import SHORTEST
 from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk, valley_limit
 from lib.statistics import comparison_quantile, worst_deviation
@@ -21,7 +22,7 @@ NAME = "icl_finite"
 def test_the_longest_prompt_is_the_infinite_one(float64):
     problem = IsotropicProblem.of_dimension(3, 0.5)
     params = Isotropic(jnp.asarray(0.9), jnp.asarray(1.3))
-    exact = problem.task.infinite_risk(Blocks.head(params.blocks(3)))
+    exact = problem.task.infinite_risk(Blocks.isotropic(3, *params).head())
     np.testing.assert_allclose(jax.jit(problem.risk)(params, ScoreTable.at(INFINITE)), exact, rtol=1e-10)
 
 
@@ -39,7 +40,8 @@ def test_a_head_of_the_valley_has_its_best_gain(float64):
     task, queries, u = LinearRegression(np.eye(3)), QueryAverage.radial(3), 0.4
 
     def risk(log_length):
-        return np.exp(float(valley_search._log_risk(np.log(u), task, ScoreTable.at(log_length), queries)))
+        lengths = QueryLengths.of_dimension(3)
+        return np.exp(float(valley_search._log_risks(np.log(u), ScoreTable.at(log_length), lengths)[0]))
 
     short = jax.jit(lambda gain: block_risk(task, Blocks(u * jnp.eye(3), gain), ScoreTable.at(np.log(30)), queries))
     found = minimize_scalar(lambda gain: float(short(gain)), bracket=(0.1, 1 / u))
