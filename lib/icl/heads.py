@@ -17,7 +17,7 @@ from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii
 from lib.icl.regression import LinearRegression, _identity
-from lib.pairs import _LARGEST_TILT, _opposite_gaps, _pair_statistics
+from lib.pairs import _LARGEST_TILT, _opposite_statistics, _pair_statistics
 from lib.partition import _LARGEST_LOG_LENGTH
 
 # Nodes in the length of the query, and natural logarithms that the integrand falls beyond the last.
@@ -316,9 +316,8 @@ def _pair_excess(
 ):
     """The gain β of the best values and `L (2R - s²)`, at keys ω > 0; `lengths` of queries with their weights."""
     tilts = namespace(keys, lengths[0]).maximum(keys[:, None] * lengths[0], 1e-7)
-    gaps = jax.tree.map(known, _opposite_gaps(tilts, log_length))
-    participation = known(score_statistics(tilts**2, log_length).participation)
-    return _excess_of_moments(task, lengths, participation, gaps, log_length)
+    pairs = jax.tree.map(known, _opposite_statistics(tilts, log_length))
+    return _excess_of_moments(task, lengths, pairs, log_length)
 
 
 def _few_lengths(dimension: int, keys: Float[AnyArray, " k"], log_length: Scalar):
@@ -338,8 +337,8 @@ def _lengths_by_key(dimension: int, keys: Float[AnyArray, " k"], log_length: Sca
 
 
 @jitted()
-def _excess_of_moments(task: LinearRegression, lengths, participation, gaps, log_length):
-    (radius, weight), (participation_gap, error_gap) = lengths, gaps
+def _excess_of_moments(task: LinearRegression, lengths, pairs, log_length):
+    (radius, weight), (participation, participation_gap, error_gap) = lengths, pairs
     xp = namespace(log_length, participation, task.task_scale, task.noise_std)
     dimension, power, length = task.dimension, task.task_scale**2, xp.exp(log_length)
     rest = power * (dimension - 1) + task.noise_std**2

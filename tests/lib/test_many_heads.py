@@ -58,7 +58,7 @@ def pairs(float64):
 
 @contextmanager
 def three_grids():
-    """Programs traced here contain the first three grids, which hold the pairs of a test, and not all seven."""
+    """Programs traced here contain the first three grids, which hold the pairs of a test, and not all six."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:3])
         pairs_module._differentiable.cache_clear()
@@ -171,18 +171,16 @@ def test_pairs_of_equal_tilts_are_those_of_one_head():
 
 
 def test_a_grid_holds_every_pair_of_the_domain():
-    """A pair without a grid is NaN. Windows are widest for opposite tilts at ten tokens, and for L near e^50."""
+    """A traced pair without a grid is NaN. Most levels are needed by opposite tilts at ten tokens."""
     rng = np.random.default_rng(24)
     largest = pairs_module._LARGEST_TILT
     a = np.concatenate([rng.uniform(0, largest, 400), np.full(400, largest)])
     b = np.concatenate([rng.uniform(-largest, largest, 400), rng.uniform(-largest, -0.9 * largest, 400)])
     log_length = rng.choice([1.0, 0.02, 0.2], 800) * rng.uniform(0, pairs_module._LARGEST_LOG_LENGTH, 800)
     for resolution in (pairs_module._DEFAULT, pairs_module._FINER):
-        windows = jax.jit(jax.vmap(lambda a, b, x, r=resolution: pairs_module._window(a, b, x, r)))
-        spans = [np.asarray(high - low) for low, high in windows(a, b, log_length)]
-        levels = np.maximum(spans[0], spans[1]) / resolution.level_step + 1
-        steps = np.minimum(resolution.score_step, resolution.phase_step / np.maximum(np.abs(a), np.abs(b)))
-        holds = [(levels <= rows) & (spans[2] / steps + 1 <= nodes) for rows, nodes in resolution.sizes()]
+        placed = jax.jit(jax.vmap(lambda a, b, x, r=resolution: pairs_module._placed(a, b, x, r)[2]))
+        levels, scores = placed(a, b, log_length)
+        holds = [(levels <= rows) & (scores <= nodes) for rows, nodes in resolution.sizes()]
         assert np.any(holds, axis=0).all()
     assert float(pair_quadrature_error(largest, -largest, np.log(24))) < ALLOWED
 
