@@ -294,7 +294,7 @@ def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution
     columns = np.broadcast_arrays(a, b, log_length)
     rows = list(zip(*(column.ravel() for column in columns), strict=True))
     with np.errstate(all="ignore"):
-        values = [_of_known(integrals, *row, resolution) for row in rows or [(0.0, 0.0, 0.0)]]
+        values = [_of_known(integrals, *pair, resolution=resolution) for pair in rows or [(0.0, 0.0, 0.0)]]
     return tuple(np.array(part[: len(rows)]).reshape(columns[0].shape) for part in zip(*values, strict=True))
 
 

@@ -8,20 +8,23 @@ statistics of equal and of opposite tilts are then products of odd parts, withou
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import roots_genlaguerre
+from scipy.special import logsumexp, roots_genlaguerre, wrightomega
 
 from lib.icl import LinearRegression
 
-# Nodes in the level of one head, in half of the scores, and in the length of the query.
-LEVELS, SCORES, RADII = 128, 161, 24
-# Halvings that find where the levels end, and the natural logarithms that the integrand falls on both sides.
-HALVINGS, DROP_LEFT, DROP_RIGHT = 14, 30.0, 40.0
+# Nodes in half of the scores, and in the length of the query.
+SCORES, RADII = 161, 24
+# Largest steps in the levels, in the scores, and in the scores times the tilt.
+LEVEL_STEP, SCORE_STEP, PHASE_STEP = 0.28, 0.25, 0.32
+# Distance at which levels are tried as the last one, and the natural logarithms that the integrand falls on both sides.
+TRIED_STEP, DROP_LEFT, DROP_RIGHT = 0.5, 30.0, 40.0
 # e^{-x} is below 1e-288 at the exponential of this number.
 LARGEST_LOG_SIZE = 6.5
 
@@ -34,6 +37,7 @@ class OppositeStatistics(NamedTuple):
     participation_gap: Float[Array, "..."]
 
 
+@partial(jax.jit, static_argnums=0)
 def kernel_curvature(log_kernel: Callable) -> Float[Array, ""]:
     """Return the third derivative over the first, minus the second, of the kernel f/f(0) at 0, called κ.
 
@@ -55,7 +59,7 @@ def kernel_curvature(log_kernel: Callable) -> Float[Array, ""]:
 
 def opposite_kernel_values(
     task: LinearRegression, log_kernel: Callable, omega: float, log_length: float
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
+) -> tuple[float, float]:
     """Return the best value μ of two heads (ω, μ) and (-ω, -μ) with kernel f, and their risk.
 
     `2R = τ_w² d + s² - m²/K` with `m = 2τ_w² E r ĝ(ωr)` and
@@ -72,17 +76,23 @@ def opposite_kernel_values(
       |ω| ≤ 0.35); its excess over the noise loses digits in proportion to L.
     """
     radius, weight = _radii(task.dimension)
-    edge = np.sqrt(2 * log_length) + 9.0
-    g, step = np.linspace(0.0, edge, SCORES, retstep=True)
-    scores = omega * radius[:, None] * g
-    normal = math.sqrt(2 / math.pi) * step * np.exp(-(g**2) / 2)
-    normal[0] /= 2
-    found = opposite_statistics(log_kernel(scores), log_kernel(-scores), g, normal, log_length)
-    mean, product_gap, participation_gap = (np.asarray(each) for each in found)
+    tilts, edge = abs(omega) * radius, np.sqrt(2 * log_length) + 9.0
+    g = np.linspace(0.0, edge, SCORES)
+    right, left = map(np.asarray, _on_both_sides(log_kernel, omega * radius[:, None] * g))
+    found = [_of_one_tilt(*row, g=g, log_length=log_length) for row in zip(tilts, right, left, strict=True)]
+    mean, product_gap, participation_gap = np.array(found).T
     power, noise = float(task.task_scale) ** 2, float(task.noise_std) ** 2
     target = 2 * power * (weight * radius) @ mean
     curvature = 2 * weight @ (power * product_gap + (power * (task.dimension - 1) + noise) * participation_gap)
     return target / curvature, 0.5 * (power * task.dimension + noise - target**2 / curvature)
+
+
+@partial(jax.jit, static_argnums=0)
+def _on_both_sides(
+    log_kernel: Callable, scores: Float[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Return log f of the scores and of the negative scores."""
+    return log_kernel(scores), log_kernel(-scores)
 
 
 def _radii(dimension: int) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, " r"]]:
@@ -91,74 +101,69 @@ def _radii(dimension: int) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "
     return np.sqrt(2 * half_square), weight / weight.sum()
 
 
-@jax.jit
-def opposite_statistics(log_right, log_left, g, normal, log_length) -> OppositeStatistics:
-    """Return the statistics of several tilts.
+def _of_one_tilt(tilt, log_right, log_left, g, log_length) -> OppositeStatistics:
+    """Return the statistics of a tilt a > 0, from log f(ag) and log f(-ag) at equidistant nodes g ≥ 0.
 
-    Args:
-      log_right: log f(ag) at the nodes g ≥ 0, one row per tilt.
-      log_left: log f(-ag) there.
-      g: the nodes.
-      normal: their weights.
-      log_length: natural logarithm of the prompt length.
+    For small tilts, every second or third node is enough.
     """
-    return jax.lax.map(lambda row: _of_one_tilt(*row, g, normal, log_length), (log_right, log_left))
-
-
-def _of_one_tilt(log_right, log_left, g, normal, log_length) -> OppositeStatistics:
-    others, length = jnp.expm1(log_length), jnp.exp(log_length)
-    s, step = _levels(log_right, log_left, normal, log_length)
+    stride = int(np.clip(min(SCORE_STEP, PHASE_STEP / tilt) / g[1], 1, 3))
+    log_right, log_left, g = log_right[::stride], log_left[::stride], g[::stride]
+    normal = math.sqrt(2 / math.pi) * g[1] * np.exp(-(g**2) / 2)
+    normal[0] /= 2
+    others = math.expm1(log_length)
+    s, step = _levels(tilt, log_right, log_left, normal, log_length)
     large, small = _sizes(log_right, s), _sizes(log_left, s)
-    kept_even, kept_odd = _parts(jnp.exp(-large), jnp.exp(-small))
-    one_even, one_odd = _parts(large * jnp.exp(-large), small * jnp.exp(-small))
-    lost, unit = -0.5 * (jnp.expm1(-large) + jnp.expm1(-small)), jnp.ones_like(g)
+    kept_right, kept_left = np.exp(-large), np.exp(-small)
+    kept_even, kept_odd = _parts(kept_right, kept_left)
+    one_even, one_odd = _parts(large * kept_right, small * kept_left)
+    lost = -0.5 * (np.expm1(-large) + np.expm1(-small))
 
-    def mean(left, right, weight):
-        return (left * (weight * normal)) @ right.T
-
-    odd_odd = mean(kept_odd, kept_odd, unit)
-    gone = (lost @ normal)[:, None] + mean(kept_even, lost, unit)
+    odd_odd = (kept_odd * normal) @ kept_odd.T
+    gone = (lost @ normal)[:, None] + (kept_even * normal) @ lost.T
     log_phi, log_phi_opposite = _log_phi(gone - odd_odd), _log_phi(gone + odd_odd)
-    single = jnp.exp(others * log_phi)
-    fallen = -jnp.expm1(others * (log_phi_opposite - log_phi))
+    single = np.exp(others * log_phi)
+    fallen = -np.expm1(others * (log_phi_opposite - log_phi))
 
     def one_token(weight):
-        even, odd = mean(one_even, one_even, weight), mean(one_odd, one_odd, weight)
-        return jnp.sum(single * (2 * odd + (even - odd) * fallen))
+        even, odd = (one_even * weight) @ one_even.T, (one_odd * weight) @ one_odd.T
+        return single * (2 * odd + (even - odd) * fallen)
 
-    first, second = mean(one_odd, kept_even, g), mean(one_even, kept_odd, g)
+    first, second = (one_odd * (g * normal)) @ kept_even.T, (one_even * (g * normal)) @ kept_odd.T
 
     def two_tokens(sign, log_phi):
         each = first + sign * second
-        return jnp.sum(jnp.exp((others - 1) * log_phi) * each * each.T)
+        return np.exp((others - 1) * log_phi) * each * each.T
 
     pairs = others * (two_tokens(1, log_phi) + two_tokens(-1, log_phi_opposite))
-    survival = jnp.exp(others * _log_phi(lost @ normal))
-    mean_score = step * length * jnp.sum((one_odd @ (g * normal)) * survival)
-    area = step**2 * length
-    return OppositeStatistics(mean_score, area * (one_token(g**2) + pairs), area * one_token(unit))
+    survival = np.exp(others * _log_phi(lost @ normal))
+    sums = (
+        step @ ((one_odd @ (g * normal)) * survival),
+        step @ (one_token(g**2 * normal) + pairs) @ step,
+        step @ one_token(normal) @ step,
+    )
+    return OppositeStatistics(*(math.exp(log_length) * each for each in sums))
 
 
-def _levels(log_right, log_left, normal, log_length):
-    """Return the nodes in the level s, and their spacing: from the token's factor to where the other tokens end."""
+def _levels(tilt, log_right, log_left, normal, log_length):
+    """Return the nodes in the level s and their steps, from the token's factor to where the other tokens end.
 
-    def halve(_, bracket):
-        low, high = bracket
-        middle = 0.5 * (low + high)
-        lost = -0.5 * (jnp.expm1(-_sizes(log_right, middle)) + jnp.expm1(-_sizes(log_left, middle)))
-        alive = jnp.expm1(log_length) * _log_phi(lost @ normal) > -DROP_RIGHT - log_length
-        return jnp.where(alive, middle, low), jnp.where(alive, high, middle)
-
-    both = jnp.concatenate([log_right, log_left]) + jnp.log(jnp.concatenate([normal, normal]) / 2)
-    bottom = -log_length - jax.nn.logsumexp(both) - DROP_LEFT
-    low, high = jax.lax.fori_loop(0, HALVINGS, halve, (bottom[None], jnp.full(1, 60.0)))
-    bottom, top = jax.lax.stop_gradient((bottom, 0.5 * (low + high)[0]))
-    return jnp.linspace(bottom, top, LEVELS), (top - bottom) / (LEVELS - 1)
+    `s = turn + width (z - e^{-z})` with equidistant z: left of the turn the integrand falls like e^s, and steps grow.
+    """
+    both = np.concatenate([log_right, log_left]) + np.log(np.concatenate([normal, normal]) / 2)
+    typical = -log_length - logsumexp(both)
+    tried = np.arange(typical, 60.0, TRIED_STEP)
+    lost = -0.5 * (np.expm1(-_sizes(log_right, tried)) + np.expm1(-_sizes(log_left, tried)))
+    alive = math.expm1(log_length) * _log_phi(lost @ normal) > -DROP_RIGHT - log_length
+    turn, width = typical - 2 * tilt, 1 + tilt / 2
+    ends = (np.array([typical - DROP_LEFT, tried[alive.sum()]]) - turn) / width
+    low, high = ends + wrightomega(-ends)
+    z, step = np.linspace(low, high, math.ceil(width * (high - low) / LEVEL_STEP) + 1, retstep=True)
+    return turn + width * (z - np.exp(-z)), width * step * (1 + np.exp(-z))
 
 
 def _sizes(log_factor, s):
     """Return e^s f at every level (rows) and score (columns)."""
-    return jnp.exp(jnp.minimum(s[:, None] + log_factor, LARGEST_LOG_SIZE))
+    return np.exp(np.minimum(s[:, None] + log_factor, LARGEST_LOG_SIZE))
 
 
 def _parts(right, left):
@@ -168,4 +173,4 @@ def _parts(right, left):
 
 def _log_phi(lost):
     """Return log φ from 1 - φ."""
-    return jnp.log1p(-jnp.minimum(lost, 1 - 1e-16))
+    return np.log1p(-np.minimum(lost, 1 - 1e-16))

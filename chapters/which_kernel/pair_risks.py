@@ -19,22 +19,6 @@ SEARCHED = (0.3, 1.6)
 
 
 @dataclass(frozen=True)
-class KeyCurves:
-    """Mean square errors at one prompt length: by kernel and key, least by kernel, and of linear methods.
-
-    `slow_wins` tells whether pairs with slow kernels are known to beat linear attention here, see `slow_kernels_win`.
-    """
-
-    length: int
-    keys: Float[np.ndarray, " keys"]
-    errors: dict[str, Float[np.ndarray, " keys"]]
-    lowest: dict[str, float]
-    linear: float
-    debiased: float
-    slow_wins: bool
-
-
-@dataclass(frozen=True)
 class BestPairs:
     """Best key and mean square error of a pair, by kernel, at one prompt length."""
 
@@ -43,6 +27,20 @@ class BestPairs:
     errors: dict[str, float]
     linear: float
     debiased: float
+
+
+@dataclass(frozen=True)
+class KeyCurves:
+    """Mean square errors at one prompt length, by kernel and key, and the best pairs.
+
+    `slow_wins` tells whether pairs with slow kernels are known to beat linear attention here, see `slow_kernels_win`.
+    """
+
+    length: int
+    keys: Float[np.ndarray, " keys"]
+    errors: dict[str, Float[np.ndarray, " keys"]]
+    best: BestPairs
+    slow_wins: bool
 
 
 @dataclass(frozen=True)
@@ -106,8 +104,7 @@ def solve_key_curves(task: LinearRegression, length: int, keys: int) -> KeyCurve
     """Return the error of the best pair of each kernel along its key."""
     grid = np.linspace(SMALLEST_KEY, LARGEST_KEY, keys)
     errors = {kernel: np.array([pair_error(task, kernel, key, length) for key in grid]) for kernel in KERNELS}
-    best = solve_best_pairs(task, length)
-    return KeyCurves(length, grid, errors, best.errors, best.linear, best.debiased, slow_kernels_win(task, length))
+    return KeyCurves(length, grid, errors, solve_best_pairs(task, length), slow_kernels_win(task, length))
 
 
 def slow_kernels_win(task: LinearRegression, length: int) -> bool:

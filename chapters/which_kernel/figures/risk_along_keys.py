@@ -25,7 +25,8 @@ QUADRATURE_ERROR = 2e-9
 
 def numbers(curves: KeyCurves) -> Numbers:
     """Return the errors by kernel and key, and the claims on slow kernels and on 1 + exp."""
-    shared = {"length": curves.length, "key": curves.keys, "linear": curves.linear, "debiased": curves.debiased}
+    linear, debiased = curves.best.linear, curves.best.debiased
+    shared = {"length": curves.length, "key": curves.keys, "linear": linear, "debiased": debiased}
     groups = [{"kernel": kernel, "error": errors, **shared} for kernel, errors in curves.errors.items()]
     columns = {
         "kernel": Column("Kernel $f$: exp, 1 + exp, square is $(1 + x/2)²$, softplus, sigmoid"),
@@ -40,11 +41,11 @@ def numbers(curves: KeyCurves) -> Numbers:
         "beats-linear",
         f"At $L = {curves.length:,}$ a pair with the kernel $(1 + x/2)²$, softplus or sigmoid has a lower error than "
         "the best linear attention (measured: the largest of the three lowest errors).",
-        max(curves.lowest[kernel] for kernel in SLOW),
-        curves.linear,
+        max(curves.best.errors[kernel] for kernel in SLOW),
+        linear,
         because="the error of the best linear attention, in closed form",
         comparisons=len(SLOW),
-        rejects=("a pair is at best debiased gradient descent, whatever its kernel", curves.debiased),
+        rejects=("a pair is at best debiased gradient descent, whatever its kernel", debiased),
         requires=(
             curves.slow_wins,
             "the prompts are too short or the labels too noisy: it is known for "
@@ -52,12 +53,12 @@ def numbers(curves: KeyCurves) -> Numbers:
             "more noise linear attention has the lower error",
         ),
     )
-    gained = curves.debiased - curves.lowest["exp"]
+    gained = debiased - curves.best.errors["exp"]
     claim.at_least(
         "positive-curvature",
         f"At $L = {curves.length:,}$ the pair with the kernel $1 + exp$, whose curvature is positive, has at no key a "
         "lower error than at zero keys (measured: the smallest difference).",
-        curves.errors["1 + exp"].min() - curves.debiased,
+        curves.errors["1 + exp"].min() - debiased,
         0,
         within=QUADRATURE_ERROR,
         because="keys of zero, less the documented error of the quadrature",
