@@ -156,7 +156,7 @@ def test_notebooks_are_those_of_the_table_of_contents(clone, row, notebooks):
 # --- folders of any name ----------------------------------------------------------------------------------
 
 # It would create a file if a shell executed it.
-FOLDER = "$HOME; 'touch' executed; & \"touch\" executed `touch executed` $(touch executed)"
+FOLDER = "{x} $HOME; 'touch' executed; & \"touch\" executed `touch executed` $(touch executed)"
 
 
 def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
@@ -173,6 +173,7 @@ def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
     output = clone.succeed("build", "--target", "figures")
     assert "toy/toy_error redrawn; replaced" in output
     Clone(clone.root).succeed("site")
+    clone.succeed("run", "toy", "-p", "seed=5")
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
     assert [path.name for path in (tmp_path / "books").iterdir()] == [FOLDER]
 

@@ -189,8 +189,8 @@ def _execute(
             # parallel runs could choose the same ports, and have different files
             sockets = {"transport": "ipc", "connection_file": str(folder / "kernel.json")}
             papermill.execute_notebook(
-                notebook.path,
-                executed,
+                _literally(notebook.path),
+                _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
                 language="python",
@@ -219,6 +219,11 @@ def _execute(
         reason, details = f"{error}.", _last_words(log)
     kept = f" The partly executed notebook: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
     raise UserError(f"{notebook.name}: {reason}{kept}\n{details}")
+
+
+def _literally(path: Path) -> str:
+    """Return `path` with doubled braces, because papermill formats its paths."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def _last_words(log: Path) -> str:
