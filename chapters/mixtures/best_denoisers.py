@@ -1,22 +1,21 @@
 """The least mean square error of denoising with one head, with two heads, and with linear attention."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from chapters.mixtures.denoisers import (
     add_noise,
     denoised,
     denoising_excess,
     denoising_heads,
-    head_outputs,
     residual_denoising_head,
 )
 from chapters.mixtures.settings import DIMENSION, opposite_tokens, published_tokens
@@ -37,6 +36,7 @@ STARTS, SPREAD = 2, 0.5
 bayes_risk = jax.jit(denoising_bayes_risk)
 affine_risk = jax.jit(partial(denoising_linear_risk, intercept=True))
 linear_risk = jax.jit(denoising_linear_risk)
+bayes_outputs = jax.jit(denoised)
 
 
 class NoiseLevel(NamedTuple):
@@ -109,28 +109,12 @@ def _search():
     """
     law = published_tokens()
 
-    @jax.jit
-    def slope(point, noise_std, tokens, probabilities):
-        targets = denoised(law, noise_std, tokens)
-
-        def excess(point):
-            bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
-            miss = head_outputs(Attention(bilinear, value), add_noise(law, noise_std), tokens) - targets
-            return probabilities @ jnp.sum(miss**2, axis=1)
-
-        return jax.value_and_grad(excess)(point)
-
     def descend(start, noise_std, nodes):
         normals, probabilities = _grid(*nodes)
-        tokens = _tokens(law, noise_std, normals)
+        tokens = _tokens(noise_std, normals)
+        grid = (tokens.T, np.asarray(bayes_outputs(law, noise_std, tokens)).T, probabilities)
         return minimize(
-            lambda point: tuple(
-                np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std, tokens, probabilities)
-            ),
-            start,
-            jac=True,
-            method="BFGS",
-            options={"gtol": 1e-9},
+            _excess_and_slope, start, args=(noise_std, *grid), jac=True, method="BFGS", options={"gtol": 1e-9}
         )
 
     def search(noise_std: float, key: PRNGKeyArray, last: np.ndarray | None) -> tuple[float, np.ndarray]:
@@ -144,17 +128,43 @@ def _search():
     return search
 
 
+def _excess_and_slope(
+    point: Float[np.ndarray, " entries"],
+    noise_std: float,
+    tokens: Float[np.ndarray, "d n"],
+    targets: Float[np.ndarray, "d n"],
+    probabilities: Float[np.ndarray, " n"],
+) -> tuple[float, Float[np.ndarray, " entries"]]:
+    """Return the excess of the head with these entries of U and V, and its gradient; outputs are `head_outputs`."""
+    bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
+    first, second = _means()
+    variance, difference = TOKEN_STD**2 + noise_std**2, first - second
+    tilts = bilinear @ tokens
+    weight = expit(difference @ tilts)
+    tilted_means = variance * tilts + second[:, None] + np.outer(difference, weight)
+    misses = value @ tilted_means - targets
+    pull = 2 * probabilities * misses
+    by_mean = value.T @ pull
+    by_tilt = variance * by_mean + np.outer(difference, weight * (1 - weight) * (difference @ by_mean))
+    return 0.5 * np.sum(pull * misses), np.concatenate([np.ravel(by_tilt @ tokens.T), np.ravel(pull @ tilted_means.T)])
+
+
+@cache
+def _means() -> Float[np.ndarray, "2 d"]:
+    return np.asarray(published_tokens().components.mean)
+
+
 def _grid(along: int, across: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a trapezoid for two standard normals, along the line of the means and across, for both components."""
     lines = [np.linspace(-REACH, REACH, nodes) for nodes in (along, across)]
     weights = [np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi) for line in lines]
-    first, second = published_tokens().components.mean
-    axis = np.asarray(first - second) / np.linalg.norm(first - second)
+    first, second = _means()
+    axis = (first - second) / np.linalg.norm(first - second)
     normals = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2) @ [axis, [-axis[1], axis[0]]]
     return normals, np.tile(0.5 * np.outer(*weights).ravel(), 2)
 
 
-def _tokens(law: GaussianMixture, noise_std: float, normals: np.ndarray) -> Float[Array, "n d"]:
+def _tokens(noise_std: float, normals: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n_of_both d"]:
     """Return noisy tokens of the first component, then of the second."""
-    deviations = jnp.sqrt(TOKEN_STD**2 + noise_std**2) * normals
-    return jnp.concatenate([mean + deviations for mean in law.components.mean])
+    deviations = np.hypot(TOKEN_STD, noise_std) * normals
+    return np.concatenate([mean + deviations for mean in _means()])

@@ -20,6 +20,8 @@ from lib.measures import Empirical, GaussianMixture
 BATCH = 50
 # Factors of U: the denoiser has H = 1, the other head H = 1/4, so that its error is of order 1/L (H² < 1/2).
 SIZES = {"denoiser": 1.0, "quarter": 0.25}
+# Factors of U at which the limit of L times the square error is computed.
+LIMITS = {"limit": SIZES["quarter"], "untilted": 0.0}
 
 
 def draw_task(key: PRNGKeyArray) -> GaussianMixture:
@@ -29,7 +31,7 @@ def draw_task(key: PRNGKeyArray) -> GaussianMixture:
     return mixture(means, TOKEN_STD**2, jnp.log(jnp.stack([weight, 1 - weight])))
 
 
-def head_of_size(size: float) -> Attention:
+def head_of_size(size: Float[Array, ""]) -> Attention:
     """Return the head `U = size · S⁻¹, V = ξ² S⁻¹`, which serves all tasks."""
     head = residual_denoising_head(published_tokens(), PUBLISHED_NOISE_STD)
     return Attention(size * head.bilinear, head.value)
@@ -37,24 +39,23 @@ def head_of_size(size: float) -> Attention:
 
 @partial(jax.jit, static_argnames="lengths")
 def _square_errors(keys: PRNGKeyArray, lengths: tuple[int, ...]):
-    heads = {name: head_of_size(size) for name, size in SIZES.items()}
+    heads = jax.vmap(head_of_size)(jnp.array(list(SIZES.values())))
+    limits = jax.vmap(head_of_size)(jnp.array(list(LIMITS.values())))
 
     def of_task(key) -> dict[str, Float[Array, " lengths"]]:
         task_key, query_key, prompt_key = jr.split(key, 3)
         noisy = add_noise(draw_task(task_key), PUBLISHED_NOISE_STD)
         query = noisy.sample(1, key=query_key)[0]
         tokens = noisy.sample(max(lengths), key=prompt_key)
-        errors = {
-            name: jnp.stack(
-                [
-                    jnp.sum((attend(head, Empirical(tokens[:n]), query) - attend(head, noisy, query)) ** 2)
-                    for n in lengths
-                ]
-            )
-            for name, head in heads.items()
-        }
-        limits = {"limit": heads["quarter"], "untilted": head_of_size(0.0)}
-        return errors | {name: jnp.trace(fluctuation(head, noisy, query))[None] for name, head in limits.items()}
+
+        def square_errors(head):
+            exact = attend(head, noisy, query)
+            return jnp.stack([jnp.sum((attend(head, Empirical(tokens[:n]), query) - exact) ** 2) for n in lengths])
+
+        def limit(head):
+            return jnp.trace(fluctuation(head, noisy, query))[None]
+
+        return dict(zip([*SIZES, *LIMITS], [*jax.vmap(square_errors)(heads), *jax.vmap(limit)(limits)], strict=True))
 
     return jax.lax.map(of_task, keys, batch_size=BATCH)
 
