@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from chapters.mixtures.gated_scores import GatedScore, bayes_score
 from chapters.mixtures.labelled_heads import Blocks, excess, head_with_constant_gate, head_without_gate, score_of
-from chapters.mixtures.landscape import ROUNDING, TOKENS, hessian, scores_and_slopes, slope
+from chapters.mixtures.landscape import ROUNDING, TOKENS
+from chapters.mixtures.score_derivatives import blocks_of, flat, hessian, scores_and_slopes, slope
 from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
 from lib.flow import gradient_flow
@@ -45,18 +45,17 @@ def solve_flow(start: Blocks, times: np.ndarray) -> Blocks:
 
     The times are far longer than the inverse of the largest curvature. Each leaf has a leading axis of times.
     """
-    flat, unravel = ravel_pytree(start)
     solution = solve_ivp(
-        lambda _, point: -np.asarray(slope(point)),
+        lambda _, point: -slope(point),
         (0.0, times[-1]),
-        np.asarray(flat),
+        flat(start),
         method="Radau",
         t_eval=times,
-        jac=lambda _, point: -np.asarray(hessian(point)),
+        jac=lambda _, point: -hessian(point),
         rtol=1e-8,
         atol=1e-13,
     )
-    return jax.vmap(unravel)(jnp.asarray(solution.y.T))
+    return blocks_of(solution.y.T)
 
 
 @partial(jax.jit, static_argnames="family")
@@ -67,9 +66,9 @@ def _distances(path: Blocks, best: GatedScore, family: str) -> Float[Array, " n"
 
 def perturbed(blocks: Blocks, size: float, key: PRNGKeyArray) -> Blocks:
     """Return the head moved by `size` in a random direction of the space of all its blocks."""
-    flat, unravel = ravel_pytree(blocks)
-    noise = jr.normal(key, flat.shape)
-    return unravel(flat + size * noise / jnp.linalg.norm(noise))
+    entries = flat(blocks)
+    noise = np.asarray(jr.normal(key, entries.shape))
+    return blocks_of(entries + size * noise / np.linalg.norm(noise))
 
 
 def solve_near_minimisers(starts: int, *, key: PRNGKeyArray) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -97,18 +96,18 @@ def solve_near_minimisers(starts: int, *, key: PRNGKeyArray) -> tuple[pd.DataFra
             path = solve_flow(first, TIMES)
             names = {"family": family, "size": size, "start": start}
             columns = {"time": TIMES, "distance": _distances(path, best, family)}
-            frames.append(pd.DataFrame({**names, **columns, "balance": jax.vmap(_balance)(path) - _balance(first)}))
+            frames.append(pd.DataFrame({**names, **columns, "balance": _balance(path) - _balance(first)}))
             last = jax.tree.map(lambda leaf: leaf[-1], path)
-            eigenvalues = np.linalg.eigvalsh(np.asarray(hessian(ravel_pytree(last)[0])))
+            eigenvalues = np.linalg.eigvalsh(hessian(flat(last)))
             rate = eigenvalues[eigenvalues > ROUNDING * eigenvalues[-1]][0]
             growth, free_growth = growth_of_inverse_square(last) if family == CONSTANT else (0.0, 0.0)
             predictions.append({**names, "rate": rate, "growth": growth, "free_growth": free_growth})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(predictions)
 
 
-def _balance(blocks: Blocks) -> Float[Array, ""]:
-    upper, column, row, corner = blocks
-    return jnp.sum(upper**2) + jnp.sum(column**2) - jnp.sum(row**2) - corner**2
+def _balance(blocks: Blocks) -> Float[np.ndarray, "*n"]:
+    upper, column, row, corner = map(np.asarray, blocks)
+    return np.sum(upper**2, axis=(-2, -1)) + np.sum(column**2, axis=-1) - np.sum(row**2, axis=-1) - corner**2
 
 
 def growth_of_inverse_square(blocks: Blocks) -> tuple[float, float]:
@@ -152,13 +151,13 @@ def growth_of_inverse_square(blocks: Blocks) -> tuple[float, float]:
 def _mobilities(blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """Return A Aᵀ at the head with s = 0 next to `blocks`, with A on the kernel and on all directions."""
     law = published_classes()
-    first, second = law.components.mean
-    tokens = 2 * jr.normal(jr.key(0), (TOKENS, 2))
+    first, second = np.asarray(law.components.mean)
+    tokens = 2 * np.asarray(jr.normal(jr.key(0), (TOKENS, 2)))
     level = blocks._replace(column=-0.5 * blocks.upper @ (first - second))
-    _, strengths, directions = np.linalg.svd(np.asarray(scores_and_slopes(level, law, tokens)[1]))
+    _, strengths, directions = np.linalg.svd(scores_and_slopes(level, law, tokens)[1])
     fast = directions[: int((strengths > ROUNDING * strengths[0]).sum())]
     # the change of s = 2 u_12 + U_11 (m_0 - m_1)
-    change = np.hstack([np.kron(np.eye(2), np.asarray(first - second)), 2 * np.eye(2), np.zeros((2, 3))])
+    change = np.hstack([np.kron(np.eye(2), first - second), 2 * np.eye(2), np.zeros((2, 3))])
     return change @ (np.eye(change.shape[1]) - fast.T @ fast) @ change.T, change @ change.T
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from chapters.mixtures.gated_scores import GatedScore, bayes_score, discriminant_excess, gated_score
@@ -26,10 +27,10 @@ class Blocks(NamedTuple):
       corner: v_22, shape ().
     """
 
-    upper: Float[Array, "d d"]
-    column: Float[Array, " d"]
-    row: Float[Array, " d"]
-    corner: Float[Array, ""]
+    upper: Float[Array | np.ndarray, "d d"]
+    column: Float[Array | np.ndarray, " d"]
+    row: Float[Array | np.ndarray, " d"]
+    corner: Float[Array | np.ndarray, ""]
 
 
 def attention(blocks: Blocks) -> Attention:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -22,6 +21,7 @@ from chapters.mixtures.labelled_heads import (
     head_without_gate,
     score_of,
 )
+from chapters.mixtures.score_derivatives import Classes, flat, hessian, scores_and_slopes, slope
 from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import PUBLISHED_MEANS
 from lib.measures import GaussianMixture
@@ -133,22 +133,6 @@ def saddle() -> tuple[Blocks, Blocks]:
     return head(upper), head(jnp.zeros((2, 2)))
 
 
-@jax.jit
-def slope(flat: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Return the gradient of the risk of `published_classes` in the entries of all blocks."""
-    law = published_classes()
-    _, unravel = ravel_pytree(head_with_constant_gate())
-    return jax.grad(lambda flat: excess(unravel(flat), law))(flat)
-
-
-@jax.jit
-def hessian(flat: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """Return the Hessian of the same risk."""
-    # forward over reverse, one direction after the other: fast for small products
-    columns = jax.lax.map(lambda direction: jax.jvp(slope, (flat,), (direction,))[1], jnp.eye(flat.size))
-    return 0.5 * (columns + columns.T)
-
-
 def solve_critical_points() -> list[CriticalPoint]:
     """Return one head of each family of minimisers, a saddle, and the saddle with U_11 = 0, which is not critical."""
     law = published_classes()
@@ -161,11 +145,9 @@ def solve_critical_points() -> list[CriticalPoint]:
     }
     points = []
     for name, blocks in heads.items():
-        flat = ravel_pytree(blocks)[0]
-        gradient = float(jnp.linalg.norm(slope(flat)))
-        points.append(
-            CriticalPoint(name, float(excess(blocks, law)), gradient, np.linalg.eigvalsh(np.asarray(hessian(flat))))
-        )
+        gradient = float(np.linalg.norm(slope(flat(blocks))))
+        eigenvalues = np.linalg.eigvalsh(hessian(flat(blocks)))
+        points.append(CriticalPoint(name, float(excess(blocks, law)), gradient, eigenvalues))
     return points
 
 
@@ -174,38 +156,27 @@ def solve_critical_points() -> list[CriticalPoint]:
 
 def _random_law(dimension: int, key: PRNGKeyArray) -> GaussianMixture:
     means_key, root_key = jr.split(key)
-    root = jr.normal(root_key, (dimension, dimension)) / np.sqrt(dimension)
-    return classes(jr.normal(means_key, (2, dimension)), jnp.eye(dimension) + root @ root.T)
+    root = np.asarray(jr.normal(root_key, (dimension, dimension))) / np.sqrt(dimension)
+    return classes(jr.normal(means_key, (2, dimension)), np.eye(dimension) + root @ root.T)
 
 
 def _random_minimiser(family: str, law: GaussianMixture, key: PRNGKeyArray) -> Blocks:
     """Return a head with the Bayes risk: r = 0 and s arbitrary, or s = 0 and r arbitrary."""
-    best, (first, second), cov = bayes_score(law), law.components.mean, law.components.cov[0]
-    d, difference = len(first), first - second
+    best, (cov, first, second, gate_offset) = jax.tree.map(np.asarray, bayes_score(law)), Classes.of(law)
+    d, difference, middle = len(first), first - second, (first + second) / 2
+    row = np.asarray(jr.normal(key, (d,)))
     if family == "without gate":
         # b = ⟨v_21, m_1⟩ - v_22 = b* and r = ⟨v_21, m_0 - m_1⟩ + 2 v_22 = 0: the middle of the means has b*
-        row = jr.normal(key, (d,))
-        row = row + (best.intercept - row @ (first + second) / 2) * (first + second) / 2 / jnp.sum(
-            ((first + second) / 2) ** 2
-        )
+        row = row + (best.intercept - row @ middle) * middle / np.sum(middle**2)
         corner = -0.5 * row @ difference
     else:
-        row = jr.normal(key, (d,))
-        chance = jax.nn.sigmoid(best.gate_offset)
+        chance = expit(gate_offset)
         corner = (row @ second - best.intercept + chance * row @ difference) / (1 - 2 * chance)
     # U_11 Γ v_21 = w*: a random U_11, corrected along Γ v_21
-    upper, pulled = jr.normal(jr.fold_in(key, 1), (d, d)), cov @ row
-    upper = upper + jnp.outer(best.slope - upper @ pulled, pulled) / jnp.sum(pulled**2)
-    free = jr.normal(jr.fold_in(key, 2), (d,)) if family == "without gate" else jnp.zeros(d)
+    upper, pulled = np.asarray(jr.normal(jr.fold_in(key, 1), (d, d))), cov @ row
+    upper = upper + np.outer(best.slope - upper @ pulled, pulled) / np.sum(pulled**2)
+    free = np.asarray(jr.normal(jr.fold_in(key, 2), (d,))) if family == "without gate" else np.zeros(d)
     return Blocks(upper, 0.5 * (free - upper @ difference), row, corner)
-
-
-@jax.jit
-def scores_and_slopes(blocks: Blocks, law: GaussianMixture, tokens: Float[Array, "n d"]):
-    """Return the scores of the tokens, and their derivatives in all entries of the blocks."""
-    flat, unravel = ravel_pytree(blocks)
-    scores = lambda flat: jax.vmap(score_of(unravel(flat), law))(tokens)  # noqa: E731
-    return scores(flat), jax.jacfwd(scores)(flat)
 
 
 def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
@@ -220,13 +191,13 @@ def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
     rows = []
     for index, dimension in enumerate(DIMENSIONS):
         law = _random_law(dimension, jr.fold_in(key, index))
-        tokens = 2 * jr.normal(jr.fold_in(key, 100 + index), (TOKENS, dimension))
-        best = bayes_score(law)
+        tokens = 2 * np.asarray(jr.normal(jr.fold_in(key, 100 + index), (TOKENS, dimension)))
+        best = jax.tree.map(np.asarray, bayes_score(law))
         for number, family in enumerate(("without gate", "constant gate")):
             blocks = _random_minimiser(family, law, jr.fold_in(key, 200 + 10 * index + number))
             size = sum(part.size for part in blocks)
             values, slopes = scores_and_slopes(blocks, law, tokens)
-            strengths = np.linalg.svd(np.asarray(slopes), compute_uv=False)
+            strengths = np.linalg.svd(slopes, compute_uv=False)
             rows.append(
                 {
                     "family": family,
@@ -234,7 +205,7 @@ def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
                     "flat": size - int((strengths > ROUNDING * strengths[0]).sum()),
                     # the preimage of d dimensions of (w*, b*, 0, s), or of one of (w*, b* - r σ(s_0), r, 0)
                     "tangent": size - (2 * dimension + 2) + (dimension if family == "without gate" else 1),
-                    "miss": float(jnp.max(jnp.abs(values - tokens @ best.slope - best.intercept))),
+                    "miss": np.max(np.abs(values - tokens @ best.slope - best.intercept)),
                 }
             )
     return pd.DataFrame(rows)

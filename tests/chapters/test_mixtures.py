@@ -98,14 +98,25 @@ def test_least_excess_at_a_gate_is_that_of_a_search(height, gate_slope):
     np.testing.assert_allclose(landscape._least_excess(np.array([height]), gate_slope)[0], end.fun, rtol=1e-6)
 
 
-def test_hessian_is_the_derivative_of_the_gradient():
-    flat = ravel_pytree(labelled_heads.head_with_constant_gate())[0] + 0.1
-    step = 1e-5
-    columns = [
-        (landscape.slope(flat + step * direction) - landscape.slope(flat - step * direction)) / (2 * step)
-        for direction in jnp.eye(flat.size)
-    ]
-    np.testing.assert_allclose(landscape.hessian(flat), jnp.stack(columns), atol=1e-8)
+def test_derivatives_of_the_risk_are_those_of_jax():
+    law = settings.published_classes()
+    flat, unravel = ravel_pytree(labelled_heads.head_with_constant_gate())
+    flat = flat + 0.1
+    slope = jax.jit(jax.grad(lambda flat: labelled_heads.excess(unravel(flat), law)))
+    np.testing.assert_allclose(landscape.slope(flat), slope(flat), atol=1e-14)
+    np.testing.assert_allclose(landscape.hessian(flat), jax.jacfwd(slope)(flat), atol=1e-13)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_derivatives_of_the_score_are_those_of_jax(dimension):
+    law = landscape._random_law(dimension, jr.key(1))
+    blocks = landscape._random_minimiser("constant gate", law, jr.key(2))
+    tokens = jr.normal(jr.key(3), (20, dimension))
+    flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, blocks))
+    score = lambda flat: jax.vmap(labelled_heads.score_of(unravel(flat), law))(tokens)  # noqa: E731
+    values, slopes = landscape.scores_and_slopes(blocks, law, tokens)
+    np.testing.assert_allclose(values, score(flat), atol=1e-12)
+    np.testing.assert_allclose(slopes, jax.jacfwd(score)(flat), atol=1e-12)
 
 
 def test_the_saddle_has_no_value_of_tokens_and_is_above_the_bayes_risk():
