@@ -14,11 +14,12 @@ import jax.random as jr
 import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
+from scipy.integrate import solve_ivp
 
 from lib._checks import public, require_count, require_float64
 from lib._types import AnyArray
 
-__all__ = ["gradient_flow", "sgd", "train"]
+__all__ = ["follow_flow", "gradient_flow", "sgd", "train"]
 
 
 class _Trajectory(eqx.Module):
@@ -108,6 +109,52 @@ def gradient_flow(
     )
     path = solution.result.error_if(path, solution.result != diffrax.RESULTS.successful)
     return _Trajectory(times, eqx.combine(path, fixed))
+
+
+@public
+def follow_flow(
+    risk_and_slope: Callable[..., tuple[Any, Any]],
+    start: Float[np.ndarray, " p"],
+    times: Float[np.ndarray, " n"],
+    *args: Any,
+    rtol: float = 1e-9,
+    atol: float = 1e-11,
+    method: str = "LSODA",
+) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, " n"]]:
+    """Return points and risks of `dθ/dt = -∇risk(θ)`, θ(0) = start, at the given times, by an integrator of SciPy.
+
+    For a few flows of few parameters: only the risk and its slope are compiled, once for all flows, where
+    `gradient_flow` compiles the whole integration.
+
+    Args:
+      risk_and_slope: maps a point and `args` to the risk and its gradient, such as `jax.jit(jax.value_and_grad(risk))`.
+      start: the point at time 0, shape (p,).
+      times: increasing times ≥ 0, shape (n,), n ≥ 1.
+      *args: further arguments of `risk_and_slope`, such as the table of a prompt length.
+      rtol: relative tolerance of a step.
+      atol: absolute tolerance of a step.
+      method: a method of `scipy.integrate.solve_ivp`. LSODA switches to an implicit method where the flow is stiff;
+        `DOP853` is explicit and has a higher order.
+
+    Returns:
+      Points, shape (n, p), and their risks, shape (n,).
+
+    Raises:
+      RuntimeError: if the integrator does not reach the last time.
+    """
+    solved = solve_ivp(
+        lambda time, point: -np.asarray(risk_and_slope(point, *args)[1]),
+        (0.0, times[-1]),
+        start,
+        method=method,
+        t_eval=times,
+        rtol=rtol,
+        atol=atol,
+    )
+    if not solved.success:
+        raise RuntimeError(f"`follow_flow` does not reach the last time, {times[-1]}: {solved.message}")
+    points = solved.y.T
+    return points, np.asarray([float(risk_and_slope(point, *args)[0]) for point in points])
 
 
 def _as_float64(leaf):

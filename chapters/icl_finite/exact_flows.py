@@ -1,20 +1,20 @@
 """Gradient flows of the exact risk on prompts of L tokens and of the infinite prompt.
 
-For Σ = I and a start `A ∝ I` the exact dynamics have two variables, ‖A‖_F and b.
+For Σ = I and a start `A ∝ I` the exact dynamics have two variables, ‖A‖_F and b. The curvatures across and along the
+valley differ by a factor L, so that the flows are stiff.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.integrate import solve_ivp
 
 from chapters.icl_finite.isotropic_risk import QueryLengths, isotropic_risk
 from chapters.icl_finite.parameters import EARLIEST
+from lib.flow import follow_flow
 from lib.icl import LinearRegression, ScoreTable
 
 # ln L that stands for the infinite prompt: with e^330 tokens P and Q are below 1e-100.
@@ -68,32 +68,6 @@ def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
 
 
-def solve_flow(
-    risk_and_slope: Callable,
-    start: Float[np.ndarray, " n"],
-    times: Float[np.ndarray, " times"],
-    *prompt: Any,
-    rtol: float = RTOL,
-    atol: float = ATOL,
-) -> tuple[Float[np.ndarray, "times n"], Float[np.ndarray, " times"]]:
-    """Return points and risks of the gradient flow, for `risk_and_slope(point, *prompt)`, a compiled function.
-
-    The curvatures across and along the valley differ by a factor L, so the integrator switches to an implicit method
-    where the problem is stiff. It is SciPy's, because compiling an integrator takes longer than running this one.
-    """
-    solved = solve_ivp(
-        lambda time, point: -np.asarray(risk_and_slope(point, *prompt)[1]),
-        (0.0, times[-1]),
-        start,
-        method="LSODA",
-        t_eval=times,
-        rtol=rtol,
-        atol=atol,
-    )
-    points = solved.y.T
-    return points, np.asarray([float(risk_and_slope(point, *prompt)[0]) for point in points])
-
-
 @dataclass(frozen=True)
 class Flow:
     """The exact gradient flow on prompts of one length."""
@@ -129,9 +103,11 @@ class Flows:
 def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Float[np.ndarray, " times"]) -> Flows:
     """Return the flows at all `log_lengths` and of the infinite prompt."""
     risk_and_slope = jax.jit(jax.value_and_grad(lambda point, scores: problem.risk(Isotropic(*point), scores)))
+    start = np.asarray(problem.start)
 
     def at(log_length):
-        points, risks = solve_flow(risk_and_slope, np.asarray(problem.start), times, ScoreTable.at(log_length))
+        scores = ScoreTable.at(log_length)
+        points, risks = follow_flow(risk_and_slope, start, times, scores, rtol=RTOL, atol=ATOL)
         return Flow(log_length, times, size=points[:, 0], gain=points[:, 1], risk=risks)
 
     return Flows([at(log_length) for log_length in log_lengths], at(INFINITE), problem.task.dimension)

@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.icl_finite.exact_flows import solve_flow
+from lib.flow import follow_flow
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, best_in_the_valley, block_risk
 
 # Scale α of the starts, as a fraction of the theorem's bound.
@@ -86,7 +86,7 @@ def _risks(risk_and_slope, start: Float[np.ndarray, " n"], log_lengths, tables) 
     ends = np.maximum(ENDED * np.exp(log_lengths), 2 * STOPPED[-1])
     return np.asarray(
         [
-            solve_flow(risk_and_slope, start, np.asarray([*STOPPED, end]), table, rtol=RTOL, atol=ATOL)[1]
+            follow_flow(risk_and_slope, start, np.asarray([*STOPPED, end]), table, rtol=RTOL, atol=ATOL)[1]
             for end, table in zip(ends, tables, strict=True)
         ]
     )

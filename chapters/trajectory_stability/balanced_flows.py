@@ -4,22 +4,20 @@ No prompt is drawn: on block heads the risk on prompts of L Gaussian tokens is a
 covariates have variances from 2 to ½. The start is random and small, so that directions are learnt one after another.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.flow import gradient_flow
+from lib.flow import follow_flow
 from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk
 
 VARIANCES = np.array([2.0, 1.0, 0.5])
 # Relative error of a step of the flows, far below the smallest distance in the figure.
-RTOL = 1e-8
+RTOL = 1e-10
 # First recorded time, and number of recorded times until the horizon, in geometric progression.
 EARLIEST, TIMES = 0.05, 60
 # Frames of query directions: for flows, and for gradients at one head, where the tail of the queries matters more.
@@ -69,47 +67,41 @@ def start(key: PRNGKeyArray) -> Blocks:
 def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
     """Solve the flows at these powers of ten and for infinite prompts; measure exponents of the gradient's gap."""
     times = np.append(0.0, np.geomspace(EARLIEST, horizon, TIMES))
-    path, risks = _flows(start(key), times, _tables([*(decade * np.log(10) for decade in decades), INFINITE]))
-    infinite = jax.tree.map(lambda leaf: leaf[-1], path)
-    squares = jnp.sum((path.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (path.gain - infinite.gain) ** 2
-    tilts = np.array([squared_tilt(matrix) for matrix in np.asarray(infinite.matrix)])
-    peak = jax.tree.map(lambda leaf: leaf[int(np.argmax(tilts))], infinite)
-    exponents = (gap_exponent(peak), gap_exponent(Blocks.infinite_limit(regression())))
-    rows = map(np.asarray, (risks[-1], jnp.sqrt(squares[:-1]), risks[:-1]))
-    return BalancedFlows(tuple(decades), times, tilts, *rows, *exponents)
+    log_lengths, queries = [*(decade * np.log(10) for decade in decades), INFINITE], _queries(FLOW_FRAMES)
+    follow = partial(follow_flow, _risk_and_slope, _point_of(start(key)), times, rtol=RTOL, atol=RTOL / 100)
+    flows = [follow(ScoreTable.at(ell), queries) for ell in log_lengths]
+    *finite, infinite = (points for points, _ in flows)
+    *finite_risks, infinite_risks = (risks for _, risks in flows)
+    tilts = np.array([squared_tilt(np.asarray(blocks_at(point).matrix)) for point in infinite])
+    limit = _point_of(Blocks.infinite_limit(regression()))
+    exponents = (gap_exponent(infinite[np.argmax(tilts)]), gap_exponent(limit))
+    distances = np.linalg.norm(np.stack(finite) - infinite, axis=-1)
+    return BalancedFlows(tuple(decades), times, tilts, infinite_risks, distances, np.stack(finite_risks), *exponents)
 
 
-def gap_exponent(head: Blocks) -> float:
+def gap_exponent(point: Float[np.ndarray, " p"]) -> float:
     """Return r in `‖∇R_L - ∇R_∞‖ ∝ L^-r` at one head, between the two lengths of `LONG`."""
-    short, long = np.asarray(_gradient_gaps(head, _tables(LONG), _tables([INFINITE])))
+    queries = _queries(HEAD_FRAMES)
+    *slopes, limit = (np.asarray(_risk_and_slope(point, ScoreTable.at(ell), queries)[1]) for ell in (*LONG, INFINITE))
+    short, long = np.linalg.norm(np.stack(slopes) - limit, axis=-1)
     return float(np.log(short / long) / (LONG[1] - LONG[0]))
 
 
-def _tables(log_lengths: Sequence[float]) -> ScoreTable:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
+def blocks_at(point: Float[Array | np.ndarray, " p"]) -> Blocks:
+    """Return the block head with the entries `point`, A first."""
+    d = len(VARIANCES)
+    return Blocks(point[:-1].reshape(d, d), point[-1])
 
 
-def _risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
-    return block_risk(regression(), blocks, scores, QueryAverage.of_frames(len(VARIANCES), frames=frames, radii=24))
+def _point_of(head: Blocks) -> Float[np.ndarray, " p"]:
+    return np.append(head.matrix, head.gain)
 
 
-@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
-def _flows(head: Blocks, times: Float[Array, " t"], tables: ScoreTable) -> tuple[Blocks, Float[Array, "k t"]]:
-    """Solve the flows one after the other: together, all would take the steps of the stiffest flow."""
-
-    def follow_one(scores):
-        risk = partial(_risk, scores, FLOW_FRAMES)
-        path = gradient_flow(risk, head, times, rtol=RTOL, atol=RTOL / 100).params
-        return path, jax.vmap(risk)(path)
-
-    return jax.lax.map(follow_one, tables)
+def _queries(frames: int) -> QueryAverage:
+    return QueryAverage.of_frames(len(VARIANCES), frames=frames, radii=24)
 
 
-@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-def _gradient_gaps(head: Blocks, tables: ScoreTable, infinite: ScoreTable) -> Float[Array, " k"]:
-    def gradient(scores):
-        slope = jax.grad(partial(_risk, scores, HEAD_FRAMES))(head)
-        return jnp.append(jnp.ravel(slope.matrix), slope.gain)
-
-    slopes, limits = jax.lax.map(gradient, tables), jax.lax.map(gradient, infinite)
-    return jnp.linalg.norm(slopes - limits, axis=-1)
+@jax.jit
+@jax.value_and_grad
+def _risk_and_slope(point: Float[Array, " p"], scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
+    return block_risk(regression(), blocks_at(point), scores, queries)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 
-from chapters.trajectory_stability.balanced_flows import VARIANCES, regression
+from chapters.trajectory_stability.balanced_flows import VARIANCES, blocks_at, regression
 from companion import Claims
-from lib.flow import gradient_flow
-from lib.icl import Blocks
+from lib.flow import follow_flow
 from lib.statistics import comparison_quantile, standard_error
 
 # Size of A at the start of the descent, its lengths of prompts, and a time at which the infinite flow has arrived.
@@ -18,10 +18,10 @@ def descent_passes_a_large_tilt(squared_tilts: Sequence[float]) -> Claims:
     """Claim the largest squared tilt of gradient descent on infinite prompts from the balanced start A = I/10."""
     claim = Claims("trajectory-stability-by-hand", source="derived here", box="tilts-on-the-way")
     size = len(VARIANCES)
-    start = Blocks(START * np.eye(size), START * size**0.5)
     task, times = regression(), np.linspace(0, HORIZON, 1001)
-    path = gradient_flow(lambda head: task.infinite_risk(head.head()), start, times).params
-    tilts = VARIANCES * np.diagonal(np.asarray(path.matrix), axis1=1, axis2=2)
+    risk_and_slope = jax.jit(jax.value_and_grad(lambda point: task.infinite_risk(blocks_at(point).head())))
+    points, _ = follow_flow(risk_and_slope, np.append(START * np.eye(size), START * size**0.5), times)
+    tilts = VARIANCES * points[:, : size**2 : size + 1]
     claim.equal(
         "tilt",
         "Gradient descent on infinite prompts from the balanced start $A = I/10$ passes heads with the largest $H²$ of "

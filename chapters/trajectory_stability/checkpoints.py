@@ -42,7 +42,7 @@ def solve_squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, In
 
 
 def _squared_norms(course: Course, path: InfinitePath) -> Float[np.ndarray, " 3"]:
-    covs = np.asarray(course.programs.covariances(course.episodes))
+    covs = course.programs.covariances(course.episodes)
     forms = np.stack([np.asarray(as_head(flat).bilinear)[:, :DIMENSION] for flat in stops(path)])
     scores = np.einsum("cij,nik,ckl->cnjl", forms, covs, forms)
     return np.linalg.eigvalsh(scores)[..., -1].max(axis=1)
@@ -121,6 +121,7 @@ def _batch_of_gaps(
     return np.stack(gaps, axis=1)
 
 
+@jax.jit
 def _keys_of(many: Key[Array, " n"], purpose: int) -> Key[Array, " n"]:
     """Return from each key the one for this purpose."""
     return jax.vmap(lambda key: jr.fold_in(key, purpose))(many)

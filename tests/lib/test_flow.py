@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from lib.flow import _descend, _Descent, gradient_flow, sgd, train
+from lib.flow import _descend, _Descent, follow_flow, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -96,6 +96,21 @@ def test_flow_of_a_batch():
     """Several starts under `vmap`."""
     ends = jax.vmap(lambda start: gradient_flow(lambda x: 0.5 * x**2, start, jnp.array([1.0])).params)(jnp.arange(3.0))
     np.testing.assert_allclose(ends[:, 0], np.arange(3.0) / np.e, rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["LSODA", "DOP853"])
+def test_a_followed_flow_is_the_gradient_flow(method):
+    """Curvatures differ by 10⁴; a further argument of the risk is passed on."""
+    curvature, times = np.array([0.01, 100.0]), np.array([0.0, 0.01, 3.0])
+    risk_and_slope = jax.jit(jax.value_and_grad(lambda point, curvature: 0.5 * curvature @ point**2))
+    points, risks = follow_flow(risk_and_slope, np.ones(2), times, curvature, method=method)
+    np.testing.assert_allclose(points, np.exp(-np.outer(times, curvature)), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(risks, 0.5 * points**2 @ curvature)
+
+
+def test_a_followed_flow_that_escapes_says_so():
+    with pytest.raises(RuntimeError, match="does not reach the last time, 2"):
+        follow_flow(lambda point: (0.0, -(point**2)), np.ones(1), np.array([2.0]), method="DOP853")
 
 
 def test_flow_refuses_single_precision():
