@@ -26,6 +26,7 @@ EVERY, ROWS, EARLY_STEPS = 20, 40, 80
 OVERLAPS = 2000
 
 
+@partial(jax.jit, static_argnames="kind")
 def random_start(kind: str, key: PRNGKeyArray) -> Blocks:
     """Return a published start: all entries are standard normal, or those of v_21 only and the others are zero."""
     d = OPPOSITE_DIMENSION

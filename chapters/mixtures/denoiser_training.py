@@ -10,7 +10,8 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.mixtures.denoisers import add_noise, denoised, denoising_excess, head_outputs
+from chapters.mixtures.denoisers import add_noise, denoised, head_outputs
+from chapters.mixtures.integrals import normal_grid
 from chapters.mixtures.settings import DIMENSION, published_tokens
 from chapters.mixtures.style import PUBLISHED_NOISE_STD, TOKEN_STD
 from lib.attention import Attention
@@ -52,18 +53,25 @@ def _onto_grid() -> optax.GradientTransformation:
     return optax.stateless(lambda step, weights: _to_grid(weights + step) - weights)
 
 
+def _grid() -> tuple[Float[Array, "n d"], Float[np.ndarray, " n"]]:
+    """Return noisy tokens of both components and their probabilities, at which the excess is averaged."""
+    normals, weights = normal_grid(DIMENSION, NODES)
+    deviations = np.hypot(TOKEN_STD, PUBLISHED_NOISE_STD) * normals
+    tokens = (published_tokens().components.mean[:, None] + deviations).reshape(-1, DIMENSION)
+    return tokens, np.tile(0.5 * weights, 2)
+
+
 @partial(jax.jit, static_argnames=("heads", "steps"))
 @partial(jax.vmap, in_axes=(0, None, None))
 def _runs(key: PRNGKeyArray, heads: int, steps: int) -> Float[Array, " rows"]:
     start = _to_grid(INITIAL_STD * jr.normal(key, (heads, 2, DIMENSION, DIMENSION)))
     optimiser = optax.chain(optax.clip_by_global_norm(CLIP), optax.sgd(STEP_SIZE), _onto_grid())
     path = sgd(_loss, start, optimiser=optimiser, steps=steps, every=steps // ROWS, key=jr.fold_in(key, 1))
-    law = published_tokens()
-
-    def excess(weights):
-        return denoising_excess(lambda z: _outputs(weights, z[None])[0], law, PUBLISHED_NOISE_STD, nodes=NODES)
-
-    return jax.lax.map(excess, path.params)
+    tokens, probabilities = _grid()
+    targets = denoised(published_tokens(), PUBLISHED_NOISE_STD, tokens)
+    return jax.lax.map(
+        lambda weights: probabilities @ jnp.sum((_outputs(weights, tokens) - targets) ** 2, axis=1), path.params
+    )
 
 
 def train_denoisers(steps: int, runs: int, *, key: PRNGKeyArray) -> pd.DataFrame:

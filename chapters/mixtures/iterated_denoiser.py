@@ -23,6 +23,9 @@ RATES = (0.7, 0.998, 1.0, 1.5)
 # The midpoint of the components.
 MIDDLE = np.array([0.4, -0.3])
 
+# Compiled once for all distances.
+fixed_point = jax.jit(denoiser_fixed_point)
+
 
 def noisy_components(separation: float, token_std: float = 0.0):
     """Return a mixture and a noise level at which the components are `2 · separation` standard deviations apart.
@@ -52,7 +55,7 @@ def simulate_ends(separations: Sequence[float], *, key: PRNGKeyArray) -> pd.Data
     for index, separation in enumerate(sorted(separations)):
         starts = MIDDLE + SPREAD * separation * jr.normal(jr.fold_in(key, index), (STARTS, DIMENSION))
         positions = np.abs(np.asarray(_positions(separation, starts, STEPS)))
-        root = float(denoiser_fixed_point(separation))
+        root = float(fixed_point(separation))
         rows += [
             {"separation": separation, "start": start, "steps": steps, "position": path[steps], "root": root}
             for start, path in enumerate(positions)
@@ -68,7 +71,7 @@ def simulate_convergence() -> pd.DataFrame:
     for separation in RATES:
         start = MIDDLE + separation * np.array([[0.6, 0.8]])
         path = np.asarray(_positions(separation, start, STEPS))[0]
-        root = float(denoiser_fixed_point(separation))
+        root = float(fixed_point(separation))
         rows += [
             {"separation": separation, "steps": n, "distance": abs(path[n] - root), "root": root}
             for n in steps.tolist()

@@ -139,7 +139,10 @@ def slope(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " entries
     grid, blocks = _grid(), blocks_of(np.asarray(entries))
     score = _parameters(blocks, grid.classes)
     gates, scores = _gates(score, grid.classes, grid.tokens)
-    return _features(score, grid.tokens, gates) @ grid.force(scores) @ _parameter_slopes(blocks, grid.classes)
+    force = grid.force(scores)
+    bent = score.height * (grid.tokens @ (force * gates * (1 - gates)))
+    in_parameters = np.concatenate([grid.tokens @ force, [np.sum(force), gates @ force], bent])
+    return in_parameters @ _parameter_slopes(blocks, grid.classes)
 
 
 def hessian(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, "entries entries"]:
