@@ -28,9 +28,8 @@ from lib.partition import (
     _DEFAULT_RESOLUTION,
     _LARGEST_LOG_LENGTH,
     Resolution,
-    _log_tilted_square,
+    _log_tilted_moments,
     log_survival,
-    log_tilted,
 )
 
 LARGEST_TAU = 30.0
@@ -479,8 +478,7 @@ def _integrals(tau_squared, log_length, resolution):
     tau = xp.sqrt(tau_squared)
     y, spacing = resolution.levels(tau, log_length)
     log_phi = log_survival(y, tau, resolution=resolution)
-    log_b = log_tilted(2, y, tau, resolution=resolution)
-    log_c = _log_tilted_square(2, y, tau, resolution=resolution)
+    log_b, log_c = _log_tilted_moments(2, y, tau, resolution=resolution)
     others = xp.expm1(log_length)
     diagonal = xp.exp(log_length + others * log_phi + log_b)
     squares = xp.exp(log_length + others * log_phi + log_c)
@@ -518,8 +516,7 @@ def _sink_integrals(tau, log_length, sink, resolution):
     tau = xp.maximum(xp.abs(tau), _SMALLEST_TAU)
     y, spacing = _sink_levels(tau, log_length, sink, resolution)
     log_phi = log_survival(y, tau, resolution=resolution)
-    log_b = log_tilted(2, y, tau, resolution=resolution)
-    log_c = _log_tilted_square(2, y, tau, resolution=resolution)
+    log_b, log_c = _log_tilted_moments(2, y, tau, resolution=resolution)
     own = xp.minimum(y + sink, _RIGHT_OF_SINK + 1.0)
     log_k = xp.log(spacing) - xp.exp(own)
     others = xp.expm1(log_length)

@@ -13,7 +13,6 @@ see book/exact_finite_prompt.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -66,34 +65,35 @@ class Resolution(eqx.Module):
         xp = namespace(tau, log_length, shift)
         tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
         require_float64("Resolution.levels", xp.asarray(tau))
-        others = xp.expm1(log_length)
-        reach, drop = self.reach, self.drop
-        lowest = -(log_length + tau**2 / 2 + xp.abs(shift) + 2 * drop + (reach + 5) * tau)
-        highest = reach * tau + 6.0 + xp.maximum(-shift, 0.0)
+        mean_exponent = tau**2 / 2
+        last = self.reach * tau + 6.0
 
-        rough = replace(self, step=2 * self.step)  # places are searched, not values
-
-        def log_rest(y):
-            return others * log_survival(y, tau, resolution=rough)
-
-        def log_token(y):
-            return log_tilted(1, y + shift, tau, resolution=rough)
-
-        # one search for two places: what it compiles is large
-        fallen = -xp.asarray([drop, 1.0])
-        top, turn = _crossing(
-            lambda y: log_rest(y) > fallen, lowest * xp.ones(2), highest * xp.ones(2), halvings=_HALVINGS
-        )
-        top = xp.minimum(top, reach * tau + 6.0 - shift)
+        # by Jensen's inequality -log φ ≤ e^{y+τ²/2}, so L·log φ is above -1 at the first of the levels
+        y = xp.linspace(-log_length - mean_exponent, last + xp.maximum(-shift, 0.0), _SEARCHED)
+        log_fall = xp.log(-log_survival(y, tau, resolution=_ROUGH))
+        log_others = xp.log(xp.maximum(xp.expm1(log_length), _UNDERFLOW))
+        turn, top = (xp.interp(math.log(fall) - log_others, log_fall, y) for fall in (1.0, self.drop))
+        top = xp.minimum(top, last - shift)
         turn = xp.minimum(xp.minimum(turn, top), -shift)
-        threshold = log_token(turn) - drop
-        bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=_HALVINGS)
+
+        # a token's part is at most e^{y+s+τ²/2}, so it is below the threshold at the first of the levels
+        threshold = log_tilted(1, turn + shift, tau, resolution=_ROUGH) - self.drop
+        y = xp.linspace(threshold - mean_exponent - shift, turn, _SEARCHED)
+        bottom = xp.interp(threshold, log_tilted(1, y + shift, tau, resolution=_ROUGH), y)
         return xp.linspace(bottom, top, self.count), (top - bottom) / (self.count - 1)
 
 
 _DEFAULT_RESOLUTION = Resolution()
-# Halvings that find where the nodes end: at most a twentieth of a logarithm off.
-_HALVINGS = 16
+# For the search for the ends: it needs places, not values.
+_ROUGH = Resolution(step=1.0)
+# Levels between which the ends of the nodes are interpolated; they are at most a tenth of a logarithm too near.
+_SEARCHED = 64
+# The level at which about half of φ survives: e^{-e^u} is the probability that -u exceeds a Gumbel variable.
+_HALF_SURVIVES = -0.45
+# How much farther the nodes in g reach in their variable t than in g, at the largest τ.
+_LARGEST_EXCESS = 9.0
+# In place of the logarithm of zero others.
+_UNDERFLOW = 1e-300
 # The largest τ of `square_given_others`, and the longest prompt of all integrals.
 _LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 30.0, 330.0
 
@@ -102,7 +102,7 @@ _LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 30.0, 330.0
 def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
     """Return `log φ(y) = log E exp(-e^{y+τg})`, g ~ N(0, 1).
 
-    Where φ is nearer to 1 than to 0, 1 - φ is integrated, since `φ^{L-1}` depends on it alone.
+    Where φ is above about one half, 1 - φ is integrated, since `φ^{L-1}` depends on it alone.
 
     Args:
       y: the levels, any shape, y ≤ 9τ.
@@ -116,10 +116,17 @@ def log_survival(y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_R
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     xp = namespace(y, tau)
-    lost = _log_expectation(_log_lost, 1, y, tau, resolution)
-    kept = _log_expectation(_log_token(0), 0, y, tau, resolution)
-    near_one = lost < kept
-    return xp.where(near_one, xp.log1p(-xp.exp(xp.where(near_one, lost, -1.0))), kept)
+    near_one = xp.asarray(y) < _HALF_SURVIVES
+    lost = xp.expand_dims(near_one, -1)
+
+    def integrand(u, _):
+        """`1 - exp(-e^u)` where it is integrated, `exp(-e^u)` elsewhere."""
+        exponential = xp.exp(xp.clip(u, -37.0, xp.where(lost, 5.0, 700.0)))
+        factor = -xp.expm1(-exponential) / exponential
+        return xp.where(lost, xp.minimum(u, 5.0), -exponential), xp.where(lost, factor, 1.0)
+
+    (log_mean,) = _log_expectations(integrand, near_one, y, tau, resolution)
+    return xp.where(near_one, xp.log1p(-xp.exp(xp.where(near_one, log_mean, -1.0))), log_mean)
 
 
 @public
@@ -137,13 +144,17 @@ def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = 
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    return _log_expectation(_log_token(power), power, y, tau, resolution)
+    xp = namespace(y, tau)
+    return _log_expectations(lambda u, _: (power * u - xp.exp(u), 1.0), power, y, tau, resolution)[0]
 
 
 @public
-def _log_tilted_square(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION) -> Scalars:
-    """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1)."""
-    return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
+def _log_tilted_moments(
+    power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION
+) -> tuple[Scalars, Scalars]:
+    """Return `log E[e^{power·u} exp(-e^u)]` and `log E[(g - τ)² e^{power·u} exp(-e^u)]`, u = y + τg, g ~ N(0, 1)."""
+    xp = namespace(y, tau)
+    return _log_expectations(lambda u, g: (power * u - xp.exp(u), 1.0, (g - tau) ** 2), power, y, tau, resolution)
 
 
 @public
@@ -175,40 +186,28 @@ def _crossing_in_numpy(holds: Callable, low, high, halvings: int):
     return 0.5 * (low + high)
 
 
-def _log_token(power: int) -> Callable:
-    return lambda u: power * u - namespace(u).exp(u)
+def _log_expectations(
+    integrand: Callable, power: Any, y: Scalars, tau: Scalar, resolution: Resolution
+) -> tuple[Scalars, ...]:
+    """Return `log E[factor f(u)]`, u = y + τg, of each factor; `integrand(u, g)` returns log f and the factors.
 
-
-def _log_lost(u: Scalars) -> Scalars:
-    """Return `log(1 - exp(-e^u))`, which is about u for very negative u."""
-    xp = namespace(u)
-    weight = xp.exp(xp.clip(u, -37.0, 5.0))
-    return xp.minimum(u, 5.0) + xp.log(-xp.expm1(-weight) / weight)
-
-
-def _log_expectation(
-    log_f: Callable,
-    power: int,
-    y: Scalars,
-    tau: Scalar,
-    resolution: Resolution,
-    *,
-    weight: Callable | None = None,
-) -> Scalars:
-    """Return `log E[weight(g) f(y + τg)]` for log-concave f, about `e^{power·u}` far left and with its edge at 0."""
+    log f is concave, about `power·u` far left and with its edge at 0.
+    """
     xp = namespace(y, tau)
     peak = power * tau - _lambert_w(y + power * tau**2, tau) / tau
     edge = xp.clip(-y / tau, peak, peak + resolution.reach)
-    height = log_f(y + tau * peak) - 0.5 * peak**2
+    y, peak, edge = (xp.expand_dims(row, -1) for row in (y, peak, edge))
+    height = integrand(y + tau * peak, peak)[0] - 0.5 * peak**2
     placed = (edge, height, *_offsets(tau, resolution))
     if xp is jnp:
         # the barrier keeps XLA from computing what belongs to a row again for every node of it (four times as slow)
         placed = jax.lax.optimization_barrier(placed)
     edge, height, offset, log_spacing = constant(*placed)
-    g = edge[..., None] + offset
-    log_terms = log_f(xp.expand_dims(y, -1) + tau * g) - 0.5 * g**2 - height[..., None] + log_spacing
-    terms = xp.exp(log_terms) if weight is None else weight(g) * xp.exp(log_terms)
-    return xp.log(xp.sum(terms, axis=-1)) + height - 0.5 * math.log(2 * math.pi)
+    g = edge + offset
+    log_f, *factors = integrand(y + tau * g, g)
+    terms = xp.exp(log_f - 0.5 * g**2 - height + log_spacing)
+    shift = height[..., 0] - 0.5 * math.log(2 * math.pi)
+    return tuple(xp.log(xp.sum(factor * terms, axis=-1)) + shift for factor in factors)
 
 
 def _offsets(tau: Scalar, resolution: Resolution) -> tuple[Float[AnyArray, " m"], Float[AnyArray, " m"]]:
@@ -216,10 +215,12 @@ def _offsets(tau: Scalar, resolution: Resolution) -> tuple[Float[AnyArray, " m"]
     xp = namespace(tau)
     fine = 1.0 / xp.maximum(tau, 1.0)
     zone = 5.0 - xp.log(fine)
-    # to the left: an edge at one end of the reach and an integrand at the other, at the largest τ
-    left, right = int((2 * resolution.reach + 9.0) / resolution.step), int((resolution.reach + 9.0) / resolution.step)
-    t = resolution.step * xp.arange(-left, right + 1)
     coarse = 1.0 - fine
+    # by how much t exceeds the distance; a compiled program has the nodes of the largest τ
+    excess = _LARGEST_EXCESS if xp is jnp else float(np.fmin(coarse * zone, _LARGEST_EXCESS))
+    # to the left: an edge at one end of the reach and an integrand at the other
+    left, right = (int((sides * resolution.reach + excess) / resolution.step) for sides in (2, 1))
+    t = resolution.step * xp.arange(-left, right + 1)
     offset = fine * t + coarse * (softplus(t - zone) - softplus(-t - zone))
     slope = fine + coarse * (sigmoid(t - zone) + sigmoid(-t - zone))
     return offset, xp.log(resolution.step * slope)

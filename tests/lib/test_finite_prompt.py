@@ -28,7 +28,7 @@ from lib.finite_prompt import (
     score_statistics,
 )
 from lib.measures import Gaussian, empirical
-from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_square, log_survival, log_tilted
+from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_moments, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -85,7 +85,7 @@ def integrals(resolution):
         y, spacing = resolution.levels(tau, log_length)
         log_phi = log_survival(y, tau, resolution=resolution)
         weight, square = (log_tilted(power, y, tau, resolution=resolution) for power in (1, 2))
-        distance = _log_tilted_square(2, y, tau, resolution=resolution)
+        distance = _log_tilted_moments(2, y, tau, resolution=resolution)[1]
         others = jnp.expm1(log_length)
 
         def over_tokens(log_token):

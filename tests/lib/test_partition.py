@@ -15,7 +15,7 @@ from lib.partition import (
     _DEFAULT_RESOLUTION,
     Resolution,
     _crossing,
-    _log_tilted_square,
+    _log_tilted_moments,
     log_survival,
     log_tilted,
     square_given_others,
@@ -42,7 +42,7 @@ def ours(y, tau):
     """In the order of NAMES, at one level."""
     one = y[None]
     tilted = [log_tilted(power, one, tau) for power in (1, 2, 3)]
-    return jnp.concatenate([log_survival(one, tau), *tilted, _log_tilted_square(2, one, tau)])
+    return jnp.concatenate([log_survival(one, tau), *tilted, _log_tilted_moments(2, one, tau)[1]])
 
 
 def theirs(y, tau):
