@@ -23,7 +23,7 @@ from lib._types import Scalars
 # NumPy computes about this many values of a quadrature in the time in which XLA compiles it. The first values of a
 # process are NumPy's and the next ones XLA's, so that neither a single call nor many small ones take twice the least
 # possible time; the two agree up to rounding.
-MOST_IN_NUMPY = 200
+MOST_IN_NUMPY = 1000
 _computed: Counter = Counter()
 
 

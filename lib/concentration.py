@@ -11,7 +11,6 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from lib._checks import public
-from lib.batching import tabulate
 from lib.finite_prompt import score_statistics
 
 # The largest share of a mean that the nodes of a radial table may miss, at their density and at their end.
@@ -53,8 +52,8 @@ class RadialTable(eqx.Module):
         """
         x, weight = np.polynomial.legendre.leggauss(nodes)
         tau = 0.5 * largest_tau * (1 + x)
-        exact = tabulate(score_statistics, tau[:, None] ** 2, np.asarray(log_lengths, float))
-        return cls(tau, 0.5 * largest_tau * weight, exact.participation, exact.score_error)
+        exact = score_statistics(tau[:, None] ** 2, np.asarray(log_lengths, float))
+        return cls(tau, 0.5 * largest_tau * weight, *map(np.asarray, (exact.participation, exact.score_error)))
 
     @public
     def mass(self, operator_norm: float, dimension: int) -> Float[np.ndarray, " n"]:

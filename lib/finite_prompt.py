@@ -19,10 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count
-from lib._namespace import constant, exact, few, in_numpy, jitted, known, namespace, sigmoid, softplus
+from lib._namespace import constant, exact, in_numpy, jitted, known, namespace, sigmoid, softplus
 from lib._types import AnyArray, Scalar, Scalars
 from lib.attention import Attention, _tilt_of
-from lib.batching import in_batches
 from lib.measures import Gaussian
 from lib.partition import (
     _DEFAULT_RESOLUTION,
@@ -63,8 +62,8 @@ def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
       log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
-      P, with a relative error below 1e-11 (`quadrature_error` estimates it). NaN outside the domain. 5 ms per pair for
-      the first 200 pairs of a process; then 3 s to compile, and 1 ms per pair.
+      P, with a relative error below 1e-11 (`quadrature_error` estimates it). NaN outside the domain. Known pairs take
+      1.5 ms each; traced ones 3 s to compile, and 1 ms each.
 
     Raises:
       ValueError: if float64 is off.
@@ -99,10 +98,9 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 def score_statistics(tau_squared: Scalars, log_length: Scalars) -> _ScoreStatistics:
     """Return the participation P and the score error Q as functions of τ², in which both are smooth.
 
-    Both are even in τ, and have a finite derivative at τ² = 0. The first 200 known pairs of a process are evaluated by
-    NumPy, the next in batches of eight by one compiled program; traced ones one pair after the other, because the nodes
-    of a single pair fit a processor's cache. Forward derivatives are computed with the values, so that reverse mode
-    keeps two numbers per pair.
+    Both are even in τ, and have a finite derivative at τ² = 0. Known pairs are evaluated by NumPy, traced ones by XLA,
+    one after the other, because the nodes of a single pair fit a processor's cache. Forward derivatives are computed
+    with the values, so that reverse mode keeps two numbers per pair.
 
     Args:
       tau_squared: variance of the scores, 0 ≤ τ² ≤ 900.
@@ -117,17 +115,9 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> _ScoreStatist
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     tau_squared, log_length = exact("lib.finite_prompt", tau_squared, log_length)
-    if few("statistics", tau_squared, log_length):
-        return _ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
     if is_concrete(tau_squared, log_length):
-        return _tabulated(*np.broadcast_arrays(tau_squared, log_length))
+        return _ScoreStatistics(*in_numpy(_continued, tau_squared, log_length))
     return _ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
-
-
-def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> _ScoreStatistics:
-    """Evaluate a few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
-    columns = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
-    return _ScoreStatistics(*(jnp.asarray(column.reshape(tau_squared.shape)) for column in columns))
 
 
 class _SinkStatistics(eqx.Module):
@@ -154,8 +144,7 @@ def sink_statistics(tau: Scalars, log_length: Scalars, sink: Scalars) -> _SinkSt
     Returns:
       `sink_weight`, `participation` and `score_error`, each of the broadcast shape. The relative errors of the last
       two, down to 1e-300, and the absolute error of the first are below 1e-11 (`quadrature_error` estimates
-      them). NaN outside the domain. 10 ms per triple for the first 200 triples of a process; then 4 s to compile, and
-      2 ms per triple.
+      them). NaN outside the domain. Known triples take 2 ms each; traced ones 4 s to compile, and 2 ms each.
 
     Raises:
       ValueError: if float64 is off.
@@ -163,13 +152,9 @@ def sink_statistics(tau: Scalars, log_length: Scalars, sink: Scalars) -> _SinkSt
     Source: derived here, see book/sinks_and_dependent_tokens. Transformations: jit, vmap, grad.
     """
     triple = exact("lib.finite_prompt.sink_statistics", tau, log_length, sink)
-    if few("sink", *triple):
-        return _SinkStatistics(*in_numpy(_sink_values, *triple))
     if is_concrete(*triple):
-        triple = np.broadcast_arrays(*triple)
-        columns = in_batches(_sink_vectorised, *(part.ravel() for part in triple), batch=8)
-        return _SinkStatistics(*(jnp.asarray(column.reshape(triple[0].shape)) for column in columns))
-    return _SinkStatistics(*_sink_vectorised(*triple))
+        return _SinkStatistics(*in_numpy(_sink_values, *triple))
+    return _SinkStatistics(*jnp.vectorize(_sink_values)(*triple))
 
 
 @public
@@ -196,11 +181,11 @@ def quadrature_error(tau: Scalars, log_length: Scalars, sink: Scalars | None = N
     """
     if sink is not None:
         triple = exact("lib.finite_prompt.quadrature_error", tau, log_length, sink)
-        if few("sink_quadrature_error", *triple):
+        if is_concrete(*triple):
             return in_numpy(lambda *each: (_sink_resolution_error(*each),), *triple)[0]
         return jnp.vectorize(_sink_error_mapped)(*triple)
     tau, log_length = exact("lib.finite_prompt.quadrature_error", tau, log_length)
-    if few("quadrature_error", tau, log_length):
+    if is_concrete(tau, log_length):
         return in_numpy(lambda *pair: (_resolution_error(*pair),), tau**2, log_length)[0]
     return jnp.vectorize(_resolution_error_mapped)(tau**2, log_length)
 
@@ -425,9 +410,6 @@ def _statistics_jvp(primals, tangents):
     return values, change
 
 
-_vectorised = jax.jit(jnp.vectorize(_statistics))
-
-
 # One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).
 @jax.custom_batching.sequential_vmap
 def _values(tau_squared, log_length):
@@ -490,9 +472,6 @@ def _sink_values(tau, log_length, sink):
     guaranteed = _guaranteed(tau**2, log_length) & (sink <= _LARGEST_SINK)
     values = _sink_integrals(tau, log_length, sink, _DEFAULT_RESOLUTION)
     return tuple(namespace(value).where(guaranteed, value, np.nan) for value in values)
-
-
-_sink_vectorised = jax.jit(jnp.vectorize(_sink_values))
 
 
 def _sink_resolution_error(tau, log_length, sink):

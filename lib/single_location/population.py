@@ -34,7 +34,7 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
 
     Returns:
       The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270; in
-      the max model below 1e-8 for 500 < ν ≤ 1000. NaN outside the domain. 5 ms per task for the first 200 tasks of a
+      the max model below 1e-8 for 500 < ν ≤ 1000. NaN outside the domain. 2 ms per task for the first 1000 tasks of a
       process; then 2 s to compile, and 1 ms per task. Sets of relevant tokens take 10 ms each and compile nothing.
 
     Raises:
