@@ -65,11 +65,26 @@ class Resolution(eqx.Module):
         xp = namespace(tau, log_length, shift)
         tau, log_length, shift = constant(*(xp.asarray(x, float) for x in (tau, log_length, shift)))
         require_float64("Resolution.levels", xp.asarray(tau))
+        bottom, top = self._ends(tau, log_length, shift)
+        return xp.linspace(bottom, top, self.count), (top - bottom) / (self.count - 1)
+
+    def _shared_levels(
+        self, tau: Scalar, log_lengths: Float[np.ndarray, " k"]
+    ) -> tuple[Float[np.ndarray, " n"], np.floating]:
+        """Return the nodes of `levels` for several lengths together: over all ranges, as close as in the narrowest."""
+        bottom, top = self._ends(tau, log_lengths, np.float64(0.0))
+        spacing = np.min(top - bottom) / (self.count - 1)
+        low, high = np.min(bottom), np.max(top)
+        return np.linspace(low, high, 1 + math.ceil((high - low) / spacing - 1e-9), retstep=True)
+
+    def _ends(self, tau: Scalar, log_length: Scalars, shift: Scalar) -> tuple[Scalars, Scalars]:
+        """Return where the nodes begin and end, for every length."""
+        xp = namespace(tau, log_length, shift)
         mean_exponent = tau**2 / 2
         last = self.reach * tau + 6.0
 
         # by Jensen's inequality -log φ ≤ e^{y+τ²/2}, so L·log φ is above -1 at the first of the levels
-        y = xp.linspace(-log_length - mean_exponent, last + xp.maximum(-shift, 0.0), _SEARCHED)
+        y = xp.linspace(-xp.max(log_length) - mean_exponent, last + xp.maximum(-shift, 0.0), _SEARCHED)
         log_fall = xp.log(-log_survival(y, tau, resolution=_ROUGH))
         log_others = xp.log(xp.maximum(xp.expm1(log_length), _UNDERFLOW))
         turn, top = (xp.interp(math.log(fall) - log_others, log_fall, y) for fall in (1.0, self.drop))
@@ -78,16 +93,15 @@ class Resolution(eqx.Module):
 
         # a token's part is at most e^{y+s+τ²/2}, so it is below the threshold at the first of the levels
         threshold = log_tilted(1, turn + shift, tau, resolution=_ROUGH) - self.drop
-        y = xp.linspace(threshold - mean_exponent - shift, turn, _SEARCHED)
-        bottom = xp.interp(threshold, log_tilted(1, y + shift, tau, resolution=_ROUGH), y)
-        return xp.linspace(bottom, top, self.count), (top - bottom) / (self.count - 1)
+        y = xp.linspace(xp.min(threshold) - mean_exponent - shift, xp.max(turn), _SEARCHED)
+        return xp.interp(threshold, log_tilted(1, y + shift, tau, resolution=_ROUGH), y), top
 
 
 _DEFAULT_RESOLUTION = Resolution()
 # For the search for the ends: it needs places, not values.
 _ROUGH = Resolution(step=1.0)
 # Levels between which the ends of the nodes are interpolated; they are at most a tenth of a logarithm too near.
-_SEARCHED = 64
+_SEARCHED = 96
 # The level at which about half of φ survives: e^{-e^u} is the probability that -u exceeds a Gumbel variable.
 _HALF_SURVIVES = -0.45
 # How much farther the nodes in g reach in their variable t than in g, at the largest τ.
@@ -151,7 +165,7 @@ def log_tilted(power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = 
 @public
 def _log_tilted_moments(
     power: int, y: Scalars, tau: Scalar, *, resolution: Resolution = _DEFAULT_RESOLUTION
-) -> tuple[Scalars, Scalars]:
+) -> tuple[Scalars, ...]:
     """Return `log E[e^{power·u} exp(-e^u)]` and `log E[(g - τ)² e^{power·u} exp(-e^u)]`, u = y + τg, g ~ N(0, 1)."""
     xp = namespace(y, tau)
     return _log_expectations(lambda u, g: (power * u - xp.exp(u), 1.0, (g - tau) ** 2), power, y, tau, resolution)

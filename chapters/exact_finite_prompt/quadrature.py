@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from lib.finite_prompt import LARGEST_TAU, quadrature_error, score_statistics
 from lib.partition import Resolution, log_survival, log_tilted
@@ -50,44 +48,37 @@ def solve_plane(taus: int, lengths: int) -> Plane:
 
 def solve_weight_sums(plane: Plane) -> WeightSums:
     """Return `P + L (L - 1) E p_1 p_2`, which equals `E (Σp)² = 1`; a separate integral gives the pairs."""
-    pairs = np.asarray(_pairs(jnp.asarray(plane.tau), jnp.asarray(plane.log_length)))
+    pairs = np.empty_like(plane.tau)
+    for tau in np.unique(plane.tau):
+        pairs[plane.tau == tau] = _pairs(max(tau, 1e-6), plane.log_length[plane.tau == tau])
     long = np.exp(np.minimum(plane.tau**2 - plane.log_length, 0.0))
     return WeightSums(plane.participation + pairs, long + pairs)
 
 
-@jax.jit
-def _pairs(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[Array, " n"]:
+def _pairs(tau: float, log_lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return `L (L - 1) ∫ E[e^u exp(-e^u)]² φ^{L-2} dy`, the mean product of weights over pairs of tokens."""
-
-    def one(point):
-        tau, log_length = jnp.maximum(point[0], 1e-6), point[1]
-        y, spacing = Resolution().levels(tau, log_length)
-        rest = (jnp.expm1(log_length) - 1) * log_survival(y, tau)
-        pairs = spacing * jnp.sum(jnp.exp(2 * log_length + 2 * log_tilted(1, y, tau) + rest))
-        return -jnp.expm1(-log_length) * pairs
-
-    return jax.lax.map(one, (taus, log_lengths))
+    longest, shortest = (Resolution().levels(tau, length) for length in (log_lengths.max(), log_lengths.min()))
+    spacing = float(min(longest[1], shortest[1]))
+    y = np.arange(float(longest[0][0]), float(shortest[0][-1]) + spacing, spacing)
+    length = log_lengths[:, None]
+    rest = (np.expm1(length) - 1) * log_survival(y, tau)
+    pairs = spacing * np.sum(np.exp(2 * length + 2 * log_tilted(1, y, tau) + rest), axis=1)
+    return -np.expm1(-log_lengths) * pairs
 
 
 def solve_quadrature_accuracy(*, key: PRNGKeyArray) -> Accuracy:
     """Return the error estimate of the quadrature at random points of the whole guaranteed domain."""
     tau_key, length_key = jr.split(key)
-    taus = jr.uniform(tau_key, (PROBES,), minval=0.1, maxval=LARGEST_TAU)
-    log_lengths = jr.uniform(length_key, (PROBES,), minval=0.1, maxval=LARGEST_LOG_LENGTH)
-    reported, coarse = jax.jit(quadrature_error)(taus, log_lengths), _coarse_error(taus, log_lengths)
-    return Accuracy(np.asarray(reported), np.asarray(coarse))
+    taus = np.asarray(jr.uniform(tau_key, (PROBES,), minval=0.1, maxval=LARGEST_TAU))
+    log_lengths = np.asarray(jr.uniform(length_key, (PROBES,), minval=0.1, maxval=LARGEST_LOG_LENGTH))
+    coarse = [_coarse_error(*point) for point in zip(taus, log_lengths, strict=True)]
+    return Accuracy(np.asarray(quadrature_error(taus, log_lengths)), np.asarray(coarse))
 
 
-@jax.jit
-def _coarse_error(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[Array, " n"]:
+def _coarse_error(tau: float, log_length: float) -> float:
     """Return the relative error of the sum of the weights with half as many nodes."""
     coarse = Resolution(count=96, step=0.5)
-
-    def one(point):
-        tau, log_length = point
-        y, spacing = coarse.levels(tau, log_length)
-        rest = jnp.expm1(log_length) * log_survival(y, tau, resolution=coarse)
-        terms = jnp.exp(log_length + log_tilted(1, y, tau, resolution=coarse) + rest)
-        return jnp.abs(spacing * jnp.sum(terms) - 1)
-
-    return jax.lax.map(one, (taus, log_lengths))
+    y, spacing = coarse.levels(tau, log_length)
+    rest = np.expm1(log_length) * log_survival(y, tau, resolution=coarse)
+    terms = np.exp(log_length + log_tilted(1, y, tau, resolution=coarse) + rest)
+    return float(np.abs(spacing * np.sum(terms) - 1))

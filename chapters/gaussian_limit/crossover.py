@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.batching import tabulate
 from lib.finite_prompt import participation
 
 # Prompt lengths and slopes for which the query size is computed.
@@ -85,6 +84,6 @@ def solve_crossover() -> Crossover:
     taus = FOLLOWS * np.sqrt(2 * longer)
     return Crossover(
         tuple(map(Crossing, lengths.tolist(), slopes.tolist(), *columns)),
-        least_slope=float(np.min(1 - tabulate(participation, taus, longer))),
+        least_slope=float(np.min(1 - participation(taus, longer))),
         asymptotic=float(np.min(1 - np.exp(taus**2 - longer))),
     )

@@ -1,5 +1,6 @@
 """Outputs of finite Gaussian prompts for the same growing queries."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,9 +12,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from lib.attention import Attention
-from lib.batching import map_batched
+from lib.batching import in_batches
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, GaussianMixture, empirical
+
+# How many tokens are weighted at once: arrays of so many numbers fit a processor's cache.
+TOKENS_TOGETHER = 2**14
 
 
 def query_ray() -> QueryRay:
@@ -63,20 +67,44 @@ def simulate_responses(
 def _respond(
     ray: QueryRay, taus: Float[Array, " queries"], length: int, prompts: int, *, key: PRNGKeyArray
 ) -> Responses:
-    """Return the responses of prompts of `length` Gaussian tokens; the memory is that of one long prompt."""
+    """Return the responses of prompts of `length` Gaussian tokens; the memory is that of a few prompts."""
 
-    def one_prompt(index):
-        prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
+    @jax.jit
+    @jax.vmap
+    def draw(index):
+        """Return the scores of the query of size 1, and the tokens' coordinates along the line of outputs."""
+        tokens = empirical(ray.gaussian, length, key=jr.fold_in(key, index)).points
+        return tokens @ (ray.params.bilinear @ ray.direction), ray.read(tokens @ ray.params.value.T)
 
-        def one_query(query):
-            weights = jax.nn.softmax(prompt.points @ (ray.params.bilinear @ query))
-            return ray.read(ray.params.value @ (weights @ prompt.points)), jnp.sum(weights**2)
+    def respond(indices):
+        scores, coordinates = map(np.asarray, draw(indices))
+        return *_softmax_means(scores, coordinates, np.asarray(taus)), coordinates.max(axis=1)
 
-        largest = jnp.max(ray.read(prompt.points @ ray.params.value.T))
-        return *map_batched(one_query, ray.queries(taus), size=length), largest
+    together = max(1, min(prompts, TOKENS_TOGETHER // length))
+    return Responses(np.asarray(taus), *in_batches(respond, np.arange(prompts), batch=together))
 
-    columns = map_batched(one_prompt, jnp.arange(prompts), size=length * taus.size)
-    return Responses(np.asarray(taus), *map(np.asarray, columns))
+
+def _softmax_means(
+    scores: Float[np.ndarray, "prompts tokens"],
+    coordinates: Float[np.ndarray, "prompts tokens"],
+    taus: Float[np.ndarray, " queries"],
+) -> tuple[Float[np.ndarray, "prompts queries"], Float[np.ndarray, "prompts queries"]]:
+    """Return `Σ p c` and `Σ p²` of the weights p = softmax(τ s), from τ to τ; equal steps share their exponentials."""
+    total, mean, squares = np.zeros((3, taus.size, len(scores)))
+    steps = np.diff(taus, prepend=0.0)
+    centred = scores - scores.max(axis=1, keepdims=True)
+    for start in range(0, scores.shape[1], TOKENS_TOGETHER):
+        some = slice(start, start + TOKENS_TOGETHER)
+        score, coordinate = centred[:, some], coordinates[:, some]
+        weights, ratio, last = np.ones_like(score), 1.0, 0.0
+        for k, step in enumerate(steps):
+            if not math.isclose(step, last, rel_tol=1e-12):
+                ratio, last = np.exp(step * score), step
+            weights *= ratio
+            total[k] += weights.sum(axis=1)
+            mean[k] += np.einsum("pi,pi->p", weights, coordinate)
+            squares[k] += np.einsum("pi,pi->p", weights, weights)
+    return (mean / total).T, (squares / total**2).T
 
 
 def well_sampled(responses: Mapping[int, Responses]) -> dict[int, Responses]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.measures.growing_prompts import TOGETHER, prefix_outputs
 from lib.attention import Attention
-from lib.batching import map_batched, tabulate
+from lib.batching import map_batched
 from lib.finite_prompt import score_error
 from lib.measures import Gaussian, empirical
 
@@ -51,4 +51,4 @@ def simulate_short_prompts(taus: list[float], lengths: list[int], prompts: int, 
 
 def solve_short_prompt_errors(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
     """Return the mean squared errors, by quadrature."""
-    return tabulate(score_error, np.asarray(taus), np.log(lengths)[:, None])
+    return np.asarray(score_error(np.asarray(taus), np.log(lengths)[:, None]))

@@ -23,7 +23,6 @@ from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from chapters.style import coloured
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import COLUMN, error_bars, ink, label, legend_line, legend_point, legend_with, power_of_ten
-from lib.batching import tabulate
 from lib.finite_prompt import participation
 from lib.statistics import standard_error, worst_deviation
 
@@ -42,7 +41,7 @@ def numbers(responses: Mapping[int, Responses], crossover: Crossover) -> Numbers
             "slope_std_error": standard_error(response) / tau,
             "shrinkage": 1 - squares.mean(axis=0),
             "shrinkage_std_error": standard_error(squares),
-            "exact": 1 - tabulate(participation, tau, np.log(length)),
+            "exact": 1 - np.asarray(participation(tau, np.log(length))),
             "gap_std_error": standard_error(response / tau + squares),
         }
         groups.append(group)
@@ -76,7 +75,7 @@ def _claims(responses: Mapping[int, Responses], crossover: Crossover, taus: Floa
     sizes = taus[[taus.size // 2, -1]]
     small, large = responses[length].response[:, [taus.size // 2, -1]].T
     ratio = large.mean() / small.mean()
-    exact = sizes * (1 - tabulate(participation, sizes, np.log(length)))
+    exact = sizes * (1 - np.asarray(participation(sizes, np.log(length))))
     limit = np.minimum(sizes, np.sqrt(2 * np.log(length)))
     claim.equal(
         "mean-saturates",
