@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from lib.attention import Attention
-from lib.flow import gradient_flow
+from lib.flow import follow_flow
 from lib.icl import Blocks, LinearRegression
 
 # Relative tolerance of a step of the integration.
@@ -123,45 +123,50 @@ def solve_learning(
             times = slowness * np.linspace(0.0, first + LARGEST_LOGIT, points)
             rate = fastest_rate(flow, np.asarray(spectrum.eigenvalues))
             if flow == BLOCKS:
-                error = _block_error(spectrum, start, jnp.asarray(times / rate))
+                error = _block_error(spectrum, start, times / rate)
             else:
-                error = _head_error(
-                    spectrum, start, jnp.asarray(float(flow == PRECONDITIONED)), jnp.asarray(times / rate)
-                )
-            learning.append(Learning(flow, condition, slowness, start, times, np.asarray(error)))
+                error = _head_error(spectrum, start, float(flow == PRECONDITIONED), times / rate)
+            learning.append(Learning(flow, condition, slowness, start, times, error))
     return learning
 
 
-@eqx.filter_jit
-def _head_error(spectrum: Spectrum, start, power, times: Float[Array, " n"]) -> Float[Array, " n"]:
+def _head_error(spectrum: Spectrum, start, power, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the error of the learnt matrix along the flow of (U, V) with G = Σ^{-power}."""
     cov, factor = spectrum.power(1.0), spectrum.power(-power)
-    path = gradient_flow(
-        lambda params: population_loss(params, cov),
-        aligned_start(spectrum, start, power),
-        times,
-        precondition=lambda slope: preconditioned(slope, factor),
-        solver=diffrax.Kvaerno5(),
-        rtol=STEP_TOLERANCE,
-    ).params
-    return _operator_norm(path.value @ cov @ path.bilinear)
+    first = _flat(*jax.tree.leaves(aligned_start(spectrum, start, power)))
+    points, _ = follow_flow(_head_flow, first, times, cov, factor, rtol=STEP_TOLERANCE)
+    bilinear, value = np.swapaxes(points.reshape(-1, 2, *cov.shape), 0, 1)
+    return _operator_norm(value @ cov @ bilinear)
 
 
-@eqx.filter_jit
-def _block_error(spectrum: Spectrum, start, times: Float[Array, " n"]) -> Float[Array, " n"]:
+@jax.jit
+def _head_flow(point: Float[Array, " p"], cov: Float[Array, "d d"], factor: Float[Array, "d d"]):
+    """Return the loss at a head, and the direction `(G ∇_U G, ∇_V G)`."""
+    loss, slope = jax.value_and_grad(population_loss)(Attention(*point.reshape(2, *cov.shape)), cov)
+    direction = preconditioned(slope, factor)
+    return loss, jnp.append(direction.bilinear, direction.value)
+
+
+def _block_error(spectrum: Spectrum, start, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the error of the learnt matrix along the flow of (A, b) with the gradient Σ⁻² ∇_A Σ⁻¹."""
-    cov = spectrum.power(1.0)
-    task = LinearRegression(cov)
-    gain = jnp.sqrt(start * jnp.sqrt(jnp.trace(cov)))
-    path = gradient_flow(
-        lambda blocks: task.infinite_risk(Blocks.head(blocks)),
-        Blocks(start / gain * spectrum.power(-1.0), gain),
-        times,
-        precondition=lambda slope: Blocks(spectrum.power(-2.0) @ slope.matrix @ spectrum.power(-1.0), slope.gain),
-        rtol=STEP_TOLERANCE,
-    ).params
-    return _operator_norm(path.gain[:, None, None] * cov @ path.matrix)
+    cov, inverse = spectrum.power(1.0), np.asarray(spectrum.power(-1.0))
+    gain = np.sqrt(start * np.sqrt(np.trace(cov)))
+    points, _ = follow_flow(_block_flow, _flat(start / gain * inverse, gain), times, cov, inverse, rtol=STEP_TOLERANCE)
+    matrices, gains = points[:, :-1].reshape(-1, *cov.shape), points[:, -1]
+    return _operator_norm(gains[:, None, None] * np.asarray(cov) @ matrices)
 
 
-def _operator_norm(learnt: Float[Array, "n d d"]) -> Float[Array, " n"]:
-    return jnp.linalg.norm(learnt - jnp.eye(learnt.shape[-1]), ord=2, axis=(1, 2))
+@jax.jit
+def _block_flow(point: Float[Array, " p"], cov: Float[Array, "d d"], inverse: Float[Array, "d d"]):
+    """Return the risk at a block head, and the direction `(Σ⁻² ∇_A Σ⁻¹, ∇_b)`."""
+    task, blocks = LinearRegression(cov), Blocks(point[:-1].reshape(cov.shape), point[-1])
+    risk, slope = jax.value_and_grad(lambda blocks: task.infinite_risk(blocks.head()))(blocks)
+    return risk, jnp.append(inverse @ inverse @ slope.matrix @ inverse, slope.gain)
+
+
+def _flat(*parts: Float[Array, "..."]) -> Float[np.ndarray, " p"]:
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _operator_norm(learnt: Float[np.ndarray, "n d d"]) -> Float[np.ndarray, " n"]:
+    return np.linalg.norm(learnt - np.eye(learnt.shape[-1]), ord=2, axis=(1, 2))

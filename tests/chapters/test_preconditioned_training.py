@@ -62,7 +62,7 @@ def integrate(velocity, start, times):
         lambda _, flat: np.concatenate([np.ravel(each) for each in velocity(*unpack(flat))]),
         (0, times[-1]),
         np.concatenate([np.ravel(each) for each in start]),
-        "LSODA",
+        "Radau",
         times,
         rtol=1e-10,
         atol=1e-13,
