@@ -5,6 +5,7 @@ A relevant token has a score N(√ν, 1), another one N(0, 1). With `φ = E exp(
 one table serves both kinds. A sink of score s multiplies every integrand by `exp(-e^{y+s})`.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ _SCAN, _SEARCH, _VALUE = (
 _LOG_DROP, MASS_TOLERANCE = 42.0, 1e-8
 # Ratio of neighbouring slopes of a search, distance of neighbouring sinks, and the steepest slope.
 _SLOPE_RATIO, _SINK_STEP, _STEEPEST = 1.4, 1.0, 60.0
+# Number of tables of expectations that are kept, and number of levels by which they grow.
+_TABLES, _CHUNK = 8192, 24
 # A step of the Bayes integrals that resolves the sink's factor, and how far they fall.
 _BAYES_STEP = 0.2
 # Where the factor of a sink ends: exp(-e^7) is 0.
@@ -200,40 +203,69 @@ def _table(
     low = -max(log_length + 0.5 * slope**2, largest) - 12.0 * slope - _LOG_DROP
     # where there may be no relevant token, the others alone decide the sum
     high = -max(log_length, mean - 14.0 * slope if law.never_empty else -math.inf) + 9.0 + 6.0 * slope
-    rough = _fill(
-        law, np.linspace(low, high, 8 + math.ceil((high - low) / max(1.0, slope / 3.0))), mean, slope, _SCAN.resolution
-    )
+    rough = _fill(law, (low, high), mean, slope, _SCAN._replace(step=max(1.0, slope / 3.0)))
     inside = np.flatnonzero(rough.mass > rough.mass.max() - _LOG_DROP)
-    low, high = rough.y[max(inside[0] - 1, 0)], rough.y[min(inside[-1] + 1, rough.y.size - 1)]
+    low, high = (float(rough.y[place]) for place in (max(inside[0] - 1, 0), min(inside[-1] + 1, rough.y.size - 1)))
     if sink is not None:
         low = min(low, -sink) - _LOG_DROP
-    return _fill(law, np.linspace(low, high, 1 + math.ceil((high - low) / nodes.step)), mean, slope, nodes.resolution)
+    return _fill(law, (low, high), mean, slope, nodes)
 
 
-def _fill(law: Law, y: np.ndarray, mean: float, slope: float, resolution: Resolution) -> _Table:
-    step = y[1] - y[0]
-    if step < abs(mean) < y[-1] - y[0]:
+def _fill(law: Law, ends: tuple[float, float], mean: float, slope: float, nodes: _Nodes) -> _Table:
+    """Return the table between two levels."""
+    low, high = ends
+    if 0.5 * nodes.step < abs(mean) < high - low:
         # the relevant token's values are those of another one, `ahead` nodes to the right
-        ahead = round(abs(mean) / step)
+        ahead = math.ceil(abs(mean) / nodes.step)
         step = abs(mean) / ahead
-        y = y[0] + step * np.arange(1 + math.ceil((y[-1] - y[0]) / step))
-        longer = np.append(y, y[-1] + step * np.arange(1, ahead + 1)) - (abs(mean) if mean < 0 else 0.0)
-        parts = _expectations(longer, slope, resolution)
-        left, right = [part[: y.size] for part in parts], [part[ahead:] for part in parts]
-        absent, present = (left, right) if mean > 0 else (right, left)
+        first, last = math.floor(low / step), math.ceil(high / step)
+        both = _expectations(slope, step, 0.0, nodes).between(first - ahead * (mean < 0), last + ahead * (mean > 0))
+        absent, present = (both[:, :-ahead], both[:, ahead:])[:: 1 if mean > 0 else -1]
     else:
-        absent, present = _expectations(y, slope, resolution), _expectations(y + mean, slope, resolution)
+        step = nodes.step
+        first, last = math.floor(low / step), math.ceil(high / step)
+        absent, present = (_expectations(slope, step, shift, nodes).between(first, last) for shift in (0.0, mean))
     of_relevant, of_other = law.log_others(absent[0], present[0])
     hidden = present[1] + of_relevant
     power = np.logaddexp(present[2] + of_relevant, absent[2] + of_other)
-    return _Table(y, hidden, power, np.logaddexp(hidden, absent[1] + of_other))
+    return _Table(step * np.arange(first, last + 1), hidden, power, np.logaddexp(hidden, absent[1] + of_other))
 
 
-def _expectations(y: np.ndarray, slope: float, resolution: Resolution) -> list[Any]:
-    with np.errstate(all="ignore"):
-        return [log_survival(y, slope, resolution=resolution)] + [
-            log_tilted(power, y, slope, resolution=resolution) for power in (1, 2)
-        ]
+class _Expectations:
+    """`log φ`, `log a` and `log b` for one slope at the levels `shift + n step`, each computed when first needed.
+
+    They do not depend on the law, so that tasks with the same signal strength share them.
+    """
+
+    def __init__(self, slope: float, step: float, shift: float, resolution: Resolution):
+        """Begin without levels."""
+        self._slope, self._step, self._shift, self._resolution = slope, step, shift, resolution
+        self._first, self._logs = 0, np.empty((3, 0))
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """Return the three logarithms at the levels from number `first` to number `last`, one per row."""
+        if not self._logs.size:
+            self._first = first
+        end = self._first + self._logs.shape[1]
+        before, after = (
+            max(0, _CHUNK * math.ceil(missing / _CHUNK)) for missing in (self._first - first, last + 1 - end)
+        )
+        if before or after:
+            self._first -= before
+            logs = self._compute(np.r_[self._first : self._first + before, end : end + after])
+            self._logs = np.concatenate([logs[:, :before], self._logs, logs[:, before:]], axis=1)
+        return self._logs[:, first - self._first : last + 1 - self._first]
+
+    def _compute(self, numbers: np.ndarray) -> np.ndarray:
+        y, options = self._shift + self._step * numbers, {"resolution": self._resolution}
+        with np.errstate(all="ignore"):
+            survival: Any = log_survival(y, self._slope, **options)
+            return np.stack([survival, *(log_tilted(power, y, self._slope, **options) for power in (1, 2))])
+
+
+@functools.lru_cache(_TABLES)
+def _expectations(slope: float, step: float, shift: float, nodes: _Nodes) -> _Expectations:
+    return _Expectations(slope, step, shift, nodes.resolution)
 
 
 def best_softmax(law: Law, log_length: float, snr: float, *, with_sink: bool) -> BestSoftmax:
@@ -251,9 +283,7 @@ def best_softmax(law: Law, log_length: float, snr: float, *, with_sink: bool) ->
     root = math.sqrt(snr)
     low, high = math.log(0.2 * min(root, 1.0 / root)), math.log(min(2.0 * root, _STEEPEST))
 
-    def best_sink(log_slope: float, nodes: _Nodes = _SEARCH) -> tuple[float, float]:
-        slope = math.exp(log_slope)
-        table = _table(law, log_length, slope * root, slope, nodes, sink=-math.inf if with_sink else None)
+    def best_sink(table: _Table) -> tuple[float, float]:
         none = table.moments(-math.inf).risk
         if not with_sink:
             return none, -math.inf
@@ -267,14 +297,24 @@ def best_softmax(law: Law, log_length: float, snr: float, *, with_sink: bool) ->
         return (found.fun, found.x) if found.fun < none else (none, -math.inf)  # pyright: ignore
 
     lattice = np.linspace(low, high, 2 + math.ceil((high - low) / math.log(_SLOPE_RATIO)))
-    risks = [best_sink(log_slope, _SCAN)[0] for log_slope in lattice]
-    place = int(np.nanargmin(risks))
-    bounds = lattice[max(place - 1, 0)], lattice[min(place + 1, lattice.size - 1)]
-    found = scipy.optimize.minimize_scalar(
-        lambda log_slope: best_sink(log_slope)[0], bounds=bounds, method="bounded", options={"xatol": 1e-4}
+    limit = -math.inf if with_sink else None
+    tables = [_table(law, log_length, slope * root, slope, _SCAN, sink=limit) for slope in np.exp(lattice).tolist()]
+    place = int(np.nanargmin([best_sink(table)[0] for table in tables]))
+    before, after = max(place - 1, 0), min(place + 1, lattice.size - 1)
+    levels = np.concatenate([table.y for table in tables[before : after + 1]])
+
+    def at(log_slope: float) -> tuple[float, float]:
+        slope = math.exp(log_slope)
+        return best_sink(_fill(law, (levels.min(), levels.max()), slope * root, slope, _SEARCH))
+
+    found: Any = scipy.optimize.minimize_scalar(
+        lambda log_slope: at(log_slope)[0],
+        bounds=(lattice[before], lattice[after]),
+        method="bounded",
+        options={"xatol": 1e-4},
     )
-    log_slope = found.x if found.fun < best_sink(lattice[place])[0] else lattice[place]  # pyright: ignore
-    slope, sink = math.exp(log_slope), best_sink(log_slope)[1]
+    log_slope = found.x if found.fun < at(lattice[place])[0] else lattice[place]
+    slope, sink = math.exp(log_slope), at(log_slope)[1]
     moments = softmax_moments(law, log_length, slope * root, slope, sink)
     return BestSoftmax(moments.risk, slope, sink, moments.mass)
 

@@ -128,13 +128,11 @@ def test_bayes_risk_with_absence_against_a_plain_quadrature(index):
 def test_a_coarse_grid_is_noticed():
     """Steps that are too long give risks below the Bayes risk; `E Σ s` shows it. The risks of heads are above it."""
     task = Several(100.0, 2.0, 100.0)
-    coarse = _several._fill(task._law, np.arange(-130.0, 20.0, 6.0), 100.0, 10.0, _several._VALUE.resolution)
+    coarse = _several._fill(task._law, (-130.0, 20.0), 100.0, 10.0, _several._VALUE._replace(step=6.0))
     moments = coarse.moments(-math.inf)
     assert abs(2.0 * moments.mass - 1.0) > _several.MASS_TOLERANCE
     with_sink = Absent(10.0, 30.0, 0.5)
-    coarse = _several._fill(
-        with_sink._law, np.arange(-90.0, 20.0, 4.0), 30.0, math.sqrt(30.0), _several._VALUE.resolution
-    )
+    coarse = _several._fill(with_sink._law, (-90.0, 20.0), 30.0, math.sqrt(30.0), _several._VALUE._replace(step=4.0))
     assert min(coarse.moments(sink).risk for sink in np.arange(10.0, 30.0, 0.5)) < 0.9 * float(bayes_risk(with_sink))
     sinks = [float(attention_risk(with_sink, replace(sink_softmax, sink=sink), Overlaps(30.0**0.5, 30.0, 1.0, 1.0)))
              for sink in np.arange(10.0, 30.0, 2.0)]  # fmt: skip
