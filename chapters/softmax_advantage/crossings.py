@@ -59,19 +59,21 @@ class Crossings:
 
 def solve_crossings() -> Crossings:
     """Return all crossings, by root finding on exact risks."""
-    crossings, relu, posterior_slope = (
-        np.asarray([_crossing(risk, length) for length in LENGTHS])
-        for risk in (softplus_risk, relu_risk, _risk_at_posterior_slope)
+    relu, posterior_slope = (
+        np.asarray([_crossing(risk, length) for length in LENGTHS]) for risk in (relu_risk, _risk_at_posterior_slope)
+    )
+    crossings = np.asarray(
+        [_crossing(softplus_risk, length, (near - 1.0, near + 1.0)) for length, near in zip(LENGTHS, relu, strict=True)]
     )
     lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, crossings, strict=True)])
     return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONG_LENGTH))
 
 
-def _crossing(risk: Callable[[int, float], float], length: int) -> float:
+def _crossing(risk: Callable[[int, float], float], length: int, bracket: tuple[float, float] = BRACKET) -> float:
     def difference(snr: float) -> float:
         return risk(length, snr) - elementwise_risk(length, snr)
 
-    return float(brentq(difference, *BRACKET, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
+    return float(brentq(difference, *bracket, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
 
 
 def _crossing_on_lattice(length: int, near: float) -> float:

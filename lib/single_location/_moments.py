@@ -165,7 +165,11 @@ def sum_above(rows: Float[AnyArray, "rows n"]) -> Float[AnyArray, "rows n"]:
 
 @public
 def normalised_moments(
-    mixture: ScoreMixture, log_kernel: Float[AnyArray, " n"], *, inside: Float[AnyArray, " n"] | float = 1.0
+    mixture: ScoreMixture,
+    log_kernel: Float[AnyArray, " n"],
+    *,
+    inside: Float[AnyArray, " n"] | float = 1.0,
+    with_scores: bool = True,
 ) -> Moments:
     """Return the moments of `s_l = κ(χ_l)/Σ_m κ(χ_m)`, by Laplace's identity.
 
@@ -174,10 +178,11 @@ def normalised_moments(
       log_kernel: log κ at each node of the mixture, shape (n,).
       inside: where κ vanishes on a half-line, the quadrature weights of the nodes of the other one, shape (n,). A
         prompt without any κ > 0 then counts as s = 0.
+      with_scores: whether the moments with c and C are computed.
 
     Returns:
       All seven moments; NaN where the quadrature misses `E Σ s = 1` by 1e-8. Those with c and C are NaN
-      for mixtures of more than one row.
+      for mixtures of more than one row, and where they are not computed.
     """
     xp = namespace(mixture.scores, log_kernel)
     length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
@@ -207,7 +212,7 @@ def normalised_moments(
     hidden_mean = integral(first * of_others(1))
     power = integral(square * of_others(1) + others @ second_integrand * hidden_factor * of_others(2))
     hidden_power = integral(square * of_others(1))
-    if len(mixture.row_weights) > 1:
+    if len(mixture.row_weights) > 1 or not with_scores:
         moments = Moments(hidden_mean, power, hidden_power, *(xp.full((), xp.nan),) * 4)
         return nan_unless(mass_error < MASS_TOLERANCE, moments)
     c, score = mixture.scores - mixture.offset, mixture.scores

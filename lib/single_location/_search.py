@@ -2,9 +2,11 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
+import scipy.optimize
 
 from lib._namespace import namespace
 from lib._types import Scalar
@@ -22,7 +24,8 @@ def minimise_scalar(
 ) -> tuple[Scalar, Scalar]:
     """Return the place and the value of the lowest of the tried values of `function` on [low, high].
 
-    JAX tries all points of a round at once if `vectorised`; NumPy does if the function `broadcasts` over a first axis.
+    JAX tries all points of a round at once if `vectorised`; NumPy does if the function `broadcasts` over a first axis,
+    and otherwise replaces the rounds by Brent's method to the same distance.
     """
     xp = namespace(low, high)
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
@@ -40,9 +43,18 @@ def minimise_scalar(
 
     spacing, points = (high - low) / (lattice - 1), xp.linspace(low, high, lattice)
     state = best_of(points, values(points))
+    if xp is np and not broadcasts:
+        return _brent(function, *state, low, high, spacing=spacing, accuracy=0.5**rounds * spacing)
     if xp is np:
         return functools.reduce(lambda state, number: zoom(number, state), range(rounds), state)
     return jax.lax.fori_loop(0, rounds, zoom, state)
+
+
+def _brent(function, x, value, low, high, *, spacing, accuracy):
+    """Return the lower of the point `x`, and the minimum within `spacing` of it."""
+    bounds, options = (max(low, x - spacing), min(high, x + spacing)), {"xatol": accuracy}
+    found: Any = scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options)
+    return (found.x, found.fun) if found.fun < value else (x, value)
 
 
 def _each(function: Callable) -> Callable:

@@ -8,6 +8,7 @@ Element-wise, each token separately: linear and exp, and, with a bias to be chos
 import abc
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -44,7 +45,13 @@ _ZERO_BIAS = np.zeros(())
 
 
 class Activation(eqx.Module):
-    """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
+    """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`.
+
+    Attributes:
+      searches_in_numpy: number of lowest risks that a process computes by NumPy, before XLA compiles a program.
+    """
+
+    searches_in_numpy: ClassVar[int] = 10
 
     @staticmethod
     def of_kernel(log_kernel: Callable) -> "Activation":
@@ -195,7 +202,7 @@ def _compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Scal
     return activation.lowest_risk(mixture)
 
 
-def _optimal_risk(hidden: Scalars, power: Scalars) -> Float[AnyArray, "..."]:
+def _optimal_risk(hidden: Scalars, power: Scalars) -> Any:
     """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight."""
     xp = namespace(power)
     return 1.0 - hidden**2 / xp.where(power > 0, power, xp.inf)
@@ -233,20 +240,16 @@ class _Normalised(Activation):
         mixture = mixture.coarsened(1.0)
         return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
 
-    @public
-    def best_risk(self, task: LocationTask) -> Scalar:
-        """Return the lowest risk by a search in XLA, because each of its thirty quadratures costs NumPy 0.1 s."""
-        one = namespace(task.length).ones(())
-        mixture = replace(self.score_mixture(task, one, one), stride=1)
-        return _compiled_lowest_risk(self, jax.tree.map(jnp.asarray, mixture))
-
     def _risk(self, mixture: ScoreMixture, log_c: Scalar) -> Scalar:
-        moments = normalised_moments(mixture, self.log_kernel(jnp.exp(log_c) * mixture.scores))
+        c = namespace(mixture.scores).exp(log_c)
+        mixture = mixture.coarsened(c)
+        moments = normalised_moments(mixture, self.log_kernel(c * mixture.scores), with_scores=False)
         return _optimal_risk(moments.hidden, moments.power)
 
     def _search_slope(self, mixture: ScoreMixture) -> tuple[Scalar, Scalar]:
         """The logarithm of the best finite c, and its risk."""
-        flattest, steepest = jnp.log(_SMALLEST_SLOPE), jnp.log(2.0 * _LARGEST_SLOPE)
+        xp = namespace(mixture.scores)
+        flattest, steepest = xp.log(_SMALLEST_SLOPE), xp.log(2.0 * _LARGEST_SLOPE)
         return minimise_scalar(
             lambda c: self._risk(mixture, c), flattest, steepest, lattice=13, rounds=8, vectorised=False
         )
@@ -351,6 +354,7 @@ class _Softplus(_Normalised):
       bias: the shift of the scores.
     """
 
+    searches_in_numpy: ClassVar[int] = 1000
     bias: float | Float[AnyArray, "*stack"] = 0.0
 
     @public
@@ -374,7 +378,8 @@ class _Softplus(_Normalised):
         """At c = ∞: weights in proportion to max(χ, 0), and the argmax where all scores are negative."""
         xp = namespace(mixture.scores)
         above_zero = mixture.weights_above(0.0)
-        positive = normalised_moments(mixture, xp.log(xp.maximum(mixture.scores, 0.0)), inside=above_zero)
+        log_kernel = xp.log(xp.maximum(mixture.scores, 0.0))
+        positive = normalised_moments(mixture, log_kernel, inside=above_zero, with_scores=False)
         all_negative = argmax_moments(mixture, inside=1.0 - above_zero)
         return _optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
 
@@ -387,6 +392,12 @@ class _Kernel(_Normalised):
     def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
         """Return log κ of each score."""
         return self.logarithm(jnp.asarray(chi))
+
+    def best_risk(self, task: LocationTask) -> Scalar:
+        """Return the lowest risk by a search in XLA, because the kernel is a function of JAX."""
+        one = namespace(task.length).ones(())
+        mixture = replace(self.score_mixture(task, one, one), stride=1)
+        return _compiled_lowest_risk(self, jax.tree.map(jnp.asarray, mixture))
 
     def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lowest risk by a search over c in [0.01, 60]; the limit c = ∞ is not tried."""

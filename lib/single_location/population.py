@@ -96,8 +96,8 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
       `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
-      and the search can only end above the lowest risk. Up to 0.4 s for the first ten values of a process, except
-      `softplus`, which compiles at once: 5 s. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is
+      and the search can only end above the lowest risk. Up to 0.4 s for the first ten values of a process, and for all
+      of `softplus`. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is
       free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed forms with a
       relative error below 1e-10.
 
@@ -109,7 +109,7 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Transformations: jit, vmap, grad (of `softmax` and `linear`; not of sets of relevant tokens).
     """
     require_float64("best_risk", task.length)
-    return _first_in_numpy(_best, task, activation, batch=batch)
+    return _first_in_numpy(_best, task, activation, batch=batch, most=activation.searches_in_numpy)
 
 
 @public
@@ -168,11 +168,11 @@ def _bayes(task):
     return task.bayes_risk()
 
 
-def _first_in_numpy(function: Callable, task: LocationTask, *others, batch: int):
+def _first_in_numpy(function: Callable, task: LocationTask, *others, batch: int, most: int = _MOST_MIXTURES):
     """`function` of a head: the first ones of a process by NumPy; of sets of relevant tokens one after another."""
     if task.in_numpy:
         return _map_stack(function, task, *others, batch=batch)
-    return _in_numpy_or_stack(function, task, *others, batch=batch, most=_MOST_MIXTURES)
+    return _in_numpy_or_stack(function, task, *others, batch=batch, most=most)
 
 
 def _in_numpy_or_stack(function: Callable, task: LocationTask, *others, batch: int, most: int = MOST_IN_NUMPY):
