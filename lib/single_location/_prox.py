@@ -59,20 +59,26 @@ class Channel(eqx.Module):
 def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
     """Return the lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`."""
 
-    def energy(chi):
-        return channel.energy(weights, chi)
-
-    def step(_, chi):
+    def step(_, best):
+        chi, energy = best
         rho, slope = jax.value_and_grad(lambda scores: channel.residual(weights(scores)))(chi)
         multiplier = (rho - slope @ (chi - channel.omega_k)) / (1.0 + channel.var_k * slope @ slope)
         direction = channel.omega_k - channel.var_k * multiplier * slope - chi
-        return _lowest(energy, jnp.concatenate([chi + STEP_SIZES[:, None] * direction, chi[None]]))
+        tried = chi + STEP_SIZES[:, None] * direction
+        return _lowest(jnp.concatenate([tried, chi[None]]), jnp.append(energies(tried), energy))
 
-    return _lowest(energy, jax.vmap(lambda chi: jax.lax.fori_loop(0, GAUSS_NEWTON_STEPS, step, chi))(starts))
+    def descend(chi, energy):
+        return jax.lax.fori_loop(0, GAUSS_NEWTON_STEPS, step, (chi, energy))
+
+    energies = jax.vmap(lambda chi: channel.energy(weights, chi))
+    return _lowest(*jax.vmap(descend)(starts, energies(starts)))[0]
 
 
-def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float[Array, " L"]:
-    return candidates[jnp.argmin(jax.vmap(energy)(candidates))]
+def _lowest(
+    candidates: Float[Array, "candidates L"], energies: Float[Array, " candidates"]
+) -> tuple[Float[Array, " L"], Float[Array, ""]]:
+    index = jnp.argmin(energies)
+    return candidates[index], energies[index]
 
 
 @public

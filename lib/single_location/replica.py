@@ -186,7 +186,7 @@ def _solve(setting: _Setting, normals: Float[Array, "replicates points coordinat
         overlaps = Overlaps(end.state.m_k, end.state.q_k, end.state.m_v, end.state.q_v)
         return risk, overlaps, train_loss, _largest_residual(end) < _RESIDUAL_TOLERANCE, coarse.steps + end.steps
 
-    risk, overlaps, train_loss, converged, steps = jax.vmap(fixed_point)(prompts)
+    risk, overlaps, train_loss, converged, steps = jax.lax.map(fixed_point, prompts)
     (risk, overlaps, train_loss), errors = _mean_and_error((risk, overlaps, train_loss))
     return _Replica(risk, errors[0], overlaps, errors[1], train_loss, errors[2], jnp.all(converged), jnp.max(steps))
 
