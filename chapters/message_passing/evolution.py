@@ -25,6 +25,8 @@ _CHANGE_TOLERANCE, _LARGEST_STEPS = 1e-8, 3000
 # Where a pass changes both overlaps by less, Newton's method replaces plain passes. Where one changes by more than the
 # second value, far from any end, a pass needs one set of points only.
 _NEWTON_THRESHOLD, _FAR_FROM_ENDS = 1e-3, 1e-2
+# The largest ratio of successive changes of Newton's method at which it keeps its slope.
+_FAST = 0.1
 # The logarithm of a weight that changes no sum; processors are slow with the subnormal numbers below.
 _SMALLEST_LOG_WEIGHT = -700.0
 # Step of central differences, relative to the distance of an overlap from 0 and 1: their error is about its square.
@@ -108,10 +110,10 @@ class PromptAverage:
             weights = self.log_weights(q_k, residuals, variance, number)
             weights -= weights.max(axis=0)
             np.exp(np.maximum(weights, _SMALLEST_LOG_WEIGHT), out=weights)
-            weights /= weights.sum(axis=0)
-            hidden_weight = weights[0].mean()
+            totals = weights.sum(axis=0)
+            hidden_weight = (weights[0] / totals).mean()
             weights *= residuals
-            squared_residual = np.sum(weights**2) / (weights.shape[1] * variance**2)
+            squared_residual = (np.einsum("lp,lp->p", weights, weights) / totals**2).mean() / variance**2
             gains.append((self.alpha * self.strength**2 * hidden_weight, self.alpha * squared_residual))
         return np.asarray(gains)
 
@@ -126,7 +128,7 @@ class PromptAverage:
     def risk(self, overlaps: Overlaps) -> float:
         """Return `1 - q_v (1 - E_Bayes(ν q_k))`, the excess risk on a fresh prompt."""
         q_k, q_v = overlaps
-        return 1.0 - q_v + q_v * float(bayes_risk(Spiked(float(self.scores.shape[1]), self.strength**2 * q_k)))
+        return 1.0 - q_v + q_v * _bayes_risk(float(self.scores.shape[1]), float(self.strength**2 * q_k))
 
     def entropies(self, overlaps: Overlaps) -> Float[np.ndarray, " sets"]:
         """Return what every set of points gives for the free entropy, which is their mean."""
@@ -183,6 +185,11 @@ def _quasi_normals(length: int, points: int, sets: int) -> tuple[np.ndarray, np.
     return normals[:, :length], normals[:, length:-1], normals[:, -1]
 
 
+@lru_cache(maxsize=8)
+def _bayes_risk(length: float, snr: float) -> float:
+    return float(bayes_risk(Spiked(length, snr)))
+
+
 def _overlaps(precision: Float[np.ndarray, "... 2"]) -> Float[np.ndarray, "... 2"]:
     """Return the overlaps of posterior means to whose precisions prompts add so much."""
     return precision / (1.0 + precision)
@@ -200,19 +207,21 @@ def _end(average: PromptAverage, overlaps: Overlaps) -> Overlaps:
     The last, slow passes are replaced by steps of Newton's method. These are taken only where the slope of a pass is
     that of an end that attracts: a narrow passage that leads to another end is left as the evolution leaves it.
     """
-    change, sets = np.inf, 1
+    change, sets, slope, previous = np.inf, 1, None, np.inf
     for _ in range(_LARGEST_STEPS):
         sets = sets if change > _FAR_FROM_ENDS else None
         new = average.step(overlaps, sets)
         if change < _NEWTON_THRESHOLD:
-            slope = average.slope(overlaps)
+            # a slope serves for as long as the changes by its steps shrink fast
+            if slope is None or change > _FAST * previous:
+                slope, change = average.slope(overlaps), np.inf
             system = np.eye(2) - slope
             if np.trace(slope) < 2.0 and np.linalg.det(system) > 0.0:
                 end = overlaps + np.linalg.solve(system, new - overlaps)
                 new = end if np.all((end > 0.0) & (end < 1.0)) else new
         # without a signal prompts add no precision, and √0 has no slope
         new = np.maximum(new, np.finfo(float).tiny / _DIFFERENCE)
-        overlaps, change = new, np.abs(new - overlaps).max()
+        overlaps, change, previous = new, np.abs(new - overlaps).max(), change
         if change <= _CHANGE_TOLERANCE:
             break
     return overlaps

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 import pandas as pd
 
@@ -28,10 +29,9 @@ class Shown:
 def simulate_message_passing_runs(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:
     """Run message passing from both starts, with one seed per set of prompts."""
     how = {"alpha": alpha, "dimension": dimension, "seeds": range(runs * seed, runs * (seed + 1))}
-    return Shown(
-        infer(SHOWN, **how, iterations=max(iterations, ITERATIONS)),
-        infer(SHOWN, **how, iterations=iterations, stiffness=0.0, starts=["uninformed"]),
-    )
+    by_start = infer(SHOWN, **how, iterations=max(iterations, ITERATIONS), textbook=True)
+    textbook = jax.tree.map(lambda leaf: leaf[:, :iterations], by_start.pop("textbook"))
+    return Shown(by_start, {"uninformed": textbook})
 
 
 def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measured]:

@@ -69,25 +69,33 @@ def infer(
     seeds: Sequence[int],
     iterations: int = ITERATIONS,
     damping: float = 0.0,
-    stiffness: float = 1.0,
     starts: Iterable[str] = tuple(STARTS),
+    textbook: bool = False,
 ) -> dict[str, InferenceTrajectory]:
     """Run message passing from all `starts` on the same prompts; return runs stacked over seeds, by start.
 
-    The key of a run is its seed folded with its dimension.
+    The key of a run is its seed folded with its dimension. If `textbook`, the step of the textbook runs, too, from the
+    uninformed start.
     """
+    cases = {start: (STARTS[start], 1.0) for start in starts} | ({"textbook": (UNINFORMED, 0.0)} if textbook else {})
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
     how = {"alpha": alpha, "dimension": dimension, "iterations": iterations, "damping": damping}
-    return {
-        start: jax.tree.map(np.asarray, _infer(keys, STARTS[start], stiffness, setting=setting, **how))
-        for start in starts
-    }
+    stacked = _infer(keys, *np.transpose([*cases.values()]), setting=setting, **how)
+    runs = [
+        jax.tree.map(lambda leaf, number=number: np.asarray(leaf[:, number]), stacked) for number in range(len(cases))
+    ]
+    return dict(zip(cases, runs, strict=True))
 
 
 @partial(jax.jit, static_argnames=("setting", "alpha", "dimension", "iterations", "damping"))
-def _infer(keys, start_overlap, stiffness, *, setting, **how) -> InferenceTrajectory:
-    """Run one compiled program for all starts and both steps."""
+def _infer(keys, start_overlaps, stiffnesses, *, setting, **how) -> InferenceTrajectory:
+    """Draw the prompts of a key once for all cases, whose products with the tokens are one product."""
     with jax.ensure_compile_time_eval():  # the length of prompts must be known
         task = setting.task
-    same = {"noise_std": setting.noise_std, "start_overlap": start_overlap, "stiffness": stiffness, **how}
-    return jax.lax.map(lambda key: simulate_message_passing(task, **same, key=key), keys)
+
+    def run(key, start_overlap, stiffness):
+        same = {"noise_std": setting.noise_std, "start_overlap": start_overlap, "stiffness": stiffness, **how}
+        return simulate_message_passing(task, **same, key=key)
+
+    cases = jax.vmap(run, in_axes=(None, 0, 0))
+    return jax.lax.map(lambda key: cases(key, start_overlaps, stiffnesses), keys)
