@@ -57,12 +57,12 @@ def descend_population(
         ), None
 
     def descend_and_record(head, _):
-        return jax.lax.scan(step, head, None, length=every)[0], HeadTrajectory(head, head.overlaps(truth), risk(head))
+        return jax.lax.scan(step, head, None, length=every)[0], head
 
     @jax.jit  # inside, because the task must stay known: its length lays out the tokens
     def trajectory(start):
-        last, path = jax.lax.scan(descend_and_record, start, None, length=count)
-        end = HeadTrajectory(last, last.overlaps(truth), risk(last))
-        return jax.tree.map(lambda recorded, last_record: jnp.concatenate([recorded, last_record[None]]), path, end)
+        last, heads = jax.lax.scan(descend_and_record, start, None, length=count)
+        heads = jax.tree.map(lambda recorded, last_record: jnp.concatenate([recorded, last_record[None]]), heads, last)
+        return jax.lax.map(lambda head: HeadTrajectory(head, head.overlaps(truth), risk(head)), heads)
 
     return trajectory(start)

@@ -312,12 +312,12 @@ def descend_on_sphere(
         return jax.tree.map(lambda vector, gradient_part: move(vector, gradient_part, step_size), head, gradient), None
 
     def descend_and_record(head, lams):
-        record = OverlapTrajectory(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
-        return jax.lax.scan(step, head, lams)[0], record
+        return jax.lax.scan(step, head, lams)[0], overlaps_on_sphere(head)
 
-    head, records = jax.lax.scan(descend_and_record, start, sharpness.reshape(-1, every))
-    last = OverlapTrajectory(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
-    return jax.tree.map(jnp.append, records, last)
+    head, recorded = jax.lax.scan(descend_and_record, start, sharpness.reshape(-1, every))
+    overlaps = jax.tree.map(jnp.append, recorded, overlaps_on_sphere(head))
+    risks = jax.lax.map(lambda at: risk(*at), (overlaps, jnp.append(sharpness[::every], sharpness[-1])))
+    return OverlapTrajectory(risks, overlaps)
 
 
 def descend_on_prompts(
