@@ -91,7 +91,7 @@ class ScoreMixture(eqx.Module):
         densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
         return replace(self, scores=self.scores[::stride], **densities)
 
-    def coarsened(self, steepness: float) -> "ScoreMixture":
+    def coarsened(self, steepness: Scalar) -> "ScoreMixture":
         """Return the mixture on as few nodes as averages of a function with edges of width 1/`steepness` need."""
         if self.stride == 1:
             return self
