@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from chapters.softmax_variations.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk
-from lib.single_location import Activation, LocationTask, erf, linear, sigmoid, softmax
+from lib.single_location import LocationTask, erf, linear, sigmoid, softmax
 
 # The mean of the distribution of lengths, which is L = mean ± width with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
@@ -54,21 +54,14 @@ def solve_best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
 
 def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"]:
     """Return the risk of the softmax head whose weights are the posterior, with the best length of its value vector."""
-    c = GENERIC_SNR**0.5 if model == "spiked" else GENERIC_SNR
+    c = np.asarray(GENERIC_SNR**0.5 if model == "spiked" else GENERIC_SNR)
     lengths = np.asarray(ends.length)
-    averages = [
-        _weight_averages(softmax, softmax.score_mixture(MODELS[model](length, SNR), jnp.asarray(c), jnp.asarray(c**2)))
-        for length in lengths.ravel()
-    ]
-    hidden, power = np.asarray(averages).T.reshape(2, *lengths.shape).mean(axis=1)
+    # tasks of NumPy arrays, for which nothing is compiled
+    tasks = (jax.tree.map(np.asarray, MODELS[model](length, SNR)) for length in lengths.ravel())
+    moments = [softmax.head_moments(task, c, c**2) for task in tasks]
+    averages = np.asarray([(of_task.hidden, of_task.power) for of_task in moments])
+    hidden, power = averages.T.reshape(2, *lengths.shape).mean(axis=1)
     return 1.0 - hidden**2 / power
-
-
-@jax.jit
-def _weight_averages(activation: Activation, mixture: Any) -> Any:
-    """Return the mean weight of the relevant token, and the mean of the sum of squared weights."""
-    moments = activation.moments(mixture)
-    return moments.hidden, moments.power
 
 
 # Compiled once for all tasks.
