@@ -36,11 +36,7 @@ def few(owner: Hashable, *values: Any, most: int = MOST_IN_NUMPY) -> bool:
     """Return whether the values are known, and few enough for NumPy together with those before of the same `owner`."""
     if not is_concrete(*values):
         return False
-    return are_few(owner, math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))), most)
-
-
-def are_few(owner: Hashable, count: int, most: int = MOST_IN_NUMPY) -> bool:
-    """Return whether `count` more values of `owner` are few enough for NumPy; if so, they are counted."""
+    count = math.prod(np.broadcast_shapes(*(np.shape(value) for value in values)))
     if count == 0 or _computed[owner] + count > most:
         return False
     _computed[owner] += count
