@@ -6,11 +6,9 @@ of φ, so that one grid of one-token moments serves all lengths. The tests compa
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from scipy.special import roots_genlaguerre
+from jaxtyping import Float
+from scipy.special import roots_genlaguerre, wrightomega
 
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates, keys_at
@@ -35,11 +33,9 @@ def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray
 # Nodes and weights in the length of the query; 32 nodes change no risk by more than 2e-6 of itself. The outer nodes are
 # left out, because moments are below 10 there and the least excess risk is above 1e-4.
 RADIUS, WEIGHT = (rule[few_radii(DIMENSION, 16)[1] > 1e-12] for rule in few_radii(DIMENSION, 16))
-# No key is larger than this at sizes up to 1.
-STEEPEST = 0.69
 # Steps in the logarithms s and t of the auxiliary variables, and in the score g; natural logarithms that the integrand
 # falls before it is cut, and standard deviations of g beyond the largest of the scores.
-LEVEL_STEP, SCORE_STEP, DROP, REACH = 0.45, 0.18, 30.0, 7.5
+LEVEL_STEP, SCORE_STEP, DROP, REACH = 0.32, 0.18, 30.0, 7.5
 
 
 def task() -> LinearRegression:
@@ -56,9 +52,8 @@ def log_ratios(size: Values, product: float, log_lengths: Values) -> Float[np.nd
     size, log_lengths = np.asarray(size, float), np.asarray(log_lengths, float)
     mean, gap = keys_at(np.where(size > 0, size, 1.0), product)
     first, second = mean + gap, mean - gap
-    tilts = first[:, None] * RADIUS
-    covariances = np.asarray(_covariances(tilts.ravel(), second[0] / first[0], log_lengths))
-    mixed = np.einsum("prl,r->pl", covariances.reshape(*tilts.shape, -1), WEIGHT)
+    pairs = [[_covariance(a * r, b * r, log_lengths) for r in RADIUS] for a, b in zip(first, second, strict=True)]
+    mixed = np.einsum("prl,r->pl", np.array(pairs), WEIGHT)
     (one, shrink_one), (two, shrink_two) = (_one_head(keys, log_lengths) for keys in (first, second))
     excess = _least(mean[:, None], gap[:, None], (one, two, mixed), (shrink_one, shrink_two))
     return np.where(size[:, None] > 0, np.log(excess / descent_excess(log_lengths)), 0.0)
@@ -66,8 +61,8 @@ def log_ratios(size: Values, product: float, log_lengths: Values) -> Float[np.nd
 
 def descent_excess(log_length: Values) -> Values:
     """Return twice the excess risk of debiased gradient descent."""
-    one = jax.vmap(lambda at: task().debiased_descent(at)[1])
-    return 2 * np.asarray(one(np.ravel(log_length))).reshape(np.shape(log_length)) - NOISE
+    risks = [float(task().debiased_descent(at)[1]) for at in np.ravel(log_length)]
+    return 2 * np.reshape(risks, np.shape(log_length)) - NOISE
 
 
 def solve_pair_risks(settings: int, *, seed: int) -> Trial:
@@ -90,7 +85,8 @@ def solve_pair_risks(settings: int, *, seed: int) -> Trial:
 
 def _one_head(keys: Float[np.ndarray, " p"], log_lengths) -> tuple[Values, Values]:
     """Return N_hh and `ω_h E r² P(ω_h r)`, with the axes (keys, lengths)."""
-    participation, score_error = (np.asarray(part) for part in _statistics(keys[:, None] * RADIUS, log_lengths))
+    heads = np.array([[_statistics(key * r, log_lengths) for r in RADIUS] for key in keys])
+    participation, score_error = np.moveaxis(heads, 2, 0)
     noise = np.einsum("prl,r->pl", TASK_VARIANCE * score_error + LABEL * participation, WEIGHT)
     return noise, keys[:, None] * np.einsum("prl,r->pl", participation, WEIGHT * RADIUS**2)
 
@@ -114,82 +110,69 @@ def _least(mean: Values, gap: Values, noise: tuple[Values, Values, Values], shri
     return 1 / np.sum(slopes * np.linalg.solve(moments, slopes[..., None])[..., 0], axis=-1)
 
 
-def _scores() -> tuple[Float[Array, " g"], Float[Array, " g"]]:
+def _scores() -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
     """Return the nodes of the scores g, and their weights under the standard normal distribution."""
     edge = np.sqrt(2 * LONGEST) + REACH
-    g = jnp.linspace(-edge, edge, int(np.ceil(2 * edge / SCORE_STEP)))
-    return g, (g[1] - g[0]) / np.sqrt(2 * np.pi) * jnp.exp(-(g**2) / 2)
+    g, step = np.linspace(-edge, edge, int(np.ceil(2 * edge / SCORE_STEP)), retstep=True)
+    return g, step / np.sqrt(2 * np.pi) * np.exp(-(g**2) / 2)
 
 
 class _Factors(NamedTuple):
-    """The step in s, and `1 - e^{-uA}`, `e^{-uA}` and uA of one token, u = e^s (rows), A = e^{ag} (columns)."""
+    """The steps in s, and `1 - e^{-uA}`, `e^{-uA}` and uA of one token, u = e^s (rows), A = e^{ag} (columns)."""
 
-    step: Float[Array, ""]
-    lost: Float[Array, "s g"]
-    kept: Float[Array, "s g"]
-    size: Float[Array, "s g"]
-
-
-def _factors(tilt: Float[Array, ""], g: Float[Array, " g"]) -> _Factors:
-    largest = STEEPEST * RADIUS[-1]
-    levels = int(np.ceil((LONGEST + DROP + largest**2 / 2 + 4 + 2 * largest) / LEVEL_STEP))
-    low, high = -(LONGEST + DROP) - tilt**2 / 2, 4 + 2 * jnp.abs(tilt)
-    size = jnp.exp(jnp.minimum(jnp.linspace(low, high, levels)[:, None] + tilt * g, 6.5))
-    return _Factors((high - low) / (levels - 1), -jnp.expm1(-size), jnp.exp(-size), size)
+    steps: Float[np.ndarray, " s"]
+    lost: Float[np.ndarray, "s g"]
+    kept: Float[np.ndarray, "s g"]
+    size: Float[np.ndarray, "s g"]
 
 
-@jax.jit
-def _statistics(tilts: Float[Array, "*n"], log_lengths: Float[Array, " l"]):
-    """Return P and Q of one head, with the lengths on a last axis.
+def _factors(tilt: float, g: Float[np.ndarray, " g"]) -> _Factors:
+    """Return the factors at `s = turn + width (z - e^{-z})`: left of the turn, where they change little, steps grow."""
+    turn, width = -(LONGEST + tilt**2 / 2 + 2 * abs(tilt)), 1 + abs(tilt) / 2
+    ends = (np.array([-(LONGEST + DROP) - tilt**2 / 2, 4 + 2 * abs(tilt)]) - turn) / width
+    low, high = ends + wrightomega(-ends)
+    z, step = np.linspace(low, high, int(np.ceil(width * (high - low) / LEVEL_STEP)) + 1, retstep=True)
+    size = np.exp(np.minimum((turn + width * (z - np.exp(-z)))[:, None] + tilt * g, 6.5))
+    return _Factors(width * step * (1 + np.exp(-z)), -np.expm1(-size), np.exp(-size), size)
+
+
+def _statistics(tilt: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, "2 l"]:
+    """Return P and Q of one head at each length.
 
     They are one-dimensional: `P = L ∫ M_2 φ^{L-1} ds` and
     `Q = L ∫ E[(g-a)² (uA)² e^{-uA}] φ^{L-1} ds + L(L-1) ∫ a² M_2² φ^{L-2} ds`, with M_2 = E[(uA)² e^{-uA}].
     """
     g, normal = _scores()
-
-    def at(a):
-        step, lost, kept, size = _factors(a, g)
-        log_phi = jnp.log1p(-jnp.minimum(lost @ normal, 1 - 1e-16))
-        square = size**2 * kept
-        second, errors = square @ normal, square @ (normal * (g - a) ** 2)
-        others = jnp.expm1(log_lengths)[:, None]
-        alone, rest = jnp.exp(others * log_phi), jnp.exp((others - 1) * log_phi)
-        participation = jnp.sum(alone * second, axis=1)
-        error = jnp.sum(alone * errors + others * a**2 * second**2 * rest, axis=1)
-        return step * jnp.exp(log_lengths) * participation, step * jnp.exp(log_lengths) * error
-
-    values = jax.lax.map(at, tilts.ravel())
-    return tuple(value.reshape(*tilts.shape, -1) for value in values)
+    steps, lost, kept, size = _factors(tilt, g)
+    log_phi = np.log1p(-np.minimum(lost @ normal, 1 - 1e-16))
+    square = size**2 * kept
+    second, errors = square @ normal, square @ (normal * (g - tilt) ** 2)
+    others = np.expm1(log_lengths)
+    alone, rest = np.exp(np.outer(others, log_phi)), np.exp(np.outer(others - 1, log_phi))
+    pairs = others * (rest @ (steps * tilt**2 * second**2))
+    return (others + 1) * np.stack([alone @ (steps * second), alone @ (steps * errors) + pairs])
 
 
-@jax.jit
-def _covariances(tilts: Float[Array, " n"], ratio: Float[Array, ""], log_lengths: Float[Array, " l"]):
-    """Return `τ_w² G̃ + (τ_w² (d - 1) + s²) C` of heads with tilts (a, ratio a), one row per tilt.
+def _covariance(a: float, b: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, " l"]:
+    """Return `τ_w² G̃ + (τ_w² (d - 1) + s²) C` of heads with tilts a and b at each length.
 
     C and G̃ are the integrals of `lib.pairs`, by the trapezoidal rule.
     """
     g, normal = _scores()
+    first, second = _factors(a, g), _factors(b, g)
+    one, one_b = first.size * first.kept, second.size * second.kept
 
-    def at(a):
-        b = ratio * a
-        first, second = _factors(a, g), _factors(b, g)
-        one, one_b = first.size * first.kept, second.size * second.kept
+    def mean(left, right):
+        return (left * normal) @ right.T
 
-        def mean(left, right):
-            return (left * normal) @ right.T
-
-        lost = (first.lost @ normal)[:, None] + mean(first.kept, second.lost)
-        log_phi = jnp.log1p(-jnp.minimum(lost, 1 - 1e-16))
-        one_one, errors = mean(one, one_b), mean(one * ((g - a) * (g - b)), one_b)
-        from_a = a * mean(first.size * one, second.kept) + b * one_one
-        from_b = b * mean(first.kept, second.size * one_b) + a * one_one
-        alone = jnp.exp(log_phi) * (TASK_VARIANCE * errors + LABEL * one_one)
-        pairs = TASK_VARIANCE * from_a * from_b
-
-        def at_length(log_length):
-            others = jnp.expm1(log_length)
-            return (others + 1) * jnp.sum(jnp.exp((others - 1) * log_phi) * (alone + others * pairs))
-
-        return first.step * second.step * jax.lax.map(at_length, log_lengths)
-
-    return jax.lax.map(at, tilts)
+    lost = (first.lost @ normal)[:, None] + mean(first.kept, second.lost)
+    log_phi = np.log1p(-np.minimum(lost, 1 - 1e-16))
+    one_one, errors = mean(one, one_b), mean(one * ((g - a) * (g - b)), one_b)
+    from_a = a * mean(first.size * one, second.kept) + b * one_one
+    from_b = b * mean(first.kept, second.size * one_b) + a * one_one
+    area = first.steps[:, None] * second.steps
+    alone = area * np.exp(log_phi) * (TASK_VARIANCE * errors + LABEL * one_one)
+    pairs = area * TASK_VARIANCE * from_a * from_b
+    others = np.expm1(log_lengths)
+    survival = np.exp(np.outer(others - 1, log_phi))
+    return (others + 1) * (survival @ alone.ravel() + others * (survival @ pairs.ravel()))
