@@ -50,7 +50,7 @@ class ScoreTable(eqx.Module):
     def __init__(self, log_length: Scalar):
         low, high = _EDGES[:-1, None] ** 2, _EDGES[1:, None] ** 2
         nodes = low + (high - low) * (_POINTS + 1) / 2
-        exact = jax.vmap(jax.vmap(lambda tau_squared: score_statistics(tau_squared, log_length)))(as_float(nodes))
+        exact = score_statistics(as_float(nodes), log_length)
         self.log_participation = jnp.log(exact.participation) @ _TRANSFORM.T
         self.log_score_error = jnp.log(exact.score_error) @ _TRANSFORM.T
 
@@ -107,10 +107,7 @@ class ScoreTable(eqx.Module):
 @lru_cache(maxsize=256)
 def _remembered(log_length: float) -> ScoreTable:
     with jax.ensure_compile_time_eval():
-        return jax.tree.map(np.asarray, _build(jnp.asarray(log_length)))
-
-
-_build = eqx.filter_jit(ScoreTable)  # once, so that all lengths share one compilation
+        return jax.tree.map(np.asarray, ScoreTable(log_length))
 
 
 def _chebyshev(coefficients: Float[Array, " n"], x: Float[Array, ""]) -> Float[Array, ""]:
