@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
@@ -106,7 +107,7 @@ class ScoreTable(eqx.Module):
 
 @lru_cache(maxsize=256)
 def _remembered(log_length: float) -> ScoreTable:
-    with jax.ensure_compile_time_eval():
+    with eval_context():
         return jax.tree.map(np.asarray, ScoreTable(log_length))
 
 
