@@ -11,7 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
-from lib.icl import LinearRegression, best_values, block_attention
+from lib.icl import LinearRegression, best_pair, best_values, block_attention
 from lib.measures import Empirical
 
 # Number of values (prompts times tokens) in one batch.
@@ -85,16 +85,14 @@ def simulate_outputs(length: int, tilts: Sequence[float], prompts: int, *, key: 
 
 def solve_errors(length: int, tilts: Sequence[float]) -> Theory:
     """Return the theoretical errors at the `tilts` and on a fine grid between the smallest and the largest."""
-    task = LinearRegression(np.eye(DIMENSION))
-
-    def least(*keys):
-        return float(best_values(task, np.array(keys), float(np.log(length)))[1])
-
+    task, log_length = LinearRegression(np.eye(DIMENSION)), float(np.log(length))
     grid = np.unique([*tilts, *np.geomspace(min(tilts), max(tilts), GRID)])
+    one = [float(best_values(task, grid[[place]], log_length)[1]) for place in range(grid.size)]
+    two = [float(best_pair(task, log_length, tilt)[2]) for tilt in grid]
     return Theory(
         tilts=grid,
-        one_exact=2 * length * np.array([least(tilt) for tilt in grid]),
-        two_exact=2 * length * np.array([least(tilt, -tilt) for tilt in grid]),
+        one_exact=2 * length * np.array(one),
+        two_exact=2 * length * np.array(two),
         two_limit=np.asarray(at_best_gain(opposite_limit(grid**2, DIMENSION), length)),
         linear=2 * length * float(task.linear_attention_risk(length)),
     )
