@@ -210,7 +210,7 @@ def best_pair(
     Returns:
       (ω of shape (), μ of shape (), risk of shape ()): half the mean square, label noise included. The best ω is
       positive and has a relative error below 1e-5; the excess of the risk over the noise has one below 1e-10 for
-      |ω| ≤ 0.7 and d ≤ 10. At L = 1 all keys are equal, and μ = 0. For a given ω 60 ms if |ω| is below 0.3, half of it
+      |ω| ≤ 0.7 and d ≤ 10. At L = 1 all keys are equal, and μ = 0. For a given ω 40 ms if |ω| is below 0.3, half of it
       for 5 or more dimensions and |ω| ≤ 0.2, if ω is not traced.
 
     Raises:
