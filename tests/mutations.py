@@ -284,8 +284,8 @@ MUTATIONS = (
     Mutation(
         "pairs-of-the-laboratory-cross-term",
         "chapters/laboratory/key_pairs.py",
-        "alone + others * pairs",
-        "alone + (others + 1) * pairs",
+        "alone.ravel() + others *",
+        "alone.ravel() + (others + 1) *",
         ("tests/chapters/test_laboratory.py::test_risks_of_pairs_are_those_of_the_library",),
     ),
     Mutation(
