@@ -14,7 +14,6 @@ from lib.attention import linear_attend as linear_attend
 from lib.attention import stream_attend as stream_attend
 from lib.batching import in_batches as in_batches
 from lib.batching import map_batched as map_batched
-from lib.batching import tabulate as tabulate
 from lib.concentration import RadialTable as RadialTable
 from lib.finite_prompt import LARGEST_TAU as LARGEST_TAU
 from lib.finite_prompt import QueryRay as QueryRay

@@ -10,13 +10,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Num
 
-from lib._checks import public, require_real
+from lib._checks import public
 
 # How many numbers one batch of `map_batched` holds by default: such a batch fits a cache.
 _NUMBERS_AT_ONCE = 2**16
-# Rows per call of `tabulate`: enough to hide the cost of a call, few enough that padding a short table is cheap.
+# Rows per call of `in_batches`: enough to hide the cost of a call, few enough that padding a short table is cheap.
 _ROWS_PER_CALL = 64
 
 
@@ -69,26 +68,3 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = _ROWS_PER_C
     padded = [np.concatenate([column, np.repeat(column[-1:], -n % batch, axis=0)]) for column in columns]
     parts = [program(*(column[i : i + batch] for column in padded)) for i in range(0, max(n, 1), batch)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n], *parts)
-
-
-@public
-def tabulate(function: Callable, *arguments: float | Num[Array, "..."] | Num[np.ndarray, "..."]) -> Any:
-    """Return a vectorised `function` of the broadcast arguments, jitted and called on a fixed number of rows at a time.
-
-    Args:
-      function: maps vectors of one length to a pytree of arrays of that length.
-      *arguments: numbers or arrays that broadcast; they are converted to float64.
-
-    Returns:
-      The results as NumPy arrays of the broadcast shape.
-
-    Raises:
-      ValueError: if an argument is complex.
-
-    Transformations: none.
-    """
-    for argument in arguments:
-        require_real("An argument of `tabulate`", argument)
-    columns = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in arguments))
-    values = in_batches(jax.jit(function), *(column.ravel() for column in columns))
-    return jax.tree.map(lambda leaf: leaf.reshape(columns[0].shape), values)

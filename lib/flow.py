@@ -127,7 +127,8 @@ def follow_flow(
     `gradient_flow` compiles the whole integration.
 
     Args:
-      risk_and_slope: maps a point and `args` to the risk and its gradient, such as `jax.jit(jax.value_and_grad(risk))`.
+      risk_and_slope: maps a point and `args` to the risk and its gradient, such as `jax.jit(jax.value_and_grad(risk))`,
+        or to the risk and the direction of a preconditioned flow.
       start: the point at time 0, shape (p,).
       times: increasing times ≥ 0, shape (n,), n ≥ 1.
       *args: further arguments of `risk_and_slope`, such as the table of a prompt length.

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from lib.batching import tabulate
+from lib.batching import in_batches
 from lib.concentration import RadialTable
 from lib.finite_prompt import LARGEST_TAU, score_statistics
 from lib.icl import best_in_the_valley, valley_limit
@@ -43,11 +43,15 @@ class ErrorTable:
         log_lengths = sorted({*log_lengths, LONG_PROMPTS, READ_AT})
         unit, width = np.polynomial.legendre.leggauss(NODES)
         tau, weight = LARGEST_TAU * (1 + unit) / 2, LARGEST_TAU * width / 2
-        values, slopes = tabulate(_with_slopes, tau[:, None] ** 2, np.asarray(log_lengths))
-        tables = [RadialTable(tau, weight, each.participation, each.score_error) for each in (values, slopes)]
+        pairs = np.repeat(tau**2, len(log_lengths)), np.tile(log_lengths, NODES)
+        tables = [
+            RadialTable(tau, weight, *(column.reshape(NODES, -1) for column in (each.participation, each.score_error)))
+            for each in in_batches(_with_slopes, *pairs)
+        ]
         return cls(np.asarray(log_lengths), *tables)
 
 
+@jax.jit
 def _with_slopes(tau_squared, log_length):
     return jax.jvp(
         score_statistics, (tau_squared, log_length), (jnp.zeros_like(tau_squared), jnp.ones_like(log_length))

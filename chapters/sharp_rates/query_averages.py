@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import gammaln, ive
 
 from chapters.sharp_rates.parameters import READ_AT
-from lib.batching import tabulate
+from lib.batching import in_batches
 from lib.finite_prompt import LARGEST_TAU, rate_exponent, score_statistics
 
 # Node spacing in τ. The narrowest integrand has width 0.37, so the error of the trapezoidal rule is e^-40.
@@ -62,9 +62,12 @@ class ErrorTable:
 
 def statistics_along(tau_squared, rate, log_length) -> tuple[Any, Any]:
     """Return P and Q and their slopes in ln L along a path on which τ² changes by `rate` per unit of ln L."""
-    return tabulate(_statistics_along, tau_squared, rate, log_length)
+    columns = np.broadcast_arrays(np.asarray(tau_squared, float), rate, log_length)
+    flat = in_batches(_statistics_along, *(column.ravel() for column in columns))
+    return jax.tree.map(lambda values: values.reshape(columns[0].shape), flat)
 
 
+@jax.jit
 def _statistics_along(tau_squared, rate, log_length):
     return jax.jvp(score_statistics, (tau_squared, log_length), (rate, jnp.ones_like(log_length)))
 

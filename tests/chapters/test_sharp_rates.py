@@ -17,7 +17,6 @@ from chapters.sharp_rates.slopes import (
     solve_slopes_by_spectrum,
 )
 from lib.attention import Attention
-from lib.batching import tabulate
 from lib.finite_prompt import output_error, rate_exponent
 from lib.measures import Gaussian
 
@@ -93,7 +92,8 @@ def slope_of_outputs(log_length, dimension, taus, density):
     head, law = Attention(np.eye(dimension), np.eye(dimension)), Gaussian(np.zeros(dimension), np.eye(dimension))
     lengths = np.array([log_length - apart, log_length + apart])
     one = jax.vmap(lambda tau, ell: output_error(head, law, tau * axis, ell))
-    before, after = np.log(np.trapezoid(np.asarray(tabulate(one, taus, lengths[:, None])) * density, taus))
+    errors = jax.jit(jax.vmap(one, (None, 0)))(taus, np.broadcast_to(lengths[:, None], (2, taus.size)))
+    before, after = np.log(np.trapezoid(np.asarray(errors) * density, taus))
     return (before - after) / (2 * apart)
 
 

@@ -122,7 +122,6 @@ EXAMPLES = {
     # batching
     "lib.batching.map_batched": lambda: (lambda x: batching.map_batched(jnp.sin, x, size=1), np.arange(3.0)),
     "lib.batching.in_batches": lambda: (lambda x: batching.in_batches(np.sin, x), np.arange(3.0)),
-    "lib.batching.tabulate": lambda: (lambda x: batching.tabulate(jnp.sin, x), np.arange(3.0)),
     # partition
     "lib.partition.log_survival": lambda: (lambda x: partition.log_survival(*x), (LEVELS, TAU)),
     "lib.partition.log_tilted": lambda: (lambda x: partition.log_tilted(2, *x), (LEVELS, TAU)),

@@ -14,7 +14,8 @@ from scipy import special, stats
 
 from lib import finite_prompt
 from lib.attention import Attention, attend, fluctuation, linear_attend
-from lib.batching import _ROWS_PER_CALL, tabulate
+from lib.batching import _ROWS_PER_CALL
+from lib.batching import in_batches as in_batches_of_rows
 from lib.finite_prompt import (
     QueryRay,
     mean_output,
@@ -37,8 +38,15 @@ REFERENCES = Path(__file__).parent / "references" / "finite_prompt.json"
 
 
 def in_batches(function):
-    """`function` of two arrays of one length, compiled once for all lengths."""
-    return partial(tabulate, function)
+    """`function` of two arrays that broadcast, compiled once for all lengths."""
+    compiled = jax.jit(function)
+
+    def of_arrays(*arrays):
+        columns = np.broadcast_arrays(*(np.asarray(array, float) for array in arrays))
+        flat = in_batches_of_rows(compiled, *(column.ravel() for column in columns))
+        return jax.tree.map(lambda values: values.reshape(columns[0].shape), flat)
+
+    return of_arrays
 
 
 @in_batches

@@ -20,7 +20,7 @@ import lib.icl
 import lib.single_location
 from lib._checks import as_float, public
 from lib.attention import Attention, attend, linear_attend
-from lib.batching import in_batches, map_batched, tabulate
+from lib.batching import in_batches, map_batched
 from lib.finite_prompt import QueryRay, mean_output, measured_statistics, participation, rate_exponent, score_statistics
 from lib.measures import Empirical, Gaussian, Laplace, empirical, tilted_cov, tilted_mean
 from lib.partition import log_survival
@@ -83,7 +83,7 @@ def test_a_complex_argument_is_refused(name):
 
 def test_complex_numbers_are_refused_everywhere():
     with pytest.raises(ValueError, match="must be real"):
-        tabulate(jnp.sin, np.ones(2) * 1j)
+        participation(np.ones(2) * 1j, 3.0)
     for make in (lambda: Empirical(np.ones((2, 2)) * 1j), lambda: Gaussian([1j, 0], COV), lambda: as_float(1j)):
         with pytest.raises(ValueError, match="must be real"):
             make()
@@ -118,7 +118,6 @@ def test_strict_settings_of_the_user_change_no_result(name, setting):
 def test_functions_of_no_number_return_no_number():
     assert participation(np.zeros(0), 3.0).shape == (0,)
     assert score_statistics(np.zeros((2, 0)), 3.0).score_error.shape == (2, 0)
-    assert tabulate(jnp.sin, np.zeros(0)).shape == (0,)
     assert in_batches(lambda x: np.stack([x, x], 1), np.zeros(0)).shape == (0, 2)
     assert map_batched(lambda x: x @ x, np.zeros((0, 3)), size=3).shape == (0,)
 
