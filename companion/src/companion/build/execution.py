@@ -25,7 +25,18 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance, slicing
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import CACHE, DEFAULT_PROFILE, DRAWN, NOTEBOOK, OUT, PROFILE, Build, Project, relative
+from companion.project.paths import (
+    CACHE,
+    DEFAULT_PROFILE,
+    DRAWN,
+    NOTEBOOK,
+    OUT,
+    PROFILE,
+    Build,
+    Project,
+    relative,
+    visible,
+)
 from companion.project.theorem_blocks import pages_quoting
 
 # The prefix of the folders of sockets among the temporary files.
@@ -148,8 +159,9 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
             atomic.write_text(steps, atomic.dump_json(notebook.only(spec.figure)))
             notebook = Notebook(steps)
         environment[NOTEBOOK] = str(notebook.path)
-        if (published := project.published / spec.notebook).is_dir():
-            shutil.copytree(published, staging / DRAWN)
+        (staging / DRAWN).mkdir()
+        for path in filter(Path.is_file, visible(project.published / spec.notebook, "*")):
+            shutil.copyfile(path, staging / DRAWN / path.name)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)
