@@ -1,7 +1,8 @@
 """One source for NumPy and JAX: a formula computes with the library whose arrays it is given.
 
 XLA takes seconds to compile a quadrature, and NumPy none. So the entry points pass NumPy arrays to the formulas where
-the arguments are known and few, and arrays of JAX where they are traced, or so many that compiling pays.
+the arguments are known, and arrays of JAX where they are traced. Where XLA is faster, they also pass arrays of JAX if
+there are so many values that compiling pays.
 """
 
 import functools
@@ -59,9 +60,11 @@ def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
 def in_numpy(function: Callable, *arrays: Any) -> tuple[Float[Array, "..."], ...]:
     """Return the numbers of `function` at every entry of arrays that broadcast, computed by NumPy, as arrays of JAX."""
     columns = np.broadcast_arrays(*arrays)
+    # of no entry, one is computed for the number of results
+    entries = list(zip(*(column.ravel() for column in columns), strict=True)) or [(0.0,) * len(columns)]
     with np.errstate(all="ignore"):
-        rows = [function(*row) for row in zip(*(column.ravel() for column in columns), strict=True)]
-    return tuple(jnp.asarray(np.reshape(part, columns[0].shape)) for part in zip(*rows, strict=True))
+        rows = [function(*entry) for entry in entries]
+    return tuple(jnp.asarray(np.reshape(part[: columns[0].size], columns[0].shape)) for part in zip(*rows, strict=True))
 
 
 def jitted(*, static: tuple[int, ...] = ()) -> Callable[[Callable], Callable]:

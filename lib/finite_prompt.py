@@ -122,14 +122,14 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> _ScoreStatist
 
 
 def _tabulated(tau_squared: Scalars, log_length: Scalars) -> Iterator[Float[Array, "..."]]:
-    """Return P and Q of known pairs; all lengths at one τ share nodes."""
+    """Return P and Q of known pairs; all lengths of one τ share the nodes."""
     pairs = np.broadcast_arrays(tau_squared, log_length)
     tau_squared, log_length = (column.ravel() for column in pairs)
     values = np.full((2, tau_squared.size), np.nan)
-    known = _guaranteed(tau_squared, log_length)
+    inside = _guaranteed(tau_squared, log_length)
     with np.errstate(all="ignore"):
-        for each in np.unique(tau_squared[known]):
-            place = known & (tau_squared == each)
+        for each in np.unique(tau_squared[inside]):
+            place = inside & (tau_squared == each)
             values[:, place] = _continued(each, log_length[place])
     return (jnp.asarray(column.reshape(pairs[0].shape)) for column in values)
 

@@ -1,6 +1,7 @@
 """Training in continuous time and by steps: the gradient flow of a risk, and stochastic gradient descent.
 
-Both take any pytree of parameters and return the recorded parameters.
+`gradient_flow`, `sgd` and `train` take any pytree of parameters, and `follow_flow` a vector. All return the recorded
+parameters.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -128,7 +129,7 @@ def follow_flow(
 
     Args:
       risk_and_slope: maps a point and `args` to the risk and its gradient, such as `jax.jit(jax.value_and_grad(risk))`,
-        or to the risk and the direction of a preconditioned flow.
+        or to the risk and the negative velocity of a preconditioned flow.
       start: the point at time 0, shape (p,).
       times: increasing times ≥ 0, shape (n,), n ≥ 1.
       *args: further arguments of `risk_and_slope`, such as the table of a prompt length.
@@ -142,6 +143,8 @@ def follow_flow(
 
     Raises:
       RuntimeError: if the integrator does not reach the last time.
+
+    Transformations: none.
     """
     solved = solve_ivp(
         lambda time, point: -np.asarray(risk_and_slope(point, *args)[1]),

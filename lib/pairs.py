@@ -168,7 +168,7 @@ def _opposite_statistics(tilt: Scalars, log_length: Scalars) -> _OppositeStatist
 class _Resolution(NamedTuple):
     """Steps and extents of the three trapezoids; the defaults reach rounding (see the tests)."""
 
-    level_step: float = 0.28  # in s and t, where the integrand is smooth on the scale 1
+    level_step: float = 0.28  # in s and t, to the right of the turn of `_Levels`
     score_step: float = 0.25  # in g
     phase_step: float = 0.32  # in a g and b g, where a token's factor changes on the scale 1
     reach: float = 9.0  # standard deviations on both sides of every place that a moment tilts the normal to
@@ -234,15 +234,15 @@ def _window(a, b, log_length, resolution) -> _Window:
     others = xp.maximum(xp.expm1(log_length), 1.0)
 
     def alive(s):
-        size = xp.exp(xp.minimum(s[..., None] + tilts[:, None] * rough, 6.5))
+        size = xp.exp(xp.minimum(s[..., None] + tilts[:, None] * rough, _LARGEST_SIZE))
         lost = xp.sum(xp.exp(log_weight) * -xp.expm1(-size), axis=-1)
         log_phi = logsumexp(log_weight - size, axis=-1)
         return others * xp.where(lost < 0.5, xp.log1p(-xp.minimum(lost, 0.5)), log_phi) > -depth
 
     top = _crossing(alive, bottom, 12 * tilts + 6, halvings=_HALVINGS)
     turn, width = -(log_length + typical + 2 * tilts), 1 + tilts / 2
-    low, high = ((end - turn) / width for end in (bottom, top))
-    low, high = (z + _lambert_w(-z, 1.0) for z in (low, high))
+    distances = ((end - turn) / width for end in (bottom, top))
+    low, high = (x + _lambert_w(-x, 1.0) for x in distances)  # the roots z of z - e^{-z} = x
     places = xp.stack([a, b, a + b, 2 * a, 2 * b, xp.zeros_like(a)])
     edge = largest_score + resolution.reach
     left = xp.maximum(xp.min(places) - resolution.reach, -edge)
@@ -397,8 +397,8 @@ def _opposite_integrals(a, b, log_length, window: _Window, *, size: tuple[int, i
     normal = density * xp.exp(-(g**2) / 2)
     root = density * xp.exp(-(g**2) / 4)
 
-    large = xp.exp(xp.minimum(s[:, None] + a * g, 6.5))
-    small = xp.exp(xp.minimum(s[:, None] - a * g, 6.5))
+    large = xp.exp(xp.minimum(s[:, None] + a * g, _LARGEST_SIZE))
+    small = xp.exp(xp.minimum(s[:, None] - a * g, _LARGEST_SIZE))
     kept_large, kept_small = xp.exp(-large), xp.exp(-small)
     kept_change = kept_small * xp.expm1(large * xp.expm1(-2 * a * g))
     lost_even = -0.5 * (xp.expm1(-large) + xp.expm1(-small))

@@ -106,7 +106,7 @@ _SEARCHED = 96
 _HALF_SURVIVES = -0.45
 # How much farther the nodes in g reach in their variable t than in g, at the largest τ.
 _LARGEST_EXCESS = 9.0
-# In place of the logarithm of zero others.
+# In place of zero others, so that their logarithm is finite.
 _UNDERFLOW = 1e-300
 # The largest τ of `square_given_others`, and the longest prompt of all integrals.
 _LARGEST_SQUARE_TAU, _LARGEST_LOG_LENGTH = 30.0, 330.0

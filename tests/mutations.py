@@ -219,7 +219,7 @@ MUTATIONS = (
         ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
-        "risk-at-the-gain-nearby",
+        "no-gain-from-the-best-gain",
         "chapters/icl_finite/valley_search.py",
         "at_inverse - gained",
         "at_inverse",

@@ -212,7 +212,7 @@ def _end(average: PromptAverage, overlaps: Overlaps) -> Overlaps:
         sets = sets if change > _FAR_FROM_ENDS else None
         new = average.step(overlaps, sets)
         if change < _NEWTON_THRESHOLD:
-            # a slope serves for as long as the changes by its steps shrink fast
+            # a slope is kept while changes shrink fast; the first change after a new slope is not compared
             if slope is None or change > _FAST * previous:
                 slope, change = average.slope(overlaps), np.inf
             system = np.eye(2) - slope

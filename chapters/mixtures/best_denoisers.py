@@ -135,7 +135,10 @@ def _excess_and_slope(
     targets: Float[np.ndarray, "d n"],
     probabilities: Float[np.ndarray, " n"],
 ) -> tuple[float, Float[np.ndarray, " entries"]]:
-    """Return the excess of the head with these entries of U and V, and its gradient; outputs are `head_outputs`."""
+    """Return the excess of the head with these entries of U and V, and its gradient.
+
+    The outputs are `head_outputs` for `published_tokens`: two components of equal weights, with covariance γ² I.
+    """
     bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
     first, second = _means()
     variance, difference = TOKEN_STD**2 + noise_std**2, first - second

@@ -67,6 +67,7 @@ def _grid() -> Grid:
     law = published_classes()
     classes, best = Classes.of(law), bayes_score(law)
     normals, weights = normal_grid(2, NODES)
+    # the covariance of `published_classes` is the identity
     tokens = np.concatenate([mean + normals for mean in (classes.first, classes.second)]).T
     probabilities = np.outer(np.exp(np.asarray(law.log_weights)), weights).ravel()
     odds = np.asarray(best.slope) @ tokens + float(best.intercept)

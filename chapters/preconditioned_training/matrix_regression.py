@@ -133,8 +133,8 @@ def solve_learning(
 def _head_error(spectrum: Spectrum, start, power, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the error of the learnt matrix along the flow of (U, V) with G = Σ^{-power}."""
     cov, factor = spectrum.power(1.0), spectrum.power(-power)
-    first = _flat(*jax.tree.leaves(aligned_start(spectrum, start, power)))
-    points, _ = follow_flow(_head_flow, first, times, cov, factor, rtol=STEP_TOLERANCE)
+    head = aligned_start(spectrum, start, power)
+    points, _ = follow_flow(_head_flow, _flat(head.bilinear, head.value), times, cov, factor, rtol=STEP_TOLERANCE)
     bilinear, value = np.swapaxes(points.reshape(-1, 2, *cov.shape), 0, 1)
     return _operator_norm(value @ cov @ bilinear)
 

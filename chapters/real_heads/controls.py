@@ -142,9 +142,10 @@ def _log_square_given_others() -> RectBivariateSpline:
 
 @partial(jax.jit, static_argnames=("length", "draws", "tokens"))
 def _heads(heads: tuple, table, *, length: int, draws: int, tokens) -> dict[str, Array]:
-    """Return means over draws, and for every head, draw and query Σp² and the sum of all exponentials but the first's.
+    """Return means over draws, and, for every head, draw and query, Σp² and the log of the others' sum.
 
-    The logarithm of the sum is relative to the mean score of the query; `tau` is the standard deviation of its scores.
+    The others are all tokens but the first, and their sum that of the exponentials of their scores, which are relative
+    to the mean score of the query; `tau` is the standard deviation of its scores.
     """
 
     def head(inputs):

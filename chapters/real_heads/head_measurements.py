@@ -97,7 +97,7 @@ def _program(weights: Weights, tokens: Int[Array, "prompts l"], table: Float[Arr
 def _one_head(head: HeadInputs, table: Float[Array, " grid"]) -> tuple[Float[Array, "l p"], dict[str, Array]]:
     """Return the outputs of one head, and its statistics averaged over queries.
 
-    Squares are of the whole prompt, and without the token at the first or at the middle position.
+    Squares and products are those of three prompts: all tokens, all but the first, and all but the middle one.
     """
     scores, length = head.queries @ head.keys.T, len(head.keys)
     exponentials = jnp.exp(scores - scores.max(axis=1, keepdims=True))

@@ -72,7 +72,7 @@ def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Bal
     flows = [follow(ScoreTable.at(ell), queries) for ell in log_lengths]
     *finite, infinite = (points for points, _ in flows)
     *finite_risks, infinite_risks = (risks for _, risks in flows)
-    tilts = np.array([squared_tilt(np.asarray(blocks_at(point).matrix)) for point in infinite])
+    tilts = np.array([squared_tilt(blocks_at(point).matrix) for point in infinite])
     limit = _point_of(Blocks.infinite_limit(regression()))
     exponents = (gap_exponent(infinite[np.argmax(tilts)]), gap_exponent(limit))
     distances = np.linalg.norm(np.stack(finite) - infinite, axis=-1)

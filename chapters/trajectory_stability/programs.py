@@ -1,6 +1,7 @@
-"""Drawing of episodes and prompts, and loss and gradient on infinite or finite prompts, for all tasks.
+"""Drawing of episodes and prompts, and loss and gradient of heads on infinite or finite prompts.
 
-Both gradients are made of a tilted mean and a tilted covariance of tokens, in closed form for a finite prompt.
+The gradients are made of a tilted mean and a tilted covariance of tokens: sums for a finite prompt, derivatives of the
+logarithmic moment generating function for an infinite one.
 """
 
 from collections.abc import Callable

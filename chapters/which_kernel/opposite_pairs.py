@@ -21,7 +21,7 @@ from lib.icl import LinearRegression
 
 # Nodes in half of the scores, and in the length of the query.
 SCORES, RADII = 161, 24
-# Largest steps in the levels, in the scores, and in the scores times the tilt.
+# Step in the levels right of the turn (see `_levels`); largest steps in the scores, and in the scores times the tilt.
 LEVEL_STEP, SCORE_STEP, PHASE_STEP = 0.28, 0.25, 0.32
 # Distance at which levels are tried as the last one, and the natural logarithms that the integrand falls on both sides.
 TRIED_STEP, DROP_LEFT, DROP_RIGHT = 0.5, 30.0, 40.0

@@ -173,10 +173,7 @@ def _head_moments(task: LinearRegression, omega, log_length):
     tilts = omega[:, None] * radius
     power = task.task_scale**2
     rest = power * (task.dimension - 1) + task.noise_std**2
-    # heads whose keys differ in the sign have the same P and Q
-    sizes, place = np.unique(xp.abs(omega), return_inverse=True) if is_concrete(omega) else (omega, slice(None))
-    by_size = score_statistics((sizes[:, None] * radius) ** 2, log_length)
-    single = jax.tree.map(lambda values: known(values)[place], by_size)
+    single = jax.tree.map(known, score_statistics(tilts**2, log_length))
     small = xp.abs(tilts) <= _LARGEST_TILT
     diagonal = xp.where(small, power * single.score_error + rest * single.participation, xp.nan) @ weight
     noise = diagonal[:, None] * np.eye(heads)

@@ -251,7 +251,7 @@ class _Normalised(Activation):
         xp = namespace(mixture.scores)
         flattest, steepest = xp.log(_SMALLEST_SLOPE), xp.log(2.0 * _LARGEST_SLOPE)
         return minimise_scalar(
-            lambda c: self._risk(mixture, c), flattest, steepest, lattice=13, rounds=8, vectorised=False
+            lambda log_c: self._risk(mixture, log_c), flattest, steepest, lattice=13, rounds=8, vectorised=False
         )
 
 

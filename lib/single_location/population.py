@@ -16,7 +16,7 @@ from lib._namespace import MOST_IN_NUMPY, few, jitted, namespace, sigmoid
 from lib.single_location.activations import Activation
 from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Overlaps, Spiked
 
-# A mixture of scores costs NumPy as much as twenty of the Bayes risks.
+# A mixture of scores costs NumPy as much as a hundred Bayes risks.
 _MOST_MIXTURES = 10
 
 
@@ -96,10 +96,10 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
       `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
-      and the search can only end above the lowest risk. Up to 0.4 s for the first ten values of a process, and for all
-      of `softplus`. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is
-      free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed forms with a
-      relative error below 1e-10.
+      and the search can only end above the lowest risk. Up to 0.4 s for each of the first ten values of a process,
+      of `softplus` for the first 1,000; then a program is compiled. For sets of relevant tokens `softmax` and
+      `sink_softmax`, whose sink is free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and
+      `linear` have closed forms with a relative error below 1e-10.
 
     Raises:
       ValueError: if float64 is off, or for a set of relevant tokens that is traced or has another normalised

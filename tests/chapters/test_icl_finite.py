@@ -14,6 +14,7 @@ from chapters.icl_finite.figures import trajectory_gap
 from chapters.icl_finite.isotropic_risk import QueryLengths
 from chapters.icl_finite.parameters import SHORTEST
 from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk, valley_limit
+from lib.icl.averages import _on_rays
 from lib.statistics import comparison_quantile, worst_deviation
 
 NAME = "icl_finite"
@@ -79,6 +80,17 @@ def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
     # rank one on one axis of the plane is a head on the line, with one more silent coordinate
     assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)
     assert found["all heads, d = 1"] > float(np.max(np.abs(gaps)))
+
+
+def test_the_gap_in_the_plane_is_a_difference_of_risks(float64):
+    """Of the average over queries on other rays, and the risk on infinite prompts."""
+    angles = np.pi * np.arange(200) / 200
+    queries = _on_rays(np.stack([np.cos(angles), np.sin(angles)], axis=1), 60)
+    task, scores = LinearRegression(np.eye(2)), ScoreTable.at(4.0)
+    for point in np.random.default_rng(0).uniform(-0.7, 0.7, (3, 5)):
+        blocks = Blocks(point[:4].reshape(2, 2), point[4])
+        gap = block_risk(task, blocks, scores, queries) - task.infinite_risk(blocks.head())
+        assert float(ball_search._plane_gap(jnp.asarray(point), scores)) == pytest.approx(float(gap), rel=1e-8)
 
 
 def test_longer_prompts_cost_less_risk(run):

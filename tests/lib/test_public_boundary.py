@@ -21,7 +21,16 @@ import lib.single_location
 from lib._checks import as_float, public
 from lib.attention import Attention, attend, linear_attend
 from lib.batching import in_batches, map_batched
-from lib.finite_prompt import QueryRay, mean_output, measured_statistics, participation, rate_exponent, score_statistics
+from lib.finite_prompt import (
+    QueryRay,
+    mean_output,
+    measured_statistics,
+    participation,
+    quadrature_error,
+    rate_exponent,
+    score_statistics,
+    sink_statistics,
+)
 from lib.measures import Empirical, Gaussian, Laplace, empirical, tilted_cov, tilted_mean
 from lib.partition import log_survival
 
@@ -118,6 +127,8 @@ def test_strict_settings_of_the_user_change_no_result(name, setting):
 def test_functions_of_no_number_return_no_number():
     assert participation(np.zeros(0), 3.0).shape == (0,)
     assert score_statistics(np.zeros((2, 0)), 3.0).score_error.shape == (2, 0)
+    assert sink_statistics(np.zeros(0), 3.0, 1.0).score_error.shape == (0,)
+    assert quadrature_error(np.zeros(0), 3.0).shape == quadrature_error(np.zeros(0), 3.0, 1.0).shape == (0,)
     assert in_batches(lambda x: np.stack([x, x], 1), np.zeros(0)).shape == (0, 2)
     assert map_batched(lambda x: x @ x, np.zeros((0, 3)), size=3).shape == (0,)
 

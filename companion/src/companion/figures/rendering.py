@@ -69,10 +69,8 @@ def _shows(folder: Path, name: str, run: RunRecord, code: str, table: bytes) -> 
     """Return whether the intact pictures of a figure in `folder` were drawn by `code` from the rounded `table`."""
     if store.faults(folder, name):
         return False
-    record = store.read_record(folder, name)
-    return (record.picture, record.columns) == (code, run.columns) and store.files(folder, name)[
-        2
-    ].read_bytes() == table
+    record, shown = store.read_record(folder, name), (folder / f"{name}{store.DATA}").read_bytes()
+    return (record.picture, record.columns, shown) == (code, run.columns, table)
 
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
