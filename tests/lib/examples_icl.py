@@ -153,6 +153,10 @@ EXAMPLES = {
         lambda x: flow.gradient_flow(lambda y: jnp.sum(y**4), x, np.array([0.5, 1.0])),
         np.array([1.0, -0.5]),
     ),
+    "lib.flow.follow_flow": lambda: (
+        lambda x: flow.follow_flow(lambda point: (point @ point / 2, point), x, np.array([0.5, 1.0]))[0],
+        np.array([1.0, -0.5]),
+    ),
     "lib.flow.sgd": lambda: (
         lambda x: flow.sgd(noisy_loss, x, optimiser=optax.sgd(0.1), steps=4, every=2, key=KEY),
         np.array([1.0, -0.5]),
