@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from companion.figures import thumbnails
 from companion.figures.record import PublishedClaim
@@ -16,6 +16,7 @@ from companion.site.reading_time import of_page
 from companion.site.statements import Statements
 
 HEIGHT = 900
+PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture
@@ -53,6 +54,21 @@ def test_it_has_five_screens(front: Page):
     front.wait_for_selector(".lab-readings")
     front.add_style_tag(content="section { content-visibility: visible !important; }")
     assert front.evaluate("document.documentElement.scrollHeight") <= 5 * HEIGHT
+
+
+def test_lines_stay_where_they_are_when_a_face_comes_late(browser: Browser, address: str):
+    """Reading on a slow connection: nothing moves by more than a hundredth, in units of the cumulative layout shift."""
+    context = browser.new_context(viewport=PHONE, is_mobile=True)
+    page = context.new_page()
+    page.route("**/fonts/book-serif-*", lambda route: (page.wait_for_timeout(500), route.continue_()))
+    page.add_init_script("""window.moved = 0;
+        new PerformanceObserver((shifts) => { for (const shift of shifts.getEntries()) window.moved += shift.value; })
+            .observe({ type: "layout-shift", buffered: true });""")
+    page.goto(f"{address}/book/index.html")
+    page.wait_for_selector(".lab-readings")
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.moved") < 0.01
+    context.close()
 
 
 def test_it_lists_the_chapters_once(front: Page, project: Project):

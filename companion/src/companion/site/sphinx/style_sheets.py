@@ -41,6 +41,8 @@ DEFINITION = re.compile(
     r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
+# The faces of the text, which a page loads with its style sheet: a face that comes later would move the lines.
+TEXT_FACES = ("fonts/book-serif-regular.woff2", "fonts/book-serif-italic.woff2")
 # At-rules that contain rules.
 GROUPS = ("media", "supports", "layer", "container")
 
@@ -88,7 +90,9 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
         if len(links) < 2 or not all(sheet.is_file() for sheet in sheets):  # such as a template of the theme
             return page
         target, version = joined(sheets)
-        first = f'\n<link rel="stylesheet" href="{os.path.relpath(target, path.parent)}?v={version}" />'
+        static = os.path.relpath(target.parent, path.parent)
+        faces = (f'\n<link rel="preload" as="font" href="{static}/{face}" crossorigin />' for face in TEXT_FACES)
+        first = f'{"".join(faces)}\n<link rel="stylesheet" href="{static}/{target.name}?v={version}" />'
         return page[: links[0].start()] + first + LINK.sub("", page[links[0].start() :])
 
     linking = {path: with_one_sheet(path, page) for path, page in pages.items()}
