@@ -128,6 +128,7 @@ def test_paper_has_text_and_figures_and_no_controls(visit):
     # sections far from the window are printed; no formula is cut; boxes that hide what overflows would not be split
     assert style(page, "article.bd-article > section > section >> nth=-1", "contentVisibility") == "visible"
     assert style(page, ".katex-display", "overflowX") == "visible"
+    assert style(page, ".katex-display > .katex", "whiteSpace") == "normal"
     boxes = page.locator("article .admonition:visible").evaluate_all(
         "all => all.map(box => [getComputedStyle(box).breakInside, getComputedStyle(box).overflow].join())"
     )
