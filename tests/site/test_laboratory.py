@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
-import jax
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
-from lib.icl import best_values
+from lib.icl import LinearRegression, best_values, heads_risk
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 812}
 PAGE = "book/laboratory.html"
@@ -118,33 +117,31 @@ def test_several_tokens_agree_with_the_library(float64, lab: Page):
 
 
 def test_the_valley_agrees_with_the_library(float64, lab: Page):
-    rng, lengths = np.random.default_rng(3), (0.85, 2.0, 3.65, 5.95)
-    tilt, share = rng.integers(10, 201, SETTINGS) / 200, rng.integers(0, 401, SETTINGS) / 200
-    decades = np.resize(lengths, SETTINGS)
-    dimension, noise = rng.integers(4, size=SETTINGS), rng.integers(3, size=SETTINGS)
+    rng, settings = np.random.default_rng(3), 12
+    tilt, share = rng.integers(10, 201, settings) / 200, rng.integers(0, 401, settings) / 200
+    decades = np.resize([0.85, 2.0, 3.65, 5.95], settings)
+    dimension, noise = rng.integers(4, size=settings), rng.integers(3, size=settings)
     shown = shown_at(lab, "live-valley", tilt, share, decades, dimension, noise)
     d, variance = np.asarray([1, 2, 5, 10])[dimension], np.asarray([0.0, 0.1, 1.0])[noise]
-    for selected in (decades == choice for choice in lengths):
-        log_length = np.log(np.round(10.0 ** decades[selected]))
-        excess = regression_heads.excess(
-            d[selected], variance[selected], log_length[0], tilt[selected], (share / tilt)[selected]
-        )
-        linear = regression_heads.linear_excess(d[selected], variance[selected], log_length)
-        np.testing.assert_allclose(shown["excess"][selected], excess, rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["linear"][selected], linear, rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["ratio"][selected], excess / linear, rtol=SHOWN + 2 * OFF)
+    log_length = np.log(np.round(10.0**decades))
+    tasks = [LinearRegression(np.eye(size), noise_std=np.sqrt(s2)) for size, s2 in zip(d, variance, strict=True)]
+    heads = zip(tasks, tilt[:, None], (share / tilt)[:, None], log_length, strict=True)
+    excess = np.asarray([heads_risk(*head) for head in heads]) - variance / 2
+    linear = regression_heads.linear_excess(d, variance, log_length)
+    np.testing.assert_allclose(shown["excess"], excess, rtol=SHOWN + OFF)
+    np.testing.assert_allclose(shown["linear"], linear, rtol=SHOWN + OFF)
+    np.testing.assert_allclose(shown["ratio"], excess / linear, rtol=SHOWN + 2 * OFF)
 
 
 def test_the_pair_agrees_with_the_library(float64, lab: Page):
     """Also with both keys at zero, where the pair is debiased gradient descent, and for the opposite pair."""
-    rng = np.random.default_rng(5)
-    keys, decades = rng.integers(-60, 61, (12, 2)) / 100, rng.integers(20, 81, 12) / 20
+    rng, settings, task = np.random.default_rng(5), 6, key_pairs.task()
+    keys, decades = rng.integers(-60, 61, (settings, 2)) / 100, rng.integers(20, 81, settings) / 20
     shown = shown_at(lab, "live-pair", np.append(keys, [[0, 0]], axis=0), np.append(decades, 2))
-    task = key_pairs.task()
-    best = jax.jit(lambda keys, log_length: best_values(task, keys, log_length)[1] - key_pairs.NOISE / 2)
     for place, log_length in enumerate(np.log(np.round(10.0**decades))):
         descent, gap = float(key_pairs.descent_excess(log_length)) / 2, abs(np.diff(keys[place])[0]) / 2
-        excess, opposite = (float(best(pair, log_length)) for pair in (keys[place], np.asarray([gap, -gap])))
+        pairs = (keys[place], np.asarray([gap, -gap]))
+        excess, opposite = (best_values(task, pair, log_length)[1] - key_pairs.NOISE / 2 for pair in pairs)
         np.testing.assert_allclose(shown["descent"][place], descent, rtol=SHOWN)
         np.testing.assert_allclose(shown["excess"][place], excess, rtol=SHOWN + OFF)
         np.testing.assert_allclose(shown["ratio"][place], excess / descent, rtol=SHOWN + OFF)
