@@ -1,5 +1,6 @@
 """Every fault of a book fails the build: each test breaks one thing in a small book."""
 
+import copy
 import json
 import re
 import shutil
@@ -134,16 +135,6 @@ def add_statements(book: Clone, text: str) -> None:
     edit_record(book, lambda record: record["claims"][0].update(source="[MU49, Thm 2]"))
 
 
-def test_statements_are_shown_with_their_origins(book):
-    add_statements(book, STATEMENTS)
-    site = build(book)
-    pages = {name: (site / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")}
-    assert re.search(r"What we read: <a [^>]*>Lemma 1</a>, in the printed paper\.", pages["index"])
-    assert 'id="statement-mu49-2"' in pages["statements"]
-    assert "hearsay" in pages["claims"]
-    assert "second-hand" in pages["claims"]
-
-
 # Characters that MyST, HTML or TeX would parse as markup, but that are literal in a claim, except for one formula.
 SPECIAL = (
     """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | #n ~o~ (p)= 'q' "r" snake_case"""
@@ -153,23 +144,59 @@ SET = SPECIAL.replace("$l$", "l")
 SPECIAL_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
 
 
-def test_texts_of_a_record_are_shown_literally(book):
+WORDS = SPECIAL.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
+MODULE = f'''"""{WORDS}"""
+
+
+def first(x: "A[B, ' d']" = 1 < 2):
+    """{WORDS}"""
+
+
+class Second:
+    """{WORDS} See `first`."""
+
+    def third(self):
+        """{WORDS}"""
+'''
+
+
+def with_special_texts(record) -> None:
+    """Change the texts of a record; a second claim cites Theorem 2."""
+    record["caption"] = SPECIAL_CAPTION
+    record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = SPECIAL
+    (claim,) = record["claims"]
+    record["claims"].append({**copy.deepcopy(claim), "id": "toy-second", "source": "[MU49, Thm 2]"})
+    claim["statement"] = claim["alternative"]["theory"] = claim["source"] = SPECIAL
+
+
+@pytest.fixture(scope="module")
+def special(built, tmp_path_factory) -> Clone:
+    """A book with special characters in its record, its statements and its docstrings, built; `.pages` by name."""
+    book, text = built.copy_to(tmp_path_factory.mktemp("special") / "clone"), json.dumps(SPECIAL)
+    add_statements(book, STATEMENTS.replace("title: Slow,", f"title: {text}, remark: {text},"))
+    edit_record(book, with_special_texts)
+    book.write("clone/odd.py", MODULE)
+    book.write("book/names.md", "# Names\n\n```{companion-api} clone.odd\n```\n")
+    book.replace("_toc.yml", "- file: book/claims", "- file: book/claims\n      - file: book/names")
+    site, names = build(book), ("index", "toy", "claims", "statements", "names")
+    book.pages = {name: (site / f"book/{name}.html").read_text() for name in names}  # pyright: ignore
+    return book
+
+
+def test_statements_are_shown_with_their_origins(special):
+    pages = special.pages
+    assert re.search(r"What we read: <a [^>]*>Lemma 1</a>, in the printed paper\.", pages["index"])
+    assert 'id="statement-mu49-2"' in pages["statements"]
+    assert "hearsay" in pages["claims"]
+    assert "second-hand" in pages["claims"]
+
+
+def test_texts_of_a_record_are_shown_literally(special):
     """This holds on the page, in its folded details, in the ledger, in the list of statements, and for downloads.
 
     In the meaning and the unit of a column, words in backticks are code.
     """
-
-    def change(record):
-        record["caption"] = SPECIAL_CAPTION
-        record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = SPECIAL
-        (claim,) = record["claims"]
-        claim["statement"] = claim["alternative"]["theory"] = claim["source"] = SPECIAL
-
-    text = json.dumps(SPECIAL)
-    add_statements(book, STATEMENTS.replace("title: Slow,", f"title: {text}, remark: {text},"))
-    edit_record(book, change)
-    site = build(book)
-    pages = {name: parsed((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
+    pages = {name: parsed(special.pages[name]) for name in ("toy", "claims", "statements")}
     for page in pages.values():
         assert "k" not in page.scripts
         assert "e" not in page.scripts
@@ -181,31 +208,20 @@ def test_texts_of_a_record_are_shown_literally(book):
     assert pages["claims"].text.count(SET) == 2  # statement, alternative
     assert pages["claims"].text.count(SPECIAL) == 2  # source, also as a filter
     assert pages["statements"].text.count(SPECIAL) == 2
+    site = special.project.site("laptop")
     record = json.loads((site / f"figures/toy/{FIGURE}.json").read_text())
     assert record["claims"][0]["statement"] == SPECIAL
     table = f"figures/toy/{FIGURE}.csv"
-    assert (site / table).read_bytes() == (book.root / table).read_bytes()
+    assert (site / table).read_bytes() == (special.root / table).read_bytes()
 
 
-def test_docstrings_are_shown_literally(book):
+def test_docstrings_are_shown_literally(special):
     """This holds for a module, a function, a class and its method; names link."""
-    words = SPECIAL.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
-    source = "\n".join(
-        [
-            f'"""{words}"""',
-            f'def first(x: "A[B, \' d\']" = 1 < 2):\n    """{words}"""',
-            f'class Second:\n    """{words} See `first`."""\n    def third(self):\n        """{words}"""',
-        ]
-    )
-    book.write("clone/odd.py", source + "\n")
-    book.write("book/names.md", "# Names\n\n```{companion-api} clone.odd\n```\n")
-    book.replace("_toc.yml", "- file: book/claims", "- file: book/claims\n      - file: book/names")
-    text = (build(book, "--published") / "book/names.html").read_text()
-    page = parsed(text)
-    assert page.text.count(" ".join(words.replace("\\\\", "\\").replace("$l$", "l").split())) == 4
+    page = parsed(special.pages["names"])
+    assert page.text.count(" ".join(WORDS.replace("\\\\", "\\").replace("$l$", "l").split())) == 4
     assert "k" not in page.scripts
     assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
-    assert 'href="#clone.odd.first"' in text
+    assert 'href="#clone.odd.first"' in special.pages["names"]
 
 
 def test_a_book_with_an_address_has_buttons(book):

@@ -116,6 +116,12 @@ def changed(project: Project, before: dict[str, str | None], profile="laptop") -
     return {name for name, key in keys(project, profile).items() if key != before[name]}
 
 
+@pytest.fixture(scope="module")
+def before(in_tasks) -> dict[str, str | None]:
+    """The keys before any edit, which are the same in every folder."""
+    return keys(in_tasks.project)
+
+
 SITE = {"site"}
 PICTURE = {"picture", "site"}
 NUMBERS = {"numbers", "picture", "site"}
@@ -149,10 +155,10 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("path", "old", "new", "expected"), EDITS.values(), ids=EDITS)
-def test_an_edit_changes_the_keys_of_what_depends_on_it(split_clone, path, old, new, expected):
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edit_changes_the_keys_of_what_depends_on_it(split_clone, before, edit):
     """Undoing the edit restores the keys."""
-    before = keys(split_clone.project)
+    path, old, new, expected = edit
     split_clone.replace(path, old, new)
     assert changed(split_clone.project, before) == expected
     split_clone.replace(path, new, old)
@@ -174,9 +180,8 @@ ADDED = {
 
 
 @pytest.mark.parametrize(("path", "expected"), ADDED.items())
-def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, path, expected):
+def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, before, path, expected):
     """Data count, but not the scripts and texts next to them; files of editors and of Python are ignored."""
-    before = keys(split_clone.project)
     split_clone.write(path, "x = 1\n")
     assert changed(split_clone.project, before) == expected
 

@@ -58,14 +58,3 @@ def test_costs_elsewhere_are_used_before_the_first_run(ran_clone):
     table.write_text("notebook,minutes\ntoy,2.5\n")
     with pytest.raises(UserError, match="with the columns 'notebook', 'core minutes' and perhaps 'memory'"):
         costs.read(ran_clone.project, "smoke")
-
-
-def test_a_build_starts_the_longest_notebook_and_prints_its_progress(ran_clone):
-    """If the longest started last, the other cores would wait for it. Progress is printed after a notebook's line."""
-    ran_clone.write("costs.csv", "notebook,core minutes\ntoy,1\nlengthy,9\n")
-    ran_clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\ncosts.laptop = "costs.csv"\n')
-    ran_clone.replace("book/toy.ipynb", "repeats = 500", "repeats = 501")
-    ran_clone.add_page("lengthy")
-    lines = ran_clone.succeed("build", "--target", "figures", "--cores", "1").splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("▸ ")] == ["lengthy", "toy"]
-    assert lines.index("  notebooks: 2 of 2") > next(i for i, line in enumerate(lines) if line.startswith("✓ toy:"))

@@ -95,9 +95,8 @@ def descendants(pid: int) -> list[int]:
 @pytest.mark.parametrize(
     ("command", "number", "processes"),
     [
-        (("run", "toy"), signal.SIGINT, 1),
         (("run", "toy"), signal.SIGHUP, 1),
-        (("build", "--target", "figures"), signal.SIGTERM, 3),  # Snakemake, the run that it starts, and the kernel
+        (("build", "--target", "figures"), signal.SIGINT, 3),  # Snakemake, the run that it starts, and the kernel
     ],
 )
 def test_a_command_ends_with_all_its_processes(endless, command, number, processes):
@@ -127,6 +126,7 @@ def test_a_run_that_ignores_the_end_of_its_terminal_goes_on(monkeypatch):
 
 
 def test_a_stopped_sweep_ends_its_runs_and_starts_no_other(endless):
+    """Here by SIGTERM."""
     process = begin(endless, "sweep", "toy", "-p", "seed=1:5", "--cores", "1")
     kernel = kernel_of(endless, process)
     (endless.root / "began").unlink()
