@@ -87,6 +87,7 @@ def solve_largest_gaps(
 
 def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> list[Farthest]:
     """Return the suprema of one family, by radius and length."""
+    tables = dict(zip(log_lengths, ScoreTable.at_each(log_lengths), strict=True))
 
     @jax.jit
     def log_gap(point, radius, scores):
@@ -101,7 +102,7 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
 
     def search(radius, log_length, starts):
         def objective(point):
-            value, slope = log_gap(point, radius, ScoreTable.at(log_length))
+            value, slope = log_gap(point, radius, tables[log_length])
             return float(value), np.asarray(slope)
 
         results = [minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-4}) for start in starts]

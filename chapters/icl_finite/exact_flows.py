@@ -65,7 +65,7 @@ def recording_times(horizon: float, gap_times: list[float]) -> Float[np.ndarray,
 
 def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     """Return score tables with a leading axis of lengths."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(ScoreTable.at, log_lengths))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ScoreTable.at_each(log_lengths))
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,13 @@ def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Floa
     risk_and_slope = jax.jit(jax.value_and_grad(lambda point, scores: problem.risk(Isotropic(*point), scores)))
     start = np.asarray(problem.start)
 
-    def at(log_length):
-        scores = ScoreTable.at(log_length)
+    def at(log_length, scores):
         points, risks = follow_flow(risk_and_slope, start, times, scores, rtol=RTOL, atol=ATOL)
         return Flow(log_length, times, size=points[:, 0], gain=points[:, 1], risk=risks)
 
-    return Flows([at(log_length) for log_length in log_lengths], at(INFINITE), problem.task.dimension)
+    log_lengths = [*log_lengths, INFINITE]
+    *finite, infinite = map(at, log_lengths, ScoreTable.at_each(log_lengths))
+    return Flows(finite, infinite, problem.task.dimension)
 
 
 def prompt_name(log_length: float) -> str:

@@ -63,7 +63,7 @@ def solve_random_flows(
         return block_risk(task, Blocks(point[:-1].reshape(d, d), point[-1]), scores, queries)
 
     log_lengths = np.sort(log_lengths)
-    tables = [ScoreTable.at(float(ell)) for ell in log_lengths]
+    tables = ScoreTable.at_each(log_lengths)
     limit = _point(Blocks.infinite_limit(task))
     points = [_point(Blocks.balanced(theta, alpha)) for theta in thetas]
     risks = np.asarray([_risks(risk_and_slope, point, log_lengths, tables) for point in points])

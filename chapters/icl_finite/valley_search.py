@@ -34,8 +34,7 @@ def solve_final_risks(dimensions: list[int], log_lengths: list[float]) -> list[F
     risks = []
     for d in dimensions:
         queries = QueryLengths.of_dimension(d)
-        for log_length in log_lengths:
-            scores = ScoreTable.at(log_length)
+        for log_length, scores in zip(log_lengths, ScoreTable.at_each(log_lengths), strict=True):
             result = minimize_scalar(
                 lambda log_u, *fixed: float(_log_risks(log_u, *fixed)[0]),
                 args=(scores, queries),

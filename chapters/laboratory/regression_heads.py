@@ -23,9 +23,9 @@ RADII, RAY = 64, np.eye(ROOM)[-1]
 def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) -> Mapping[str, Values]:
     """Return, at all nodes, the logarithms of the two parts and of the excess risk of the best linear head."""
     shrink, spread = np.empty(dimension.shape), np.empty(dimension.shape)
-    for place in range(dimension.shape[1]):
+    for place, scores in enumerate(ScoreTable.at_each(log_length[0, :, 0, 0])):
         heads = tuple(axis[:, place].ravel() for axis in (dimension, noise, tilt))
-        both_parts = _parts(*heads, _queries(heads[0]), ScoreTable.at(float(log_length[0, place, 0, 0])))
+        both_parts = _parts(*heads, _queries(heads[0]), scores)
         shrink[:, place], spread[:, place] = (np.asarray(part).reshape(shrink[:, place].shape) for part in both_parts)
     rows = np.s_[:, :, :1]  # the linear head does not depend on the tilt
     linear = linear_excess(*(axis[rows].ravel() for axis in (dimension, noise, log_length))).reshape(noise[rows].shape)

@@ -23,16 +23,18 @@ MEAN_SQUARE_COLUMNS = {
 
 def solve_best_mean_squares(lengths: list[int]) -> Optima:
     """Return the least mean squares of one softmax head and of linear attention, for both covariances."""
-    queries = QueryAverage.of_frames(5)
-    risk = jax.jit(block_risk)
+    queries, risk = QueryAverage.of_frames(5), jax.jit(block_risk)
+    lengths = sorted(set(lengths))
+    log_lengths = np.log(lengths)
+    tables = ScoreTable.at_each(log_lengths)
     optima = {}
     for law, bug in LAWS.items():
         task, blocks = published_task(bug), None
-        for length in sorted(set(lengths)):
+        for length, log_length, scores in zip(lengths, log_lengths, tables, strict=True):
             # the optimum of the next shorter prompt is a good start
-            blocks = Blocks.best(task, float(np.log(length)), start=blocks)
+            blocks = Blocks.best(task, log_length, start=blocks)
             # the search uses few nodes, the result many
-            found = risk(task, blocks, ScoreTable.at(float(np.log(length))), queries)
+            found = risk(task, blocks, scores, queries)
             optima[law, "softmax", length] = 2 * float(found)
             optima[law, "linear", length] = 2 * float(task.linear_attention_risk(length))
     return optima

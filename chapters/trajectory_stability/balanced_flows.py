@@ -69,7 +69,7 @@ def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Bal
     times = np.append(0.0, np.geomspace(EARLIEST, horizon, TIMES))
     log_lengths, queries = [*(decade * np.log(10) for decade in decades), INFINITE], _queries(FLOW_FRAMES)
     follow = partial(follow_flow, _risk_and_slope, _point_of(start(key)), times, rtol=RTOL, atol=RTOL / 100)
-    flows = [follow(ScoreTable.at(ell), queries) for ell in log_lengths]
+    flows = [follow(scores, queries) for scores in ScoreTable.at_each(log_lengths)]
     *finite, infinite = (points for points, _ in flows)
     *finite_risks, infinite_risks = (risks for _, risks in flows)
     tilts = np.array([squared_tilt(blocks_at(point).matrix) for point in infinite])
@@ -82,7 +82,8 @@ def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Bal
 def gap_exponent(point: Float[np.ndarray, " p"]) -> float:
     """Return r in `‖∇R_L - ∇R_∞‖ ∝ L^-r` at one head, between the two lengths of `LONG`."""
     queries = _queries(HEAD_FRAMES)
-    *slopes, limit = (np.asarray(_risk_and_slope(point, ScoreTable.at(ell), queries)[1]) for ell in (*LONG, INFINITE))
+    tables = ScoreTable.at_each((*LONG, INFINITE))
+    *slopes, limit = (np.asarray(_risk_and_slope(point, scores, queries)[1]) for scores in tables)
     short, long = np.linalg.norm(np.stack(slopes) - limit, axis=-1)
     return float(np.log(short / long) / (LONG[1] - LONG[0]))
 

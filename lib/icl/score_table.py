@@ -4,7 +4,8 @@ A risk averages them over thousands of (task, query) pairs, at each of thousands
 two smooth functions of τ² alone.
 """
 
-from functools import lru_cache
+from collections.abc import Iterable
+from itertools import groupby
 
 import equinox as eqx
 import jax
@@ -14,7 +15,8 @@ from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
-from lib._types import Scalar
+from lib._namespace import known, namespace
+from lib._types import Scalar, Scalars
 from lib.finite_prompt import LARGEST_TAU, _ScoreStatistics, score_statistics
 
 _NODES = 16  # Chebyshev nodes a panel
@@ -25,6 +27,8 @@ _POINTS = np.cos(_ANGLES)
 # values at the points ↦ Chebyshev coefficients
 _TRANSFORM = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), _ANGLES))
 _TRANSFORM[0] /= 2
+# Tables are computed together where ln L is in one interval of this width: farther apart they share too few nodes.
+_INTERVAL = 50.0
 
 
 class ScoreTable(eqx.Module):
@@ -32,10 +36,11 @@ class ScoreTable(eqx.Module):
 
     Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
     prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512
-    quadratures, about a second; `ScoreTable.at` keeps those of lengths that are known before tracing.
+    quadratures, about a second, and twenty tables of similar lengths together little more; `ScoreTable.at` keeps those
+    of lengths that are known before tracing.
 
     Args:
-      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; or (...) for a stack.
 
     Attributes:
       log_participation: Chebyshev coefficients of log P, shape (panels, nodes).
@@ -48,12 +53,12 @@ class ScoreTable(eqx.Module):
     log_participation: Float[Array, "*lengths panels nodes"]
     log_score_error: Float[Array, "*lengths panels nodes"]
 
-    def __init__(self, log_length: Scalar):
+    def __init__(self, log_length: Scalars):
         low, high = _EDGES[:-1, None] ** 2, _EDGES[1:, None] ** 2
         nodes = low + (high - low) * (_POINTS + 1) / 2
-        exact = score_statistics(as_float(nodes), log_length)
-        self.log_participation = jnp.log(exact.participation) @ _TRANSFORM.T
-        self.log_score_error = jnp.log(exact.score_error) @ _TRANSFORM.T
+        exact = score_statistics(as_float(nodes), known(as_float(log_length))[..., None, None])
+        self.log_participation = _log_coefficients(exact.participation)
+        self.log_score_error = _log_coefficients(exact.score_error)
 
     @public
     def statistics(self, tau_squared: Scalar) -> _ScoreStatistics:
@@ -100,15 +105,46 @@ class ScoreTable(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        if not is_concrete(log_length):
-            return cls(log_length)
-        return jax.tree.map(jnp.asarray, _remembered(float(log_length)))
+        return cls.at_each([log_length])[0] if is_concrete(log_length) else cls(log_length)
+
+    @classmethod
+    @public
+    def at_each(cls, log_lengths: Iterable[Scalar]) -> list["ScoreTable"]:
+        """Return the tables of several lengths, each from the cache, or computed together with those of similar length.
+
+        Args:
+          log_lengths: natural logarithms of the prompt lengths, not traced, each as in `at`.
+
+        Returns:
+          One table per length.
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Transformations: none.
+        """
+        log_lengths = [float(log_length) for log_length in log_lengths]
+        missing = sorted(set(log_lengths) - _tables.keys())
+        for _, interval in groupby(missing, lambda log_length: log_length // _INTERVAL):
+            _remember(list(interval))
+        return [jax.tree.map(jnp.asarray, _tables[log_length]) for log_length in log_lengths]
 
 
-@lru_cache(maxsize=256)
-def _remembered(log_length: float) -> ScoreTable:
+_tables: dict[float, ScoreTable] = {}
+
+
+def _remember(log_lengths: list[float]) -> None:
+    """Compute tables of several lengths, whose quadratures share their nodes."""
     with eval_context():
-        return jax.tree.map(np.asarray, ScoreTable(log_length))
+        stack = jax.tree.map(np.asarray, ScoreTable(np.asarray(log_lengths)))
+    for place, log_length in enumerate(log_lengths):
+        _tables[log_length] = jax.tree.map(lambda leaf, place=place: leaf[place], stack)
+
+
+def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Array, "*lengths panels nodes"]:
+    """Return the Chebyshev coefficients of the logarithms of positive values at the nodes."""
+    values = known(values)
+    return jnp.asarray(namespace(values).log(values) @ _TRANSFORM.T)
 
 
 def _chebyshev(coefficients: Float[Array, " n"], x: Float[Array, ""]) -> Float[Array, ""]:

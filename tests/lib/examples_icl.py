@@ -196,6 +196,7 @@ EXAMPLES = {
     # tasks
     "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
     "lib.icl.score_table.ScoreTable.at": lambda: (four_panels, LOG_LENGTH),
+    "lib.icl.score_table.ScoreTable.at_each": lambda: (icl.ScoreTable.at_each, np.array([LOG_LENGTH])),
     # training
     "lib.icl.training.prompt_loss": lambda: (
         partial(icl.prompt_loss(regression(), 4, batch=2, every_token=True), key=KEY),
