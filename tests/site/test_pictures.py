@@ -44,18 +44,19 @@ def test_one_file_is_shown_in_both_themes(visit: Callable[..., Page], events, pr
 
 def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..., Page], project: Project):
     """Each colour contrasts with the dark background about as with the light one, or by 3 to 1."""
-    page = visit(project.notebooks()[1], color_scheme="dark")
-    for colour in (*PALETTE, *map(to_hex, sequence(5)), INK):
-        drawn = io.BytesIO()
-        Image.new("RGB", (60, 20), colour).save(drawn, "PNG")
-        source = f"data:image/png;base64,{base64.b64encode(drawn.getvalue()).decode()}"
-        image = page.locator(f"{FIGURE} img").first
-        image.scroll_into_view_if_needed()
-        image.evaluate(
-            "(image, source) => { Object.assign(image, {decoding: 'sync', src: source}); return image.decode() }",
-            source,
-        )
-        dark = tuple(part / 255 for part in paper_of(image))
+    page, colours = visit(project.notebooks()[1], color_scheme="dark"), [*PALETTE, *map(to_hex, sequence(5)), INK]
+    drawn, stripes = io.BytesIO(), Image.new("RGB", (len(colours), 1))
+    stripes.putdata([tuple(round(255 * part) for part in to_rgb(colour)) for colour in colours])
+    stripes.resize((20 * len(colours), 60), Image.Resampling.NEAREST).save(drawn, "PNG")
+    source = f"data:image/png;base64,{base64.b64encode(drawn.getvalue()).decode()}"
+    image = page.locator(f"{FIGURE} img").first
+    image.evaluate(
+        "(image, source) => { Object.assign(image, {decoding: 'sync', src: source}); return image.decode() }", source
+    )
+    shown = picture_of(image)
+    for place, colour in enumerate(colours):
+        middle = int((place + 0.5) * shown.width / len(colours)), shown.height // 2
+        dark = tuple(part / 255 for part in shown.getpixel(middle))
         assert contrast(dark, tokens.COLOURS["paper"]["dark"]) > min(3, 0.9 * contrast(colour, PAPER)), colour
         hue, before = (rgb_to_hsv(to_rgb(one))[0] for one in (dark, colour))
         assert colour == INK or abs((hue - before + 0.5) % 1 - 0.5) < 0.06, colour
@@ -101,9 +102,14 @@ def test_style_sheets_use_the_colours_of_the_tokens():
     assert set(used) <= set(re.findall(r"(--[\w-]+):", tokens.css()))
 
 
+def picture_of(image: Locator) -> Image.Image:
+    """Return a picture as it is shown, after it scrolled into view."""
+    return Image.open(io.BytesIO(image.screenshot())).convert("RGB")
+
+
 def paper_of(image: Locator) -> tuple[int, ...]:
-    """Return the colour of a picture near its corner, after it scrolled into view."""
-    return Image.open(io.BytesIO(image.screenshot())).convert("RGB").getpixel((3, 3))
+    """Return the colour of a picture near its corner."""
+    return picture_of(image).getpixel((3, 3))
 
 
 def colour_of_paper(theme: str) -> list[float]:
