@@ -93,7 +93,7 @@ def constant(*values: Any) -> tuple[Any, ...]:
 
 def softplus(x: Any) -> Any:
     """Return `log(1 + e^x)`."""
-    return jax.nn.softplus(x) if isinstance(x, jax.Array) else np.logaddexp(x, 0.0)
+    return jax.nn.softplus(x) if isinstance(x, jax.Array) else np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def sigmoid(x: Any) -> Any:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -41,13 +40,15 @@ def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
 def bayes_integrals(task: Spiked | Max) -> Float[np.ndarray, "2 *stack"]:
     """Return the Bayes risk by two integrals with different integrands, which are equal by an integration by parts."""
     length, snr = np.broadcast_arrays(task.length, task.snr)
-    rows = [_both_integrals(replace(task, length=n, snr=nu)) for n, nu in zip(length.ravel(), snr.ravel(), strict=True)]
-    return np.asarray(rows).T.reshape(2, *length.shape)
+    tasks = (replace(task, length=n, snr=nu) for n, nu in zip(length.ravel(), snr.ravel(), strict=True))
+    with np.errstate(all="ignore"):
+        integrals = [_in_numpy(one).bayes_integrals() for one in tasks]
+    return np.reshape(integrals, (*length.shape, 2)).T
 
 
-@jax.jit
-def _both_integrals(task: Spiked | Max) -> Any:
-    return task.bayes_integrals()
+def _in_numpy(task: Any) -> Any:
+    """Return the task with arrays of NumPy, for which nothing is compiled."""
+    return jax.tree.map(np.asarray, task)
 
 
 def posterior_slope(model: str, snr: float) -> float:
@@ -63,13 +64,6 @@ def best_sigmoid(model: str, tasks: LocationTask) -> Float[np.ndarray, "*stack"]
 
 def risk_at_slope(task: LocationTask, activation: Activation, c: float) -> float:
     """Return the risk of the head `k = c k*` with v along v* and of the best length."""
-    mixture = activation.score_mixture(task, jnp.asarray(c), jnp.asarray(c**2))
-    hidden, power = _weight_averages(activation, mixture)
-    return float(1.0 - hidden**2 / power)
-
-
-@jax.jit
-def _weight_averages(activation: Activation, mixture: Any) -> Any:
-    """Return the mean weight of the relevant token, and the mean of the sum of squared weights."""
-    moments = activation.moments(mixture)
-    return moments.hidden, moments.power
+    with np.errstate(all="ignore"):
+        moments = activation.head_moments(_in_numpy(task), np.asarray(c), np.asarray(c**2))
+    return float(1.0 - moments.hidden**2 / moments.power)

@@ -5,17 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from chapters.softmax_variations.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk
-from lib.single_location import LocationTask, erf, linear, sigmoid, softmax
+from lib.single_location import Activation, LocationTask, erf, linear, sigmoid, softmax
 
 # The mean of the distribution of lengths, which is L = mean ± width with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
-# A NumPy number has the same type as the signal strengths of other figures, so that one compilation serves all.
-SNR = np.float64(GENERIC_SNR)
 # Element-wise heads; slope, bias (if there is one) and scale are tuned.
 ELEMENTWISE = {"linear": linear, "sigmoid": sigmoid, "erf": erf}
 
@@ -42,12 +39,12 @@ def solve_best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
         ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
         bayes = bayes_risk(ends).mean(axis=0)
         heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
-        marginals = [[score_marginals(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
+        marginals = [
+            [score_marginals(make(length, GENERIC_SNR)) for length in both] for both in np.asarray(ends.length).T
+        ]
         for name, activation in ELEMENTWISE.items():
-            risk = [float(compiled_lowest_risk(activation, pooled(both))) for both in marginals]
-            per_length = [
-                np.mean([float(compiled_lowest_risk(activation, marginal)) for marginal in both]) for both in marginals
-            ]
+            risk = [lowest_risk(activation, pooled(both)) for both in marginals]
+            per_length = [np.mean([lowest_risk(activation, marginal) for marginal in both]) for both in marginals]
             heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(per_length), bayes)
     return heads
 
@@ -56,21 +53,27 @@ def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"
     """Return the risk of the softmax head whose weights are the posterior, with the best length of its value vector."""
     c = np.asarray(GENERIC_SNR**0.5 if model == "spiked" else GENERIC_SNR)
     lengths = np.asarray(ends.length)
-    # tasks of NumPy arrays, for which nothing is compiled
-    tasks = (jax.tree.map(np.asarray, MODELS[model](length, SNR)) for length in lengths.ravel())
-    moments = [softmax.head_moments(task, c, c**2) for task in tasks]
+    tasks = [MODELS[model](length, GENERIC_SNR) for length in lengths.ravel()]
+    moments = [softmax.head_moments(_in_numpy(task), c, c**2) for task in tasks]
     averages = np.asarray([(of_task.hidden, of_task.power) for of_task in moments])
     hidden, power = averages.T.reshape(2, *lengths.shape).mean(axis=1)
     return 1.0 - hidden**2 / power
 
 
-# Compiled once for all tasks.
-compiled_lowest_risk = jax.jit(lambda activation, mixture: activation.lowest_risk(mixture))
+def _in_numpy(task: LocationTask) -> LocationTask:
+    """Return the task with arrays of NumPy, for which nothing is compiled."""
+    return jax.tree.map(np.asarray, task)
 
 
 def score_marginals(task: LocationTask) -> Any:
     """Return the distributions of the relevant score along k* and of another score."""
-    return task.marginals(jnp.ones(()), jnp.ones(()))
+    return _in_numpy(task).marginals(np.ones(()), np.ones(()))
+
+
+def lowest_risk(activation: Activation, marginals: Any) -> float:
+    """Return the lowest risk of an element-wise head whose scores have these distributions."""
+    with np.errstate(all="ignore"):
+        return float(activation.lowest_risk(marginals))
 
 
 def pooled(marginals: Sequence[Any]) -> Any:
@@ -81,5 +84,5 @@ def pooled(marginals: Sequence[Any]) -> Any:
         length=sum(marginal.length for marginal in marginals) / len(marginals),
         hidden=sum(marginal.hidden for marginal in marginals) / len(marginals),
         others=sum(n * marginal.others for n, marginal in zip(rest, marginals, strict=True)) / sum(rest),
-        resolved=jnp.all(jnp.stack([marginal.resolved for marginal in marginals])),
+        resolved=np.all([marginal.resolved for marginal in marginals]),
     )

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from chapters.softmax_variations.log_ratios import narrow_log_ratio, shared_log_ratio
+from chapters.softmax_variations.log_ratios import LogRatios, Scores, narrow_log_ratio, shared_log_ratio
 from lib.single_location import Prompts, softmax
 
 LENGTHS = (2, 3)
@@ -34,14 +35,14 @@ def solve_best_softmax_risks() -> OtherSignals:
     """Return the risks of all cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
-        shared.append([_risks(length, lambda scores, case=case: shared_log_ratio(scores, *case)) for case in SHARED])
-        narrow.append([_risks(length, lambda scores, width=width: narrow_log_ratio(scores, width)) for width in NARROW])
+        shared.append([_risks(length, partial(shared_log_ratio, snr=snr, correlation=rho)) for snr, rho in SHARED])
+        narrow.append([_risks(length, partial(narrow_log_ratio, width=width)) for width in NARROW])
     (softmax_shared, bayes_shared), (softmax_narrow, bayes_narrow) = (
         np.moveaxis(np.asarray(risks), 2, 0) for risks in (shared, narrow)
     )
     return OtherSignals(softmax_shared, bayes_shared, softmax_narrow, bayes_narrow)
 
 
-def _risks(length: int, log_ratio: Callable[[Float[Array, "n L"]], Float[Array, "n L"]]) -> tuple[float, float]:
+def _risks(length: int, log_ratio: Callable[[Scores], LogRatios]) -> tuple[float, float]:
     prompts = Prompts.of(log_ratio, length, step=STEPS[length], shift=2.0)
     return Prompts.best_key_risk(softmax, [prompts])[1], float(prompts.bayes_risk())

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from chapters.softmax_variations.fixed_heads import compiled_lowest_risk, pooled, score_marginals
+from chapters.softmax_variations.fixed_heads import lowest_risk, pooled, score_marginals
 from chapters.softmax_variations.log_ratios import max_log_ratio, spiked_log_ratio
 from chapters.softmax_variations.models import MODELS, bayes_risk
 from chapters.softmax_variations.style import STRONGEST
@@ -49,22 +50,29 @@ def solve_best_risks(points: int) -> dict[str, Curves]:
 
 
 def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
-    make, log_ratio, shift = MODELS[setting.model], spiked_log_ratio, np.sqrt(STRONGEST)
-    if setting.model == "max":
-        log_ratio, shift = max_log_ratio, 0.0
-    by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
-    for snr in snrs:
-        search_prompts, risk_prompts = (
-            [
-                Prompts.of(lambda scores, snr=snr: log_ratio(scores, snr), length, step=steps[length], shift=shift)
-                for length in setting.lengths
-            ]
-            for steps in (SEARCH_STEPS, RISK_STEPS)
-        )
-        for name, activation in NORMALISED.items():
-            by_head[name].append(Prompts.best_key_risk(activation, search_prompts, risk_prompts)[1])
-        marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
-        for name, activation in ELEMENTWISE.items():
-            by_head[name].append(float(compiled_lowest_risk(activation, marginals)))
+    make, by_head = MODELS[setting.model], _normalised_risks(setting, snrs)
+    marginals = [pooled([score_marginals(make(length, snr)) for length in setting.lengths]) for snr in snrs]
+    for name, activation in ELEMENTWISE.items():
+        by_head[name] = np.asarray([lowest_risk(activation, marginal) for marginal in marginals])
     bayes = np.mean([bayes_risk(make(length, snrs)) for length in setting.lengths], axis=0)
-    return Curves(snrs, bayes, {name: np.asarray(risks) for name, risks in by_head.items()})
+    return Curves(snrs, bayes, by_head)
+
+
+def _normalised_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> dict[str, Float[np.ndarray, " snrs"]]:
+    search_prompts = _prompts(setting, SEARCH_STEPS, snrs[:, None, None])
+    slopes = [Prompts.best_slopes(activation, search_prompts) for activation in NORMALISED.values()]
+    risks = []
+    # finer lattices of one signal strength at a time, because those of all do not fit into memory
+    for snr, of_heads in zip(snrs, np.transpose(slopes), strict=True):
+        prompts = _prompts(setting, RISK_STEPS, snr)
+        heads = zip(NORMALISED.values(), of_heads, strict=True)
+        risks.append([Prompts.risk(activation, slope, prompts) for activation, slope in heads])
+    return dict(zip(NORMALISED, np.transpose(risks), strict=True))
+
+
+def _prompts(setting: Setting, steps: Mapping[int, float], snr: float | Float[np.ndarray, "snrs 1 1"]) -> list[Prompts]:
+    """Return the prompts of each length, on lattices of these steps."""
+    log_ratio, shift = (max_log_ratio, 0.0) if setting.model == "max" else (spiked_log_ratio, np.sqrt(STRONGEST))
+    return [
+        Prompts.of(partial(log_ratio, snr=snr), length, step=steps[length], shift=shift) for length in setting.lengths
+    ]

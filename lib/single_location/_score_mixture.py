@@ -29,6 +29,10 @@ LARGEST_STEP, LARGEST_STEP_AT_EDGE = 0.4, 0.1
 STRIDES, LARGEST_LEVEL_STEP = (1, 2, 4, 8, 16), 0.3
 # Natural logarithms that a density falls before it is cut, and that of √(2π).
 LOG_DROP, LOG_ROOT = 42.0, 0.5 * math.log(2 * math.pi)
+# The largest u at which e^{u - e^u} is not negligible.
+LARGEST_U = 4.0
+# Number of blocks of nodes that NumPy takes one after another, so that they fit into the cache.
+NODE_BLOCKS = 32
 # The spread of scores that are all equal, so that nothing divides by it.
 SMALLEST_SPREAD = 1e-6
 
@@ -271,9 +275,19 @@ def _hidden_density_ratio(length, snr, nodes):
     if xp is np:
         count = min(MARGINAL_ROWS, math.ceil((y[-1] - y[0]) / LARGEST_LEVEL_STEP) + 1)
         y, spacing = xp.linspace(y[0], y[-1], count, retstep=True)
-    u = y[:, None] + snr * nodes
     log_others = xp.log(length) + (length - 1.0) * log_survival(y, snr)
-    return spacing * xp.sum(xp.exp(u - xp.exp(u) + log_others[:, None]), axis=0)
+
+    def ratio(rows, nodes):
+        u = y[rows, None] + snr * nodes
+        return spacing * xp.sum(xp.exp(u - xp.exp(u) + log_others[rows, None]), axis=0)
+
+    def significant(nodes):
+        """Return the rows whose `e^{u - e^u}` is not negligible next to its mean over hidden tokens, at least 1/L."""
+        return slice(*np.searchsorted(y, [-LOG_DROP - np.log(length) - snr * nodes[-1], LARGEST_U - snr * nodes[0]]))
+
+    if xp is np:
+        return np.concatenate([ratio(significant(block), block) for block in np.split(nodes, NODE_BLOCKS)])
+    return ratio(slice(None), nodes)
 
 
 def _argmax_density_ratio(length, snr, nodes):

@@ -1,6 +1,5 @@
 """Minimum of a function of one variable that may have several local minima, without derivatives."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +23,8 @@ def minimise_scalar(
 ) -> tuple[Scalar, Scalar]:
     """Return the place and the value of the lowest of the tried values of `function` on [low, high].
 
-    JAX tries all points of a round at once if `vectorised`; NumPy does if the function `broadcasts` over a first axis,
-    and otherwise replaces the rounds by Brent's method to the same distance.
+    JAX tries all points of a round at once if `vectorised`. NumPy replaces the rounds by Brent's method to the same
+    distance, and tries all points of the lattice at once if the function `broadcasts` over a first axis.
     """
     xp = namespace(low, high)
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
@@ -43,10 +42,8 @@ def minimise_scalar(
 
     spacing, points = (high - low) / (lattice - 1), xp.linspace(low, high, lattice)
     state = best_of(points, values(points))
-    if xp is np and not broadcasts:
-        return _brent(function, *state, low, high, spacing=spacing, accuracy=0.5**rounds * spacing)
     if xp is np:
-        return functools.reduce(lambda state, number: zoom(number, state), range(rounds), state)
+        return _brent(function, *state, low, high, spacing=spacing, accuracy=0.5**rounds * spacing)
     return jax.lax.fori_loop(0, rounds, zoom, state)
 
 

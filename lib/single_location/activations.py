@@ -432,6 +432,8 @@ class _Hardmax(Activation):
 class _Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
+    searches_in_numpy: ClassVar[int] = 200
+
     @public
     def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the distributions of single scores.
@@ -556,14 +558,15 @@ class _SmoothStep(_Biased):
     def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
         """Return the lower of the risks at the best finite c and bias, and at c = ∞ with the best threshold."""
         xp = namespace(mixture.scores)
+        shape, lowest_bias = self.shape, self.smallest_bias(mixture)
 
         def over_biases(log_c, mixture):
-            scores = xp.exp(log_c) * mixture.scores
+            scores, hidden, density = xp.exp(log_c) * mixture.scores, mixture.hidden[0], _token_density(mixture)[0]
 
             def risk(bias):
-                return _elementwise_risk(mixture, self.shape(scores + bias))
+                return _scaled_risk(shape(scores + bias), hidden, density)
 
-            return minimise_scalar(risk, self.smallest_bias(mixture), 12.0, lattice=41, rounds=16, broadcasts=True)[1]
+            return minimise_scalar(risk, lowest_bias, 12.0, lattice=41, rounds=16, broadcasts=True)[1]
 
         # a quarter of the nodes finds the place, all of them the value
         thinned = mixture.thinned(4)
@@ -669,10 +672,18 @@ def _affine_fit(mixture: ScoreMixture) -> tuple[Scalar, Scalar]:
     return 1.0 - explained, (mixture.length * mean - total_score) / (total_square - mean * total_score)
 
 
-def _elementwise_risk(mixture: ScoreMixture, weights: Float[AnyArray, "*m n"]) -> Float[AnyArray, "*m"]:
+def _elementwise_risk(mixture: ScoreMixture, weights: Float[AnyArray, "*m n"]) -> Scalars:
     """Return the risk of the best multiple of these weights."""
+    return _scaled_risk(weights, mixture.hidden[0], _token_density(mixture)[0])
+
+
+def _scaled_risk(
+    weights: Float[AnyArray, "*m n"], hidden: Float[AnyArray, " n"], density: Float[AnyArray, " n"]
+) -> Scalars:
+    """Return the risk of the best multiple of these weights, with the probability that the hidden token, and the
+    expected number of all tokens, is at each node."""
     weights = weights / namespace(weights).max(weights, axis=-1, keepdims=True)
-    return _optimal_risk(weights @ mixture.hidden[0], weights**2 @ _token_density(mixture)[0])
+    return _optimal_risk(weights @ hidden, weights**2 @ density)
 
 
 def _token_density(mixture: ScoreMixture) -> Float[AnyArray, "rows n"]:

@@ -11,21 +11,22 @@ import math
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from scipy.optimize import minimize_scalar
+from jaxtyping import Float
+from numpy.polynomial import Chebyshev
 
 from lib._checks import public, require_count, require_float64
+from lib._namespace import namespace
+from lib._types import AnyArray, Scalar, Scalars
 from lib.single_location.activations import Activation, _optimal_risk
 
 # Where scores end, in standard deviations.
 _LARGEST_SCORE = 8.0
-# The chance of a row of scores that a search leaves out, and how many rows it keeps or adds at once.
-_SMALLEST_PROBABILITY, _ROWS_PER_BLOCK = 1e-13, 2**13
-# The flattest and the steepest heads that are looked at, and how many between.
-_SMALLEST_SLOPE, _LARGEST_SLOPE, _SLOPE_COUNT = 1e-5, 30.0, 13
+# The chance of all rows of scores together that are left out.
+_NEGLIGIBLE = 1e-10
+# Logarithms of slopes that are compared first, from the flattest to the steepest head, and the number of those around
+# the best one to which a polynomial is fitted.
+_LOG_SLOPES, _FIT = np.linspace(np.log(1e-5), np.log(30.0), 13), 16
 
 
 @functools.lru_cache(maxsize=8)
@@ -41,11 +42,15 @@ def _score_lattice(length: int, step: float, shift: float) -> tuple[Float[np.nda
         repeats = np.where(current == previous, repeats + 1.0, 1.0)
         orders = orders / repeats
     density = np.exp(-0.5 * axis**2) * step / np.sqrt(2.0 * np.pi)
-    return axis[nodes.T], orders * np.prod(density[nodes], axis=0)
+    # the scores of one token are next to each other in memory, for fast sums over the few tokens
+    scores, probabilities = axis[nodes].T, orders * np.prod(density[nodes], axis=0)
+    for array in (scores, probabilities):
+        array.setflags(write=False)
+    return scores, probabilities
 
 
 class Prompts(eqx.Module):
-    """Prompts of a few tokens of a task, on a lattice of scores.
+    """Prompts of a few tokens of a task or of a stack of tasks, on a lattice of scores.
 
     Attributes:
       scores: scores of the tokens.
@@ -53,15 +58,15 @@ class Prompts(eqx.Module):
       posterior: posterior probability of each token to be the hidden one.
     """
 
-    scores: Float[Array, "n L"]
-    probabilities: Float[Array, " n"]
-    posterior: Float[Array, "n L"]
+    scores: Float[AnyArray, "n L"]
+    probabilities: Float[AnyArray, "*stack n"]
+    posterior: Float[AnyArray, "*stack n L"]
 
     @classmethod
     @public
     def of(
         cls,
-        log_ratio: Callable[[Float[Array, "n L"]], Float[Array, "n L"]],
+        log_ratio: Callable[[Float[np.ndarray, "n L"]], Float[AnyArray, "*stack n L"]],
         length: int,
         *,
         step: float = 0.1,
@@ -75,7 +80,8 @@ class Prompts(eqx.Module):
         enough; the step must shrink in proportion for larger slopes.
 
         Args:
-          log_ratio: maps scores to `log g(l, χ*)` for every row of scores and every token l, shape (n, L).
+          log_ratio: maps scores, an array of NumPy, to `log g(l, χ*)` for every row of scores and every token l, shape
+            (n, L); for a stack of tasks with leading axes. Where it is a function of NumPy, nothing is compiled.
           length: number L of tokens.
           step: distance of the nodes of the lattice.
           shift: the scores reach from -8 to 8 + shift standard deviations; s for a task that shifts a score by s.
@@ -87,20 +93,26 @@ class Prompts(eqx.Module):
           ValueError: if `length` is not a whole number ≥ 1.
         """
         length = require_count("Prompts.of", "length", length, "an empty prompt defines no probability measure.")
-        scores, probabilities = map(jnp.asarray, _score_lattice(length, step, shift))
-        return cls(scores, *_reweight(probabilities, log_ratio(scores)))
+        scores, probabilities = _score_lattice(length, step, shift)
+        log_ratios = log_ratio(scores)
+        xp = namespace(log_ratios)
+        largest = xp.max(log_ratios, axis=-1, keepdims=True)
+        ratios = xp.exp(log_ratios - largest)
+        total = xp.sum(ratios, axis=-1, keepdims=True)
+        mean_ratio = xp.exp(largest[..., 0]) * total[..., 0] / length
+        return cls(scores, probabilities * mean_ratio, ratios / total)
 
     @public
-    @eqx.filter_jit
-    def bayes_risk(self) -> Float[Array, ""]:
+    def bayes_risk(self) -> Scalars:
         """Return `1 - E Σ p²`, p the posterior.
 
         Returns:
-          The risk, shape (), absolute error as for `Prompts.of`.
+          The risk, one per task, absolute error as for `Prompts.of`.
 
         Source: [D26]. Transformations: jit, vmap, grad.
         """
-        return 1.0 - self.probabilities @ jnp.sum(self.posterior**2, axis=1)
+        squares = namespace(self.posterior).sum(self.posterior**2, axis=-1)
+        return 1.0 - (self.probabilities * squares).sum(axis=-1)
 
     @staticmethod
     @public
@@ -113,42 +125,78 @@ class Prompts(eqx.Module):
 
         Args:
           activation: the activation.
-          prompts: the kinds of prompts on which c is searched.
+          prompts: the kinds of prompts of one task, on which c is searched.
           refined: the same kinds on finer lattices, on which the risk is computed; `prompts` by default.
 
         Returns:
-          The slope, to about 1e-4 of itself, so that the risk there is the least one to about 1e-8, in the valley that
-          is the lowest on a lattice of slopes between 1e-5 and 30; and the risk, absolute error as for `Prompts.of`.
+          The slope, as `best_slopes` finds it; and the risk, absolute error as for `Prompts.of`.
 
         Raises:
           ValueError: if float64 is off.
         """
-        require_float64("Prompts.best_key_risk", prompts[0].scores)
+        slope = float(Prompts.best_slopes(activation, prompts))
+        return slope, float(Prompts.risk(activation, slope, prompts if refined is None else refined))
+
+    @staticmethod
+    @public
+    def best_slopes(activation: Activation, prompts: "list[Prompts]") -> Scalars:
+        """Return for each task the slope c of the head `k = c k*` of least risk, v along v* and of the best length.
+
+        A stack of tasks takes little more time than one task, because they share the weights at each slope.
+
+        Args:
+          activation: the activation.
+          prompts: the kinds of prompts of each task, with equal probability.
+
+        Returns:
+          The slopes, to about 1e-4 of themselves, so that the risk there is the least one to about 1e-8, in the valley
+          that is the lowest on a lattice of slopes between 1e-5 and 30.
+
+        Raises:
+          ValueError: if float64 is off.
+        """
+        require_float64("Prompts.best_slopes", prompts[0].posterior)
         likely_prompts = [kind._without_unlikely_rows() for kind in prompts]
 
-        def risk(log_slope: float) -> float:
-            return float(_mixed_risk(activation, np.exp(log_slope), likely_prompts))
+        def risks(log_slopes: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n *stack"]:
+            return np.stack([_mixed_risk(activation, slope, likely_prompts) for slope in np.exp(log_slopes)])
 
-        slopes = np.linspace(np.log(_SMALLEST_SLOPE), np.log(_LARGEST_SLOPE), _SLOPE_COUNT)
-        lowest = int(np.argmin([risk(slope) for slope in slopes]))
-        bounds = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
-        minimum = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 1e-5})
-        slope = float(np.exp(minimum.x))  # pyright: ignore[reportAttributeAccessIssue]
-        return slope, float(_mixed_risk(activation, slope, prompts if refined is None else refined))
+        lowest = np.argmin(risks(_LOG_SLOPES), axis=0)
+        best = np.empty(lowest.shape)
+        for index in np.unique(lowest):
+            bracket = _LOG_SLOPES[[max(index - 1, 0), min(index + 1, _LOG_SLOPES.size - 1)]]
+            nodes = bracket.mean() + np.ptp(bracket) / 2 * np.cos(np.pi * (np.arange(_FIT) + 0.5) / _FIT)
+            values = np.moveaxis(risks(nodes), 0, -1)[lowest == index]
+            best[lowest == index] = [_lowest_place(Chebyshev.fit(nodes, row, _FIT - 1, bracket)) for row in values]
+        return np.exp(best)
+
+    @staticmethod
+    @public
+    def risk(activation: Activation, slope: Scalar, prompts: "list[Prompts]") -> Scalars:
+        """Return the risk of the head `k = c k*` with slope c, v along v* and of the best length.
+
+        Args:
+          activation: the activation.
+          slope: the slope c, shape ().
+          prompts: the kinds of prompts of each task, with equal probability.
+
+        Returns:
+          The risk of each task, absolute error as for `Prompts.of`.
+        """
+        return _mixed_risk(activation, slope, [kind._without_unlikely_rows() for kind in prompts])
 
     def _without_unlikely_rows(self) -> "Prompts":
-        """Return the prompts without rows of a probability below 1e-13, padded to whole blocks for few compilations."""
-        likely_rows = np.flatnonzero(np.asarray(self.probabilities) > _SMALLEST_PROBABILITY)
-        # what fills the last block once more has no chance
-        rows = np.append(likely_rows, np.zeros(-likely_rows.size % _ROWS_PER_BLOCK, likely_rows.dtype))
-        scores, probabilities, posterior = (
-            np.asarray(leaf)[rows] for leaf in (self.scores, self.probabilities, self.posterior)
+        """Return the prompts without rows of scores whose probabilities add up to less than 1e-10."""
+        rows = len(self.scores)
+        likely = np.max(np.reshape(self.probabilities, (-1, rows)), axis=0) > _NEGLIGIBLE / rows
+        scores, posterior = (
+            np.compress(likely, np.swapaxes(leaf, -1, -2), axis=-1).swapaxes(-1, -2)
+            for leaf in (self.scores, self.posterior)
         )
-        probabilities[likely_rows.size :] = 0.0
-        return Prompts(*map(jnp.asarray, (scores, probabilities, posterior)))
+        return Prompts(scores, np.compress(likely, self.probabilities, axis=-1), posterior)
 
     @public
-    def weight_averages(self, activation: Activation, slope: float | Float[Array, ""]) -> Float[Array, "2"]:
+    def weight_averages(self, activation: Activation, slope: Scalar) -> Float[AnyArray, "2 *stack"]:
         """Return `E s_ε` and `E Σ s²` of the weights of the scores `slope · χ*`.
 
         Args:
@@ -156,29 +204,24 @@ class Prompts(eqx.Module):
           slope: the slope c, shape ().
 
         Returns:
-          The two averages, shape (2,).
+          The two averages, shape (2,), for each task.
 
         Transformations: jit, vmap, grad.
         """
-        return _averages(self, activation, slope)
+        weights = activation.weights(slope * self.scores)
+        xp = namespace(weights, self.posterior)
+        hidden = xp.einsum("...n,...nl,nl->...", self.probabilities, self.posterior, weights)
+        return xp.stack([hidden, self.probabilities @ xp.sum(weights**2, axis=-1)])
 
 
-@jax.jit
-def _reweight(
-    probabilities: Float[Array, " n"], log_ratio: Float[Array, "n L"]
-) -> tuple[Float[Array, " n"], Float[Array, "n L"]]:
-    return probabilities * jnp.mean(jnp.exp(log_ratio), axis=1), jax.nn.softmax(log_ratio, axis=1)
-
-
-@jax.jit
-def _mixed_risk(activation: Activation, slope: float | Float[Array, ""], kinds: list[Prompts]) -> Float[Array, ""]:
+def _mixed_risk(activation: Activation, slope: Scalar, kinds: list[Prompts]) -> Scalars:
     """Return the risk of the head of slope c on prompts that are of any of these kinds with equal probability."""
-    hidden, power = jnp.mean(jnp.stack([kind.weight_averages(activation, slope) for kind in kinds]), axis=0)
-    return jnp.asarray(_optimal_risk(hidden, power))
+    return _optimal_risk(*np.mean([kind.weight_averages(activation, slope) for kind in kinds], axis=0))
 
 
-@jax.jit
-def _averages(prompts: Prompts, activation: Activation, slope) -> Float[Array, "2"]:
-    weights = activation.weights(slope * prompts.scores)
-    hidden, power = jnp.sum(prompts.posterior * weights, axis=1), jnp.sum(weights**2, axis=1)
-    return jnp.stack([prompts.probabilities @ hidden, prompts.probabilities @ power])
+def _lowest_place(polynomial: Chebyshev) -> float:
+    """Return the place in its domain at which a polynomial is least."""
+    places = polynomial.deriv().roots()
+    inside = np.clip(places[np.isreal(places)].real, *polynomial.domain)
+    candidates = np.append(polynomial.domain, inside)
+    return candidates[np.argmin(polynomial(candidates))]
