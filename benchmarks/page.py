@@ -86,7 +86,11 @@ def ratios(rows: Sequence[Row], title: str, names: Sequence[str], across: str) -
         selected = [row for row in rows if row[title] == value]
         columns = list(dict.fromkeys(row[across] for row in selected))
         cells = [
-            {row[across]: f"{number(row['ratio'])}× ({number(row['least'])} to {number(row['greatest'])})"}
+            {
+                row[
+                    across
+                ]: f"{number(row['ratio'])}× ({UNBROKEN.join((number(row['least']), 'to', number(row['greatest'])))})"
+            }
             for row in selected
         ]
         texts.append(_table(selected, names, columns, cells, value))

@@ -122,8 +122,8 @@ def test_ratios_are_shown_side_by_side():
         "",
         r"| at | a | b\* |",
         "| --- | --- | --- |",
-        "| here | 3,550,000× (1 to 2) | 0.286× (1 to 2) |",
-        "| there | 2× (1 to 2) | – |",
+        "| here | 3,550,000× (1&nbsp;to&nbsp;2) | 0.286× (1&nbsp;to&nbsp;2) |",
+        "| there | 2× (1&nbsp;to&nbsp;2) | – |",
     ]
 
 
