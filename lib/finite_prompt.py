@@ -557,7 +557,7 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
 
     Args:
       scores: the scores of each query with the L ≥ 1 tokens of its prompt, scaled as in the model, shape (..., L);
-        without masked tokens, so with a causal mask one call per length.
+        without masked tokens, so one call per length, as with a causal mask.
 
     Returns:
       τ and the participation in [1/L, 1], each of shape (...), in the precision of the scores.

@@ -92,7 +92,7 @@ def best_values(
 
     Args:
       task: a `LinearRegression` with cov = I and query_cov = I.
-      omega: keys ω, shape (H,), H ≥ 1, of either sign; the domain is that of `heads_risk`.
+      omega: keys ω, shape (H,), H ≥ 1, of either sign, in the domain of `heads_risk`: for d = 5, |ω| ≤ 1.2 at L = 100.
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
       centred: whether the heads subtract the average of the prompt. Digits are then lost in proportion to 1/ω² at small
         keys: the excess has a relative accuracy of about 1e-8 for |ω| ≥ 0.01.
