@@ -84,7 +84,7 @@ pdf: book  ## build, then print the site as one PDF (needs Chromium)
 
 test: $(VENV)/.installed  ## run the tests of the library, the chapters, the site in Chromium, and the tool
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-	$(BIN)/python -m pytest -n 3 --dist loadfile companion
+	$(BIN)/python -m pytest -n 2 --dist loadfile companion
 
 test-all: test  ## run the tests, then the daily ones: all notebooks in kernels, exercises, the whole PDF
 	$(BIN)/python -m pytest -m daily

@@ -24,8 +24,10 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from companion.io.startup import collect_seldom  # noqa: E402
+from companion.io import startup  # noqa: E402
 from lib.statistics import comparison_quantile, standard_error  # noqa: E402
+
+startup.skip_grammar_of_addresses()  # before a test imports jsonschema
 
 # Relative tolerance of float64 results that are equal except for rounding.
 EXACT = 1e-10
@@ -117,7 +119,7 @@ FIRST = (
 def pytest_configure(config):
     """Keep the order of modules below: pytest-xdist would start with the modules that have the most tests."""
     config.option.loadscopereorder = False
-    collect_seldom()  # collecting as often as usual takes a twentieth of the time of the tests
+    startup.collect_seldom()  # collecting as often as usual takes a twentieth of the time of the tests
 
 
 def pytest_collection_finish():

@@ -10,15 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
 
-import pytest
-
-from companion.build import fork_server
 from companion.io import startup
-from companion.site import jupyter_book
-from small_books import *  # noqa: F403
-from small_books import forget_modules
 
-startup.skip_grammar_of_addresses()
+startup.skip_grammar_of_addresses()  # before a test imports jsonschema
+
+import pytest  # noqa: E402
+
+from companion.build import fork_server  # noqa: E402
+from companion.site import jupyter_book  # noqa: E402
+from small_books import *  # noqa: E402, F403
+from small_books import forget_modules  # noqa: E402
 
 # What Jupyter Book imports for the site of a book.
 PACKAGES = ("jupyter_book.cli.main", "jupyter_book.sphinx", "myst_nb.sphinx_ext", "sphinx_book_theme", "sphinx_proof")
