@@ -5,6 +5,7 @@ import gc
 import os
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 # All tests and the kernels that they start share one compilation cache.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
@@ -73,6 +74,17 @@ def quick_compilation():
     yield
     jax.config.update("jax_disable_most_optimizations", before)
     jax.clear_caches()
+
+
+@pytest.fixture(scope="module")
+def unchecked():
+    """Disable the run-time checks of types during the test module, as for users.
+
+    A check costs a tenth of a millisecond per call, most of the time of functions of a few numbers. The other modules
+    call the same functions with checks.
+    """
+    with patch.object(jaxtyping.config, "jaxtyping_disable", True):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,11 @@ def _run_once(name: str, folder: Path) -> Run:
     return pickle.loads(kept.read_bytes())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _as_in_a_notebook(unchecked):
+    """Chapters call `lib` without run-time checks of types."""
+
+
 @pytest.fixture(scope="session")
 def run_cells():
     """Run a notebook's cells at smoke size, with overrides: `run_cells(name, seed=1)`; raises what they raise."""

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -29,9 +28,8 @@ eye, ones = np.eye, np.ones
 
 
 @pytest.fixture(autouse=True)
-def as_users_see_it(float64, quick_compilation, monkeypatch):
+def as_users_see_it(float64, quick_compilation, unchecked):
     """Users have no run-time type checks: the library's own sentences must come, not beartype's."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def raises(call, match):

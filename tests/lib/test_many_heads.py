@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -26,7 +27,7 @@ from lib.icl import heads as heads_module
 from lib.pairs import _pair_statistics, pair_participation, pair_quadrature_error, pair_score_error
 from lib.statistics import comparison_quantile, standard_error
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 REFERENCES = Path(__file__).parent / "references" / "many_heads.json"
 ROWS = np.asarray(runpy.run_path(str(REFERENCES.with_suffix(".py")))["points"]())[:40]
@@ -57,10 +58,10 @@ def pairs(float64):
 
 
 @contextmanager
-def three_grids():
-    """Programs traced here contain the first three grids, which hold the pairs of a test, and not all six."""
+def first_grids(count):
+    """Programs traced here contain the first grids, which hold the pairs of a test, and not all six."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:3])
+        patch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:count])
         pairs_module._differentiable.cache_clear()
         yield
     pairs_module._differentiable.cache_clear()
@@ -207,7 +208,7 @@ def test_slopes_of_pairs_agree_with_differences_and_are_finite_at_singular_point
     slopes = jax.jit(jax.vmap(jax.jacrev(lambda x: jnp.stack(_pair_statistics(*x)))), compiler_options=QUICK)
     places = np.asarray([(1.0, -2.0, 3.0), (-4.0, 0.5, np.log(2)), (2.0, 2.0, 40.0), (0.0, 1.5, 4.0), (5.0, -5.0, 8.0)])
     singular = np.asarray([(0, 0, 0), (0, 0, 3), (2, 0, 0), (-1, -1, 0), (0, 3, 300)], float)
-    with three_grids():
+    with first_grids(3):
         found = np.asarray(slopes(np.concatenate([places, singular])))
     assert np.isfinite(found).all()
     step = 1e-3
@@ -280,18 +281,17 @@ def test_risk_agrees_with_monte_carlo():
     assert np.abs(deviations).max() < comparison_quantile(len(deviations))
 
 
-@pytest.mark.parametrize("log_length", [np.log(3), L40])
 @pytest.mark.parametrize("centred", [False, True])
-def test_best_values_minimise_the_risk(monkeypatch, centred, log_length):
+def test_best_values_minimise_the_risk(monkeypatch, centred):
     """The moments of the heads, which do not depend on the values, are computed once."""
     task, omega = published(), np.array([0.3, -0.25] if centred else [0.3, -0.25, 0.1])
-    moments = heads_module._head_moments(task, omega, log_length)
+    moments = heads_module._head_moments(task, omega, L40)
     monkeypatch.setattr(heads_module, "_head_moments", lambda *_: moments)
     risk_of = centred_heads_risk if centred else heads_risk
-    mu, risk = best_values(task, omega, log_length, centred=centred)
-    np.testing.assert_allclose(risk_of(task, omega, mu, log_length), risk, rtol=1e-10 if centred else 1e-12)
+    mu, risk = best_values(task, omega, L40, centred=centred)
+    np.testing.assert_allclose(risk_of(task, omega, mu, L40), risk, rtol=1e-10 if centred else 1e-12)
     for shift in np.vstack([np.eye(len(mu)), -np.eye(len(mu))]):
-        assert risk_of(task, omega, mu + 0.01 * shift, log_length) > risk
+        assert risk_of(task, omega, mu + 0.01 * shift, L40) > risk
 
 
 def test_best_values_of_equal_keys_are_shared():
@@ -326,9 +326,9 @@ def test_slopes_of_the_best_risk_are_finite_and_right(monkeypatch):
 
     slope = jax.jit(jax.grad(risk), compiler_options=QUICK)
     at, step = np.asarray([0.3, 0.3, L40]), 1e-3
-    with three_grids():
+    with first_grids(2):
         found = slope(at)
-        for place in ([0.3, 0.0, L40], [0.3, -0.2, 0.0]):
+        for place in ([0.3, 0.0, L40], [0.1, -0.1, 0.0]):
             assert np.isfinite(slope(np.asarray(place))).all()
     values = [float(risk(at + j * step * np.array([1.0, 1.0, 0.0]))) for j in (-2, -1, 1, 2)]
     desired = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
@@ -360,6 +360,11 @@ def test_best_pair_of_the_published_task():
     assert risk < published().debiased_descent(L40)[1]
     assert abs(mu - 6.176) < 1e-3
     assert abs(2 * risk - 0.242824) < 1e-6
+
+
+def test_best_pair_of_one_token(monkeypatch):
+    """All keys are equal there, so that the largest, which take longest, need no comparison."""
+    monkeypatch.setattr(heads_module, "_LARGEST_TILT", 6.0)
     key, mu, risk = best_pair(published(), 0.0)
     assert key > 0
     assert mu == 0
@@ -415,16 +420,16 @@ def test_opposite_values_at_singular_points():
 
 def test_traced_pairs_are_those_that_are_computed_one_by_one():
     """Jitted, vmapped and differentiated programs contain several grids, and concrete pairs compile their own."""
-    task, keys = published(), jnp.array([0.1, -0.4])
+    task, keys = published(), jnp.array([0.1, -0.2])
     value_and_slope = jax.value_and_grad(lambda x: best_pair(task, L40, x)[2])
     traced = jax.jit(jax.vmap(value_and_slope), compiler_options=QUICK)
-    with three_grids():
+    with first_grids(2):
         values, slopes = traced(keys)
     np.testing.assert_allclose(values, [best_pair(task, L40, key)[2] for key in keys], rtol=1e-12)
     step = 1e-3
     at = [np.array([best_pair(task, L40, key + j * step)[2] for key in keys]) for j in (-2, -1, 1, 2)]
     np.testing.assert_allclose(slopes, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), rtol=1e-7)
-    with three_grids():
+    with first_grids(2):
         searched = jax.jit(best_pair, compiler_options=QUICK)(task, L40)
     for found, desired in zip(searched, best_pair(task, L40), strict=True):
         np.testing.assert_allclose(found, desired, rtol=1e-6)
@@ -462,6 +467,17 @@ def test_law_of_several_tasks():
     keys = np.array([[key] * 3, [-key] * 3])
     _, coefficient = several_tasks_law((2, 2, 2), keys, 0.5 / keys)
     np.testing.assert_allclose(2 * coefficient, 6 * 7, rtol=1e-3)
+
+
+def test_arguments_and_results_have_their_annotated_types(monkeypatch):
+    """With the run-time checks that the other tests of this file leave out."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", False)
+    for function in (pair_participation, pair_score_error, pair_quadrature_error):
+        assert function(0.3, np.array([-0.3, 0.1]), L40).shape == (2,)
+    task, omega = published(), np.array([0.3, -0.2])
+    mu, risk = best_values(task, omega, L40)
+    np.testing.assert_allclose(heads_risk(task, omega, mu, L40), risk, rtol=1e-12)
+    np.testing.assert_array_equal(best_pair(task, L40, 0.3)[0], 0.3)
 
 
 def test_tasks_and_heads_that_do_not_fit_are_refused():

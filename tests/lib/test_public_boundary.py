@@ -42,9 +42,8 @@ COV = [[1.0, 0.3], [0.3, 0.5]]
 
 
 @pytest.fixture(autouse=True)
-def as_users_call_it(float64, quick_compilation, monkeypatch):
+def as_users_call_it(float64, quick_compilation, unchecked):
     """Users have no run-time type checks."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 def gaussian():

@@ -19,7 +19,8 @@ from lib.single_location.activations import _Erf, _Relu, _Sigmoid
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import _in_numpy_or_stack
 
-pytestmark = pytest.mark.usefixtures("float64")
+# `test_transformations.py` checks the types of these functions
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 risk_of_blocks = jax.jit(block_risk)
 

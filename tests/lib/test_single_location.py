@@ -26,7 +26,8 @@ from lib.single_location.activations import (
 )
 from lib.single_location.population import _first_in_numpy, _in_numpy_or_stack, _moments
 
-pytestmark = pytest.mark.usefixtures("float64")
+# `test_transformations.py` checks the types of these functions
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 # Averages of weights, of every element of stacks: the first ones by NumPy.
 attention_moments = partial(_first_in_numpy, _moments, batch=1)
@@ -372,12 +373,14 @@ def test_stacks_vmaps_and_loops_are_one(assert_exact):
     tasks = sl.Spiked([2.0, 10.0, 1e6], [1.0, 5.0, 30.0])
     overlaps = sl.Overlaps([0.5, 1.0, 2.0], [0.5, 2.0, 5.0], 0.7, 0.9, 0.1, -0.1, 0.2)
     wide = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, 3), overlaps)
-    assert_exact(sl.bayes_risk(tasks), jax.vmap(sl.bayes_risk)(tasks))
+    assert_exact(sl.bayes_risk(tasks), jax.jit(jax.vmap(sl.bayes_risk))(tasks))
     stacked = sl.attention_risk(tasks, sl.relu, overlaps)
-    assert_exact(stacked, jax.vmap(sl.attention_risk, in_axes=(0, None, 0))(tasks, sl.relu, wide))
+    of_relu = jax.jit(jax.vmap(lambda task, overlaps: sl.attention_risk(task, sl.relu, overlaps)))
+    assert_exact(stacked, of_relu(tasks, wide))
     alone = jax.tree.map(lambda leaf: leaf[1], (tasks, wide))
     assert_exact(stacked[1], sl.attention_risk(alone[0], sl.relu, alone[1]))
-    assert_exact(jax.vmap(lambda task: sl.best_risk(task, sl.linear))(tasks), sl.best_risk(tasks, sl.linear))
+    of_linear = jax.jit(jax.vmap(lambda task: sl.best_risk(task, sl.linear)))
+    assert_exact(of_linear(tasks), sl.best_risk(tasks, sl.linear))
 
 
 def test_a_spiked_elementwise_head_sees_only_the_mean_length(assert_exact):
