@@ -18,6 +18,7 @@ from lib.icl import LinearRegression, prompt_loss
 pytestmark = pytest.mark.usefixtures("float64")
 
 DRAWS = 20_000
+LENGTH = 8  # of the prompts whose exact risk is compared
 SINGULAR = {
     "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
     "no values": (np.ones((3, 3)), [0.0, 0.0, 0.0]),
@@ -52,7 +53,7 @@ def both(head, length, params, seed):
     return drawn(batch_loss(a_task(), length, batch=1, pool=pool), params, seed + 1), right
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 20])
+@pytest.mark.parametrize("length", [1, 2, 20])
 @pytest.mark.parametrize("head", POOLS)
 def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
     """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
@@ -65,7 +66,7 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
         return jnp.concatenate([centred, centred[:, i] * centred[:, j]], axis=1)
 
     difference = powers(left) - powers(right)
-    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=8)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=6)
     # of a single token softmax attention has no gradient by scores, but for rounding
     rounded = (np.round(each, 6).T for each in (left, right))
     p_values = [scipy.stats.ks_2samp(*columns).pvalue for columns in zip(*rounded, strict=True)]
@@ -100,32 +101,31 @@ def test_batches_at_singular_heads(name, head, assert_monte_carlo):
 
 
 @cache
-def exact(head, length):
-    """The exact risk of either head and its gradient."""
+def exact(head):
+    """The exact risk of either head at the length of the test, and its gradient."""
     task = a_task()
     risks = {
-        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
-        "linear": lambda params: 2 * task.linear_head_risk(params, length),
+        "softmax": lambda params: 2 * task.finite_risk(params, math.log(LENGTH)),
+        "linear": lambda params: 2 * task.linear_head_risk(params, LENGTH),
     }
-    return jax.value_and_grad(risks[head])(a_head())
+    return jax.jit(jax.value_and_grad(risks[head]))(a_head())
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-@pytest.mark.parametrize("length", [8, 40])
 @pytest.mark.parametrize("head", POOLS)
-def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
+def test_batches_are_unbiased(head, precision, assert_monte_carlo):
     """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
     task, params, weight = a_task(), a_head(), 1.0
-    risk, slope = exact(head, length)
+    risk, slope = exact(head)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
     for batch in (250, 125):
-        loss = batch_loss(task, length, batch=batch, pool=POOLS[head], weight=weight)
+        loss = batch_loss(task, LENGTH, batch=batch, pool=POOLS[head], weight=weight)
         one = jax.value_and_grad(loss)
         values, slopes = jax.jit(jax.vmap(lambda key, one=one: one(rounded, key)))(jr.split(jr.key(batch), 160))
         assert values.dtype == precision
-        assert_monte_carlo(values, risk, laws=48)
-        assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=48)
-        assert_monte_carlo(slopes.value, slope.value, laws=48)
+        assert_monte_carlo(values, risk, laws=24)
+        assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=24)
+        assert_monte_carlo(slopes.value, slope.value, laws=24)
 
 
 @pytest.mark.parametrize("degrees", [0, 1, 2, 9, 10, 99, 1000])

@@ -135,8 +135,9 @@ EXAMPLES = {
         lambda x: finite_prompt.sink_statistics(*x),
         (TAU, LOG_LENGTH, 2.0),
     ),
+    # with a sink; `test_finite_prompt.py` compiles it without one
     "lib.finite_prompt.quadrature_error": lambda: (
-        lambda x: jnp.stack([finite_prompt.quadrature_error(*x), finite_prompt.quadrature_error(*x[:2])]),
+        lambda x: finite_prompt.quadrature_error(*x),
         (TAU, LOG_LENGTH, 2.0),
     ),
     "lib.finite_prompt.measured_statistics": lambda: (finite_prompt.measured_statistics, SCORES),

@@ -443,7 +443,7 @@ def streamed_tokens(measure, n, block, key):
 LAPLACE = np.array([0.2, 0.3, 0.4])
 
 
-@pytest.mark.parametrize(("n", "block"), [(12, 4), (13, 4), (15, 4), (3, 8), (8, 8), (5, 1), (1, 1), (1, 4)])
+@pytest.mark.parametrize(("n", "block"), [(12, 4), (13, 4), (3, 8), (1, 1)])
 def test_stream_attends_to_the_very_tokens(n, block, assert_exact):
     law, params, query = Laplace(LAPLACE), head(3, scale=2.0), jnp.array([1.0, -2.0, 0.5])
     prompt = streamed_tokens(law, n, block, jr.key(5))
@@ -475,6 +475,15 @@ def test_stream_survives_huge_scores(size, assert_exact):
     assert_exact(stream_attend(params, law, jnp.asarray(size * query), 11, key=jr.key(8), block=4), expected)
 
 
+def test_memory_of_a_stream_is_that_of_its_blocks():
+    """Of ten million tokens, which alone would need a third of a gibibyte; in float32."""
+    with jax.enable_x64(False):
+        law, params = Gaussian(np.zeros(8), 0.5 * np.eye(8)), head(8)
+        program = jax.jit(lambda query: stream_attend(params, law, query, 10**7, key=jr.key(0)))
+        memory = program.lower(jnp.ones(8)).compile().memory_analysis()
+    assert 2**20 < memory.temp_size_in_bytes < 2**26
+
+
 TEN_MILLION = """
 import json, pathlib, re, resource, sys
 import jax, jax.numpy as jnp
@@ -496,6 +505,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.daily
 def test_stream_of_ten_million_tokens_fits_in_a_gibibyte(tmp_path):
     """In a process of its own, so that the peak is the stream's and nobody else's; tokens in float32."""
     run = subprocess.run(

@@ -513,11 +513,23 @@ def compiles(dtype) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "dtype", [jnp.float64, jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda dtype: dtype.__name__
-)
+@eqx.filter_jit
+def results(measures, tilt):
+    """Of each measure, a sample and its functions at the tilt, by one program."""
+    return [
+        (
+            measure.sample(3, key=jr.key(0)),
+            measure.log_mgf(tilt),
+            tilted_mean(measure, tilt),
+            tilted_cov(measure, tilt),
+        )
+        for measure in measures
+    ]
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16], ids=lambda dtype: dtype.__name__)
 def test_every_measure_computes_in_the_precision_of_its_parameters(dtype):
-    """With numbers that all four types represent exactly, so that a covariance stays symmetric."""
+    """With numbers that all three types represent exactly, so that a covariance stays symmetric."""
     if dtype is jnp.float16 and not compiles(dtype):
         pytest.skip("XLA converts no float16 on processors without F16C")
     cov, mean = jnp.asarray([[1.0, 0.25], [0.25, 0.5]], dtype), jnp.asarray([0.5, -0.25], dtype)
@@ -531,13 +543,6 @@ def test_every_measure_computes_in_the_precision_of_its_parameters(dtype):
         Laplace(cov[0] / 2),
         Pushforward(Rademacher(cov[0]), cov, mean),
     )
-    for measure in measures:
-        tilt = jnp.asarray([0.25, 0.5], dtype)
-        results = (
-            measure.sample(3, key=jr.key(0)),
-            measure.log_mgf(tilt),
-            tilted_mean(measure, tilt),
-            tilted_cov(measure, tilt),
-        )
-        assert {leaf.dtype for leaf in results} == {jnp.dtype(dtype)}, type(measure)
-        assert all(bool(jnp.isfinite(leaf).all()) for leaf in results), type(measure)
+    for measure, found in zip(measures, results(measures, jnp.asarray([0.25, 0.5], dtype)), strict=True):
+        assert {leaf.dtype for leaf in found} == {jnp.dtype(dtype)}, type(measure)
+        assert all(np.isfinite(leaf.astype(float)).all() for leaf in found), type(measure)
