@@ -3,12 +3,15 @@
 Parameters of a task are numbers, or arrays of shape (..., 1, 1) for a stack of tasks.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax
 
-Scores, LogRatios = Float[np.ndarray, "n L"], Float[np.ndarray, "*stack n L"]
-Parameter = float | Float[np.ndarray, "*stack 1 1"]
+Scores: TypeAlias = Float[np.ndarray, "n L"]
+LogRatios: TypeAlias = Float[np.ndarray, "*stack n L"]
+Parameter: TypeAlias = float | Float[np.ndarray, "*stack 1 1"]
 
 
 def spiked_log_ratio(scores: Scores, snr: Parameter) -> LogRatios:

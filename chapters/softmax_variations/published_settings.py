@@ -60,14 +60,14 @@ def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
 
 def _normalised_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> dict[str, Float[np.ndarray, " snrs"]]:
     search_prompts = _prompts(setting, SEARCH_STEPS, snrs[:, None, None])
-    slopes = [Prompts.best_slopes(activation, search_prompts) for activation in NORMALISED.values()]
+    slopes = np.asarray([Prompts.best_slopes(activation, search_prompts) for activation in NORMALISED.values()])
     risks = []
     # finer lattices of one signal strength at a time, because those of all do not fit into memory
-    for snr, of_heads in zip(snrs, np.transpose(slopes), strict=True):
+    for snr, of_heads in zip(snrs, slopes.T, strict=True):
         prompts = _prompts(setting, RISK_STEPS, snr)
         heads = zip(NORMALISED.values(), of_heads, strict=True)
         risks.append([Prompts.risk(activation, slope, prompts) for activation, slope in heads])
-    return dict(zip(NORMALISED, np.transpose(risks), strict=True))
+    return dict(zip(NORMALISED, np.asarray(risks).T, strict=True))
 
 
 def _prompts(setting: Setting, steps: Mapping[int, float], snr: float | Float[np.ndarray, "snrs 1 1"]) -> list[Prompts]:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy.polynomial import Chebyshev
 
 from lib._checks import public, require_count, require_float64
-from lib._namespace import namespace
+from lib._namespace import constant, namespace
 from lib._types import AnyArray, Scalar, Scalars
 from lib.single_location.activations import Activation, _optimal_risk
 
@@ -96,7 +96,7 @@ class Prompts(eqx.Module):
         scores, probabilities = _score_lattice(length, step, shift)
         log_ratios = log_ratio(scores)
         xp = namespace(log_ratios)
-        largest = xp.max(log_ratios, axis=-1, keepdims=True)
+        (largest,) = constant(xp.max(log_ratios, axis=-1, keepdims=True))
         ratios = xp.exp(log_ratios - largest)
         total = xp.sum(ratios, axis=-1, keepdims=True)
         mean_ratio = xp.exp(largest[..., 0]) * total[..., 0] / length
@@ -222,6 +222,6 @@ def _mixed_risk(activation: Activation, slope: Scalar, kinds: list[Prompts]) -> 
 def _lowest_place(polynomial: Chebyshev) -> float:
     """Return the place in its domain at which a polynomial is least."""
     places = polynomial.deriv().roots()
-    inside = np.clip(places[np.isreal(places)].real, *polynomial.domain)
-    candidates = np.append(polynomial.domain, inside)
+    low, high = polynomial.domain
+    candidates = np.append(polynomial.domain, np.clip(places[np.isreal(places)].real, low, high))
     return candidates[np.argmin(polynomial(candidates))]
