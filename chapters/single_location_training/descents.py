@@ -19,8 +19,10 @@ from chapters.single_location_training.sphere_descent import (
     SphereTask,
     descend_on_sphere,
     erf_risk,
+    in_span,
     manifold_head,
     random_head,
+    score_nodes,
     softmax_risk,
 )
 from companion import Column
@@ -110,7 +112,8 @@ def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str,
 
 def train_erf(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
     """Return descents of erf attention from every start, with small, large and decreasing λ."""
-    return _train(partial(erf_risk, task), erf_sharpness(_whole(steps)), starts, step_size)
+    risk = partial(erf_risk, task, nodes=score_nodes(task, SHARPEST))
+    return _train(risk, erf_sharpness(_whole(steps)), starts, step_size)
 
 
 def train_softmax(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
@@ -139,7 +142,7 @@ def _train(
     steps = len(next(iter(sharpness.values())))
 
     def one(start, lams):
-        return descend_on_sphere(risk, start, lams, step_size=step_size, every=steps // RECORDS)
+        return descend_on_sphere(risk, in_span(start), lams, step_size=step_size, every=steps // RECORDS)
 
     together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts.values())
     over_starts = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(0, None))

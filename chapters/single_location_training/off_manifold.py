@@ -31,21 +31,25 @@ def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
     truth_key, start_key, prompt_key = jr.split(key, 3)
     task, truth = Spiked(LENGTH, SNR), Head.orthogonal(dimension, key=truth_key)
 
-    def descend(start):
-        return descend_population(task, softmax, start, truth, step_size=STEP_SIZE, steps=STEPS, every=EVERY)
+    @jax.jit
+    def descend(starts):
+        how = {"step_size": STEP_SIZE, "steps": STEPS, "every": EVERY}
+        return jax.lax.map(lambda start: descend_population(task, softmax, start, truth, **how), starts)
 
     def test(head, index):
         fresh = task.draw(truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
         return (fresh.labels - fresh.outputs(softmax, head)) ** 2
 
-    path = descend(start_off(truth, key=start_key))
+    starts = start_off(truth, key=start_key), start_on(truth, key=start_key)
+    both = descend(jax.tree.map(lambda *vectors: jnp.stack(vectors), *starts))
+    path, kept = (jax.tree.map(lambda leaf, index=index: leaf[index], both) for index in range(2))
     errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)
     on = path.overlaps
     bare = jax.jit(lambda many: jax.lax.map(lambda one: task.fresh_risk(softmax, one), many))(
         Overlaps(on.m_k, on.q_k, on.m_v, on.q_v, *(jnp.zeros_like(on.m_k) for _ in range(3)))
     )
-    kept = descend(start_on(truth, key=start_key)).overlaps
-    return Walk(jax.tree.map(np.asarray, path), np.asarray(bare), np.asarray(errors), jax.tree.map(np.asarray, kept))
+    path, kept = jax.tree.map(np.asarray, (path, kept.overlaps))
+    return Walk(path, np.asarray(bare), np.asarray(errors), kept)
 
 
 def start_off(truth: Head, *, key: PRNGKeyArray) -> Head:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -55,10 +56,18 @@ def _simulate_head(
     k, v = (jnp.zeros(task.dimension).at[:4].set(vector) for vector in (head.key, head.value))
     errors = np.asarray(simulate_errors(task, Head(k, v), prompts, key=token_key))
     predicted, flipped = (
-        float(erf_risk(task, overlaps_on_sphere(Head(head.key, value)), jnp.asarray(SHARPNESS)))
+        _exact_risk(task, overlaps_on_sphere(Head(head.key, value)), SHARPNESS)
         for value in (head.value, head.value[jnp.asarray([1, 0, 2, 3])])
     )
     return errors, predicted, flipped
+
+
+def _exact_risk(task: SphereTask, overlaps: Overlaps, sharpness: float) -> float:
+    """Return `erf_risk`, compiled once for all overlaps and λ."""
+    return float(_compiled_risk(task, *jax.tree.map(jnp.float64, (overlaps, sharpness))))
+
+
+_compiled_risk = eqx.filter_jit(erf_risk)
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ def solve_angle_risks(task: SphereTask, sharpness: float, angle: float) -> Angle
 
     def at(key: float, value: float) -> float:
         overlaps = Overlaps(m_k=key, q_k=1.0, m_v=value, q_v=1.0)
-        return float(erf_risk(task, jax.tree.map(jnp.asarray, overlaps), jnp.asarray(sharpness)))
+        return _exact_risk(task, overlaps, sharpness)
 
     return AngleRisks(angle, at(1.0, 1.0), at(off, 1.0), at(1.0, off))
 

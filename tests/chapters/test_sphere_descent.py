@@ -15,11 +15,13 @@ from chapters.single_location_training.sphere_descent import (
     SphereTask,
     descend_on_sphere,
     erf_risk,
+    in_span,
     manifold_distance,
     manifold_head,
     overlaps_on_sphere,
     random_head,
     score_average_risk,
+    score_nodes,
     softmax_quadrature_risk,
     softmax_risk,
     softmax_risk_error,
@@ -151,6 +153,24 @@ def test_erf_risk_has_the_stated_accuracy(sharpness, allowed):
     overlaps = {"m_k": 0.3, "q_k": 1.0, "m_v": 0.4, "q_v": 1.0, "m_kv": 0.1, "m_vk": -0.05, "q_vk": 0.2}
     found = erf_risk(task, sl.Overlaps(**overlaps), jnp.asarray(sharpness))
     np.testing.assert_allclose(found, erf_reference(task, overlaps, sharpness), rtol=allowed)
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 0.9, 2.0])
+def test_fewer_nodes_are_enough_for_small_sharpness(sharpness):
+    task = SphereTask(400, 10, 0.5)
+    overlaps = {"m_k": 0.3, "q_k": 1.0, "m_v": 0.4, "q_v": 1.0, "m_kv": 0.1, "m_vk": -0.05, "q_vk": 0.2}
+    found = erf_risk(task, sl.Overlaps(**overlaps), jnp.asarray(sharpness), nodes=score_nodes(task, sharpness))
+    np.testing.assert_allclose(found, erf_reference(task, overlaps, sharpness), rtol=1e-12)
+
+
+def test_descent_stays_in_the_span_of_four_vectors():
+    start = random_head(50, key=jr.key(4))
+    risk, lams = partial(erf_risk, TASK), jnp.full(200, 0.4)
+    whole, spanned = (
+        descend_on_sphere(risk, head, lams, step_size=2e-3, every=100) for head in (start, in_span(start))
+    )
+    for left, right in zip(jax.tree.leaves(whole), jax.tree.leaves(spanned), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-12)
 
 
 def test_erf_risk_is_nan_where_its_nodes_are_too_far_apart():
