@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
-from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk, log_risk
 from lib.attention import Attention
-from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk
+from lib.icl import LinearRegression, PairAverage, ScoreTable
 
 # Radial nodes of the average over queries and tasks for d = 1, and standard deviations of the random starts.
 RADII, SPREAD = 48, (0.5, 0.5, 0.5, 2.0)
@@ -42,7 +42,7 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
     task, average = LinearRegression(np.eye(1)), PairAverage.line(RADII)
 
     @jax.jit
-    def log_risk(point, scores):
+    def log_risk_of_head(point, scores):
         def of_point(point):
             head = line_head(point)
             return jnp.log(task.infinite_risk(head) + task.risk_gap(head, scores, average))
@@ -56,7 +56,7 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
         block = min(head.ratio for head in best_heads(1, length)) * linear
 
         def objective(point, scores=scores):
-            value, slope = log_risk(point, scores)
+            value, slope = log_risk_of_head(point, scores)
             return float(value), np.asarray(slope)
 
         for start in start_points:
@@ -68,28 +68,12 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
 
 def solve_best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
     """Minimise the excess risk of A = uI over (u, b) for each variance of the label noise."""
-    scores, queries = ScoreTable.at(float(np.log(NOISY_LENGTH))), QueryAverage.radial(DIMENSION)
-
-    @jax.jit
-    def log_excess(point, noise):
-        def of_point(point):
-            task = LinearRegression(jnp.eye(DIMENSION), noise_std=jnp.sqrt(noise))
-            tilt, gain = jnp.exp(point)
-            risk = block_risk(task, Blocks(tilt * jnp.eye(DIMENSION), gain), scores, queries)
-            return jnp.log(2 * risk - noise)
-
-        return jax.value_and_grad(of_point)(point)
-
     best = []
     for noise in sorted(noises):
-
-        def objective(point, noise=noise):
-            value, slope = log_excess(point, noise)
-            return float(value), np.asarray(slope)
-
-        start = np.log([DIMENSION**-0.5, DIMENSION**0.5])
+        objective = log_risk(exact_risk(DIMENSION, NOISY_LENGTH, noise))
+        start = np.log([1.0, DIMENSION**0.5])
         end = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7})
-        best.append(NoisyBest(noise, NOISY_LENGTH * float(np.exp(end.fun))))
+        best.append(NoisyBest(noise, 2 * NOISY_LENGTH * float(np.exp(end.fun))))
     return best
 
 

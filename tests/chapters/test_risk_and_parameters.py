@@ -11,7 +11,16 @@ from chapters.risk_and_parameters.figures import price_of_one_head as price_figu
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, LONG, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, solve_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
-from lib.icl import Blocks, LinearRegression, best_in_the_valley, price_of_one_head, valley_limit
+from lib.icl import (
+    Blocks,
+    LinearRegression,
+    QueryAverage,
+    ScoreTable,
+    best_in_the_valley,
+    block_risk,
+    price_of_one_head,
+    valley_limit,
+)
 from lib.icl.heads import heads_risk
 
 NAME = "risk_and_parameters"
@@ -93,6 +102,20 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
     with jax.enable_x64(True):
         risk, _ = exact_risk(DIMENSION, 10**8)(np.array([0.3 * np.sqrt(DIMENSION), 1 / 0.3]))
     np.testing.assert_allclose(2e8 * risk, valley_limit(0.09, DIMENSION), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dimension", "noise"), [(1, 0.0), (5, 0.0), (5, 0.7)])
+def test_the_exact_risk_is_that_of_block_heads(float64, dimension, noise):
+    point = np.array([0.6, 1.3])
+    scores, queries = ScoreTable.at(np.log(50.0)), QueryAverage.radial(dimension)
+
+    def of_blocks(point):
+        task = LinearRegression(np.eye(dimension), noise_std=noise**0.5)
+        return block_risk(task, Blocks.isotropic(dimension, *point), scores, queries) - 0.5 * noise
+
+    value, slope = exact_risk(dimension, 50, noise)(point)
+    np.testing.assert_allclose(value, of_blocks(point), rtol=1e-12)
+    np.testing.assert_allclose(slope, jax.grad(of_blocks)(point), rtol=1e-11)
 
 
 def test_the_price_is_that_of_the_returned_head():
