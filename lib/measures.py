@@ -128,13 +128,6 @@ def _covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     return (eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))).astype(cov.dtype)
 
 
-@public
-def _constant_covariance_root(cov: Float[Array, "d d"]) -> np.ndarray:
-    """Return `_covariance_root(cov)` as a NumPy array, also inside a trace that holds `cov` as a constant."""
-    with jax.ensure_compile_time_eval():
-        return np.asarray(_covariance_root(cov))
-
-
 class GaussianMixture(Measure):
     """The mixture `Σ_k π_k N(m_k, Γ_k)`: attention becomes affine functions of the query, weighted by a softmax.
 

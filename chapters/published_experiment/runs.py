@@ -11,12 +11,12 @@ import jax.random as jr
 import numpy as np
 import optax
 import pandas as pd
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
 from companion.authoring.tasks import Arrays, Tasks, gather
 from lib.flow import sgd
-from lib.icl import prompt_loss
+from lib.icl import LinearRegression, prompt_loss
 
 # Tracked results with their origin, made by make.py in this folder, and the number of steps per row.
 DATA = Path(__file__).parent / "data"
@@ -122,9 +122,13 @@ def _train(plan: Plan, activation: str, length: int, key: PRNGKeyArray) -> Array
 
 def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> Any:
     """Train one head at one length from all starts; row i of the result is run i."""
-    schedule = plan.schedule
+    return _histories(published_task(LAWS[plan.law]), plan.schedule, activation, length, jr.split(key, plan.starts))
+
+
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _histories(task: LinearRegression, schedule: Schedule, activation: str, length: int, keys: Key[Array, " starts"]):
     loss = prompt_loss(
-        published_task(LAWS[plan.law]),
+        task,
         length,
         batch=schedule.batch,
         head=published_head,
@@ -143,7 +147,7 @@ def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) ->
             key=jr.fold_in(prompts_key, length),
         )
 
-    return jax.jit(jax.vmap(run))(jr.split(key, plan.starts))
+    return jax.vmap(run)(keys)
 
 
 def short_frame(short: Trainings) -> pd.DataFrame:

@@ -50,9 +50,9 @@ def solve_line_searches(lengths: Iterable[int], starts: int, *, key: PRNGKeyArra
         return jax.value_and_grad(of_point)(point)
 
     start_points = np.asarray(jr.normal(key, (starts, 4))) * np.asarray(SPREAD)
-    ends = []
-    for length in sorted(lengths):
-        scores, linear = ScoreTable.at(float(np.log(length))), 2 * length * float(task.linear_attention_risk(length))
+    lengths, ends = sorted(lengths), []
+    for length, scores in zip(lengths, ScoreTable.at_each(np.log(lengths)), strict=True):
+        linear = 2 * length * float(task.linear_attention_risk(length))
         block = min(head.ratio for head in best_heads(1, length)) * linear
 
         def objective(point, scores=scores):

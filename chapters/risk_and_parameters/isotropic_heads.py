@@ -101,9 +101,8 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
 
 def solve_best_heads(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
     """Return the best head from each start, in each dimension, at each length and at `LONG`."""
+    lengths = sorted({*lengths, LONG})
+    ScoreTable.at_each(np.log(lengths))  # together, for the cache that `exact_risk` reads
     return [
-        head
-        for dimension in sorted(set(dimensions))
-        for length in sorted({*lengths, LONG})
-        for head in best_heads(dimension, length)
+        head for dimension in sorted(set(dimensions)) for length in lengths for head in best_heads(dimension, length)
     ]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.integrate import quad, solve_ivp
 
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk
-from lib.icl import Blocks, LinearRegression, best_in_the_valley
+from lib.icl import Blocks, LinearRegression, ScoreTable, best_in_the_valley
 
 # The training time up to which the flows are compared with the infinite flow, which is then almost at its limit.
 INFINITE_FLOW_TIME = 3.0
@@ -62,7 +62,9 @@ class Drift:
 
 def solve_flows(lengths: Iterable[int], alpha: float) -> list[Drift]:
     """Return the flow at each length, in increasing order of length."""
-    return [solve_flow(length, alpha) for length in sorted(lengths)]
+    lengths = sorted(lengths)
+    ScoreTable.at_each(np.log(lengths))  # together, for the cache that `exact_risk` reads
+    return [solve_flow(length, alpha) for length in lengths]
 
 
 def solve_flow(length: int, alpha: float) -> Drift:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.regression import LinearRegression
-from lib.measures import _constant_covariance_root
+from lib.measures import _covariance_root
 from lib.random import fast_normal
 
 # Maps scores and values of the tokens to the output.
@@ -45,7 +45,7 @@ def prompt_loss(
     It computes in the precision of the parameters.
 
     Args:
-      task: the distribution of prompts; concrete, not traced.
+      task: the distribution of prompts.
       length: the prompt length L, at least 1.
       batch: number of prompts, at least 1.
       head: maps the parameters to a head.
@@ -67,7 +67,7 @@ def prompt_loss(
     length = require_count("prompt_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("prompt_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
-    roots = _constant_covariance_root(task.cov), _constant_covariance_root(task.query_cov)
+    roots = _covariance_root(task.cov), _covariance_root(task.query_cov)
     drawn = length * (d + 1) if every_token else 2 * (length + d + 1)
     collapsed = _with_gradient(partial(_collapsed_output, pool))
 
