@@ -70,6 +70,22 @@ def test_search_finds_the_posterior(model, slope):
     assert risk == pytest.approx(float(prompts.bayes_risk()), abs=1e-6)
 
 
+@pytest.mark.parametrize("activation", [sl.softmax, sl.softplus], ids=lambda a: type(a).__name__)
+def test_a_stack_of_tasks_has_the_slopes_and_risks_of_each(activation):
+    """Also where the best slopes are in different brackets; one of two kinds of prompts has a single token."""
+    snrs = np.asarray([0.05, SNR, 6.0])
+
+    def kinds(snr):
+        return [prompts_of(max_log_ratio, length, snr) for length in (1, 2)]
+
+    together = kinds(snrs[:, None, None])
+    alone = [Prompts.best_key_risk(activation, kinds(snr)) for snr in snrs]
+    slopes = Prompts.best_slopes(activation, together)
+    np.testing.assert_allclose(slopes, [slope for slope, _ in alone], rtol=1e-5)
+    risks = [Prompts.risk(activation, slope, together)[index] for index, slope in enumerate(slopes)]
+    np.testing.assert_allclose(risks, [risk for _, risk in alone], rtol=1e-8)
+
+
 @pytest.mark.parametrize("length", [2, 3])
 def test_hint_with_a_common_part(length):
     """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
