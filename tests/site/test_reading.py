@@ -28,10 +28,17 @@ CURRENT = """() => [...document.querySelectorAll('article section[id] > :is(h2, 
 MARKED = "() => [...document.querySelectorAll('.bd-sidebar-secondary a[aria-current]')].map(link => link.hash)"
 
 
+# A chapter that is open for any test.
+OPEN = "() => Boolean(window.chapterOfTests)"
+
+
 @pytest.fixture
-def chapter(visit: Callable[..., Page], project: Project) -> Page:
-    """The second chapter, as readers find it at first."""
-    return visit(project.notebooks()[1])
+def chapter(tab: Page, visit: Callable[..., Page], project: Project) -> Page:
+    """The second chapter, which is loaded once, unless a test leaves it."""
+    if not tab.evaluate(OPEN):
+        visit(project.notebooks()[1])
+        tab.evaluate("() => { window.chapterOfTests = true }")
+    return tab
 
 
 def folded(page: Page) -> set[bool]:
