@@ -50,6 +50,7 @@ def test_colours_of_pictures_keep_their_hue_in_the_dark_theme(visit: Callable[..
     stripes.resize((20 * len(colours), 60), Image.Resampling.NEAREST).save(drawn, "PNG")
     source = f"data:image/png;base64,{base64.b64encode(drawn.getvalue()).decode()}"
     image = page.locator(f"{FIGURE} img").first
+    image.scroll_into_view_if_needed()  # it is loaded then
     image.evaluate(
         "(image, source) => { Object.assign(image, {decoding: 'sync', src: source}); return image.decode() }", source
     )
