@@ -87,6 +87,13 @@ def unchecked():
         yield
 
 
+@pytest.fixture
+def checked():
+    """Enable the checks in a test of a module that leaves them out."""
+    with patch.object(jaxtyping.config, "jaxtyping_disable", False):
+        yield
+
+
 @pytest.fixture(scope="session")
 def assert_exact():
     """Assert equality up to EXACT relative to the largest entry, the effect of rounding in float64."""

@@ -29,7 +29,7 @@ DIMENSIONS = (2, 5)
 BATCH = {1: 4000, 10: 2000, 300: 100}
 BATCHES = 60
 # (d, length)
-DRAWN = [(2, 1), (5, 300), (16, 10)]
+DRAWN = [(2, 1), (2, 10), (5, 300)]
 # compiled as one program each
 risk_of_blocks = jax.jit(block_risk)
 
@@ -72,7 +72,7 @@ def test_risks_are_those_of_drawn_prompts(d, length, assert_monte_carlo):
     keys = jr.split(jr.key(d + 1000 * length), BATCHES)
     samples = jax.jit(lambda keys: jax.lax.map(lambda key: half_squares(task, params, length, key), keys))(keys)
     # four times the default nodes, whose error is then small beside that of the drawn prompts
-    average = PairAverage.of_frames(d, frames={2: 512, 5: 2048, 16: 256}[d])
+    average = PairAverage.of_frames(d, frames={2: 512, 5: 2048}[d])
     exact = jnp.stack(
         [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
     )
@@ -311,8 +311,8 @@ def test_table_freezes_beyond_its_reach(tau):
 
 
 def test_table_is_remembered_inside_jit(assert_exact):
-    remembered = jax.jit(lambda: ScoreTable.at(2.0).log_participation)()
-    assert_exact(remembered, ScoreTable.at(2.0).log_participation)
+    remembered = jax.jit(lambda: ScoreTable.at(math.log(10)).log_participation)()
+    assert_exact(remembered, ScoreTable.at(math.log(10)).log_participation)
 
 
 @pytest.mark.parametrize("d", [1, 2, 20])

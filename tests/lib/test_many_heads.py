@@ -7,7 +7,6 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -469,9 +468,7 @@ def test_law_of_several_tasks():
     np.testing.assert_allclose(2 * coefficient, 6 * 7, rtol=1e-3)
 
 
-def test_arguments_and_results_have_their_annotated_types(monkeypatch):
-    """With the run-time checks that the other tests of this file leave out."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", False)
+def test_arguments_and_results_have_their_annotated_types(checked):
     for function in (pair_participation, pair_score_error, pair_quadrature_error):
         assert function(0.3, np.array([-0.3, 0.1]), L40).shape == (2,)
     task, omega = published(), np.array([0.3, -0.2])

@@ -35,7 +35,7 @@ from lib.single_location import (
     softplus,
 )
 
-pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 RNG = np.random.default_rng(55)
 G = np.arange(-11.0, 11.0, 0.04)
@@ -239,7 +239,7 @@ def test_theorem_which_weights_are_bayes():
 # --------------------------------------------------------------------------------------------------------- identities
 
 
-def test_one_present_token_is_the_spiked_model():
+def test_one_present_token_is_the_spiked_model(checked):
     for length, snr in ((2.0, 1.0), (100.0, 15.0), (1e12, 60.0)):
         expected = float(bayes_risk(Spiked(length, snr)))
         for task in (Several(length, 1, snr), Absent(length, snr, 1.0)):
@@ -277,7 +277,7 @@ def test_long_prompts(make):
 
 
 @pytest.mark.parametrize("kind", [Several, Independent, Absent])
-def test_elementwise_heads_read_the_probability_only(kind):
+def test_elementwise_heads_read_the_probability_only(checked, kind):
     task = {Several: lambda: Several(20, 4, 4.0), Independent: lambda: Independent(20, 0.2, 4.0),
             Absent: lambda: Absent(20, 4.0, 0.5)}[kind]()  # fmt: skip
     q = float(task.relevance)
