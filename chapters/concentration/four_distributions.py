@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -31,6 +30,8 @@ FAR = (1e6, 1e9)
 RADIAL_ACCURACY = 1e-6
 # Half the order of the highest moment that is compared with the moment of a normal coordinate.
 MOMENTS = 40
+# XLA's optimiser takes longer than the run of a program for a few nodes.
+UNOPTIMISED = {"xla_backend_optimization_level": 0}
 
 
 def token_distributions(scale: float, dimension: int = DIMENSION) -> dict[str, Measure]:
@@ -162,6 +163,6 @@ def exact_limits(scale: float, gain: float) -> Limits:
         weighted = DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)
         return weighted, DIMENSION * (weights @ (noise / ratio))
 
-    limits_of = eqx.filter_jit(limits)
+    limits_of = jax.jit(limits, compiler_options=UNOPTIMISED)
     pairs = {name: limits_of(tokens) for name, tokens in token_distributions(scale, 1).items() if name != HEAVIEST}
     return Limits(*({name: float(pair[index]) for name, pair in pairs.items()} for index in (0, 1)))
