@@ -189,7 +189,7 @@ def _execute(
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
-    from companion.build.kernel import RunKernel
+    from companion.build.kernel import RunEngine, RunKernel
 
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     log, path = staging / "kernel.log", os.pathsep.join(project.search_path)
@@ -204,6 +204,7 @@ def _execute(
                 _literally(notebook.path),
                 _literally(executed),
                 parameters=dict(changed),
+                engine_name=RunEngine.__name__,
                 kernel_name="python3",
                 language="python",
                 cwd=project.root,

@@ -1,10 +1,11 @@
-"""The kernel of a run: forked from the fork server of a build if there is one, and otherwise started."""
+"""How papermill runs a notebook: with a forked kernel if a build has a fork server, and writing the result once."""
 
 import os
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
+from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from traitlets import Dict, Unicode
 
 from companion.build import fork_server
@@ -34,3 +35,19 @@ class RunKernel(AsyncKernelManager):
             with open(self.log_file, "a", encoding="utf-8") as log:
                 log.write(f"\nThe kernel {end}.\n")
         await super().cleanup_resources(restart)
+
+
+class RunEngine(NBClientEngine):
+    """Papermill's engine, which writes the notebook when it ends, also by an error, and not before and after a cell."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, *arguments: Any, **options: Any) -> Any:
+        """Execute the cells without a path to write to."""
+        path, nb_man.output_path = nb_man.output_path, None
+        try:
+            return super().execute_managed_notebook(nb_man, *arguments, **options)
+        finally:
+            nb_man.output_path = path
+
+
+papermill_engines.register(RunEngine.__name__, RunEngine)
