@@ -28,7 +28,7 @@ import pytest  # noqa: E402
 from companion.io import startup  # noqa: E402
 from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 
-startup.skip_grammar_of_addresses()  # before a test imports jsonschema
+startup.skip_unused_formats()  # before a test imports jsonschema
 
 # Relative tolerance of float64 results that are equal except for rounding.
 EXACT = 1e-10

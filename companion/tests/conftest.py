@@ -12,7 +12,7 @@ from typing import IO
 
 from companion.io import startup
 
-startup.skip_grammar_of_addresses()  # before a test imports jsonschema
+startup.skip_unused_formats()  # before a test imports jsonschema
 
 import pytest  # noqa: E402
 

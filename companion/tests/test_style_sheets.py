@@ -26,27 +26,27 @@ LINK = '<link rel="stylesheet" href="{}?v=1" />'
     ],
 )
 def test_only_rules_for_unknown_classes_are_removed(rule, kept):
-    assert reduced(rule, USED) == (rule if kept else "")
+    assert reduced([rule], USED) == (rule if kept else "")
 
 
 def test_rules_for_composed_classes_are_kept():
-    assert reduced(".made-0{color:red} .mad{color:red}", Used(set(), ("made-",))) == ".made-0{color:red}"
+    assert reduced([".made-0{color:red} .mad{color:red}"], Used(set(), ("made-",))) == ".made-0{color:red}"
 
 
 def test_unknown_selectors_are_removed_from_a_list():
-    assert reduced(".lost,.shown, .also-shown {color:red}", USED) == ".shown,.also-shown{color:red}"
+    assert reduced([".lost,.shown, .also-shown {color:red}"], USED) == ".shown,.also-shown{color:red}"
 
 
 def test_licences_are_kept_and_comments_are_not():
     sheet = "/*! a licence */ /* a comment */ p{color:red}"
-    assert reduced(sheet, USED) == "/*! a licence */p{color:red}"
+    assert reduced([sheet], USED) == "/*! a licence */p{color:red}"
 
 
 def test_classes_of_scripts_and_pages_are_kept(tmp_path):
     (tmp_path / "page.js").write_text('node.classList.add("by-script", `composed-${name}`);')
     used = Used.on_site(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
     kept = ".by-script{color:red}.on-page{color:red}.unquoted{color:red}.composed-a{color:red}"
-    assert reduced(f"{kept} .lost{{color:red}}", used) == kept
+    assert reduced([f"{kept} .lost{{color:red}}"], used) == kept
 
 
 def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
@@ -56,7 +56,7 @@ def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
     (tmp_path / "_static/page.js").write_text('"popover-body"')
     used = Used.on_site(tmp_path, ['<ul class="list-group">'])
     kept = ".list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}"
-    assert reduced(f".modal-open{{a:b}}{kept}", used) == kept
+    assert reduced([f".modal-open{{a:b}}{kept}"], used) == kept
 
 
 def test_unused_custom_properties_are_removed(tmp_path):
@@ -66,7 +66,7 @@ def test_unused_custom_properties_are_removed(tmp_path):
     used = "--by-script:1;--on-page:2;--elsewhere:3;"
     unused = ';--lost:url(data:x;y,"}");--last:var(--only)'
     sheet = f'b{{top:var( --elsewhere, 0)}}p{{--only:4;{used}left:var(--own);--own:"--x:1;"{unused}}}'
-    assert reduced(sheet, site) == f'b{{top:var( --elsewhere, 0)}}p{{{used}left:var(--own);--own:"--x:1;";}}'
+    assert reduced([sheet], site) == f'b{{top:var( --elsewhere, 0)}}p{{{used}left:var(--own);--own:"--x:1;";}}'
 
 
 def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):

@@ -236,4 +236,4 @@ def test_every_public_name_is_documented_once(repository_index: ApiIndex):
 def test_a_figure_is_listed_under_the_names_that_it_uses(repository_index: ApiIndex, name: str, figure: str):
     """This holds for names imported from their module, from an `__init__`, and as attributes of the package."""
     assert figure in repository_index.users[name]
-    assert name in repository_index.used(*figure.split("/"))
+    assert name in repository_index.used[figure]

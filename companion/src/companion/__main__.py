@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; after a signal or without a library that it needs, print a message and exit."""
     # for a terminal that is not UTF-8
     sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
-    startup.skip_grammar_of_addresses()
+    startup.skip_unused_formats()
     try:
         signals.listen()
         try:

@@ -68,8 +68,7 @@ class ApiIndex:
         self.project = project
         self.pages = documented_modules(project)
         self._documented = [name for names in self.pages.values() for name in names]
-        needed = [*self._documented, *project.settings.api]
-        self._sources = load(project, [*project.settings.science, *needed] if needed else [])
+        self._sources = load(project, [*self._documented, *project.settings.api])
         self.modules = {name: read_module(self._sources[name], self._imported) for name in self._documented}
 
     @cached_property
@@ -82,8 +81,14 @@ class ApiIndex:
     @cached_property
     def _imported(self) -> set[str]:
         """The full names that a package exports or a file of the book imports."""
-        book = [self._sources[name] for name in self.project.settings.science]
-        return {*self.exports.values(), *(origin for module in _modules(book) for origin in module.imports.values())}
+        science = self.project.settings.science
+        modules = _modules(self._sources[package] for package in science if package in self._sources)
+        imports = [module.imports for module in modules]
+        for package in science:
+            if package not in self._sources:
+                trees = map(dependencies.syntax_tree, visible(self.project.root / package, "**/*.py"))
+                imports += [slicing.imports(tree.body) for tree in trees]
+        return {*self.exports.values(), *(origin for names in imports for origin in names.values())}
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -142,8 +147,8 @@ class ApiIndex:
     def users(self) -> dict[str, list[str]]:
         """The figures, `notebook/figure`, that use each entry, in the order of the book."""
         figures: dict[str, list[str]] = {}
-        for target in self.figures:
-            for full in self.used(*target.split("/")):
+        for target, names in self.used.items():
+            for full in names:
                 figures.setdefault(full, []).append(target)
         return figures
 
@@ -153,17 +158,22 @@ class ApiIndex:
         names = self.project.notebooks()
         return [f"{name}/{figure}" for name in names for figure in Notebook.named(self.project, name).figures]
 
-    def used(self, notebook: str, figure: str) -> list[str]:
-        """Return the entries that the code of a figure uses, sorted by full name.
+    @cached_property
+    def used(self) -> dict[str, list[str]]:
+        """The entries that the code of each figure uses, sorted by full name.
 
         The code is the notebook's steps, the functions of the chapter behind them, and the figure module.
         """
         settings = self.project.settings
-        cells = Notebook.named(self.project, notebook).code
-        functions = slicing.steps_of(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
         library = dependencies.Library.at(self.project.root, settings.science)
-        names = library.named(self.project.figure_module(notebook, figure), functions)
-        return sorted({full for name in names if (full := self.resolve(name))})
+        entries: dict[str, list[str]] = {}
+        for target in self.figures:
+            notebook, figure = target.split("/")
+            cells = Notebook.named(self.project, notebook).code
+            functions = slicing.steps_of(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
+            names = library.named(self.project.figure_module(notebook, figure), functions)
+            entries[target] = sorted({full for name in names if (full := self.resolve(name))})
+        return entries
 
     def faults(self) -> list[str]:
         """Return one sentence per module, of the packages in `api`, that is not documented on exactly one page."""

@@ -124,10 +124,12 @@ class Library:
             module, name = pending.pop()
             if not module.startswith(f"{chapter}."):
                 outside.add((module, name))
-            elif (module, name) not in inside and (path := self._find(module)) and name in _bindings(syntax_tree(path)):
-                inside[module, name] = _bindings(syntax_tree(path))[name]
-                pending += [(module, used) for used in _uses(syntax_tree(path), name)]
-                pending += _used_elsewhere(syntax_tree(path), name)
+            elif (module, name) not in inside and (path := self._find(module)):
+                tree = syntax_tree(path)
+                if name in _bindings(tree):
+                    inside[module, name] = _bindings(tree)[name]
+                    pending += [(module, used) for used in _uses(tree, name)]
+                    pending += _used_elsewhere(tree, name)
         return inside, outside
 
     def _closure(self, names: Iterable[str], part: Part, own_modules: Sequence[str]) -> list[tuple[Path, Part]]:
@@ -211,6 +213,12 @@ def syntax_tree(path: Path) -> ast.Module:
     return _parsed(path, path.stat().st_mtime_ns)
 
 
+def lines_of(path: Path, name: str) -> tuple[int, int] | None:
+    """Return the first and the last line of the top-level definition of `name`, with decorators, or None."""
+    node = _bindings(syntax_tree(path)).get(name) if path.is_file() else None
+    return (_first_line(node), node.end_lineno or 0) if node else None
+
+
 def plain_code(source: str) -> str:
     """Return a source without comments, docstrings and blank lines.
 
@@ -233,8 +241,15 @@ def _plain_file(_tree: ast.Module, path: Path) -> list[str | None]:
 
 @cache
 def _import_statements(tree: ast.Module, part: Part) -> list[ast.AST]:
-    nodes = (node for statement in _statements(tree, part) for node in ast.walk(statement))
-    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in _with_inner(_statements(tree, part)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def _with_inner(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield statements with those inside them."""
+    for statement in statements:
+        yield statement
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _with_inner(getattr(statement, field, ()))
 
 
 def _is_figure(tree: ast.Module) -> bool:

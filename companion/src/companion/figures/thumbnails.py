@@ -45,7 +45,6 @@ def _draw(project: Project, folder: Path, name: str, figure: str) -> bytes:
     table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure).columns)
     with style():
         picture = module.draw(table)
-        picture.canvas.draw()
         _shrink(picture)
         buffer = io.BytesIO()
         picture.savefig(buffer, dpi=DPI)

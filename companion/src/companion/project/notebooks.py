@@ -4,7 +4,7 @@ import ast
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,9 @@ class Notebook:
     def _content(self) -> dict[str, Any]:
         """The content of the file, the source of each cell as one string."""
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            cells = [{**cell, "source": "".join(cell["source"])} for cell in content["cells"]]
+            return _parsed(self.path.read_text(encoding="utf-8"))
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
-        return {**content, "cells": cells}
 
     @cached_property
     def parameters_cell(self) -> dict[str, Any] | None:
@@ -126,6 +124,13 @@ class Notebook:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
         raise UserError(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    cells = [{**cell, "source": "".join(cell["source"])} for cell in content["cells"]]
+    return {**content, "cells": cells}
 
 
 def _has_tag(cell: dict[str, Any], tag: str) -> bool:

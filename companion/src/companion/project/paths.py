@@ -151,8 +151,10 @@ class Project:
         Other notebooks in the folder of the book, for example `Untitled.ipynb`, do not belong to the book.
         """
         pages = dict.fromkeys(_pages(read_yaml(self.root / CONTENTS)))
-        existing = {f"{self.book.name}/{path.stem}": path.stem for path in visible(self.book, "*.ipynb")}
-        return [existing[page] for page in pages if page in existing]
+        entries = os.scandir(self.book) if self.book.is_dir() else ()
+        files = {entry.name for entry in entries if entry.is_file()}
+        places = [page.rpartition("/") for page in pages]
+        return [name for folder, _, name in places if folder == self.book.name and f"{name}.ipynb" in files]
 
     def unlisted_notebooks(self) -> list[str]:
         """Return the names of the notebooks in the folder of the book that are not in the table of contents."""

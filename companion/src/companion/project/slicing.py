@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from companion.io.errors import UserError
 
@@ -22,8 +23,9 @@ def without_magics(source: str) -> str:
     return "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
 
 
+@cache
 def parse(source: str) -> ast.Module:
-    """Return the syntax tree of a cell. Raise a `UserError` if it is not Python."""
+    """Return the syntax tree of a cell, which callers must not change. Raise a `UserError` if it is not Python."""
     try:
         return ast.parse(without_magics(source))
     except SyntaxError as error:

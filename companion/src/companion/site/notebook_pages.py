@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from companion.authoring.display import Published
 from companion.build import publication_policy
 from companion.build.cache_keys import plain_cells
 from companion.figures import store
@@ -120,8 +121,6 @@ def _shown(output: Output, project: Project, figures: Path) -> Output:
     target = notebook_content.figure_shown(output)
     if target is None:
         return _without_folders(output, project)
-    from companion.authoring.publish import Published  # imports matplotlib, which takes a second
-
     notebook, _, figure = target.partition("/")
     if store.faults(figures / notebook, figure):  # the figure directive reports the faults
         return output

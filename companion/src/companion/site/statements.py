@@ -132,7 +132,7 @@ class Statements:
 
     def boxes_of(self, row: Statement) -> list[str]:
         """Return the labels of the boxes that state `row`."""
-        return [label for label in self.boxes if row in self.rows_of_box(label)]
+        return [label for label in self.boxes if label in row.boxes]
 
     def claims_of(self, row: Statement) -> list[PublishedClaim]:
         """Return the claims that check `row`, in the order of the book."""

@@ -151,7 +151,7 @@ class ApiDirective(SphinxDirective):
 def used_names(env: Any, record: FigureRecord) -> list[nodes.Node]:
     """Return a line of links to the names of the library that the code of a figure uses, or nothing without any."""
     library = library_of(env.app)
-    names = library.used(record.notebook, record.figure) if library.modules else []
+    names = library.used.get(f"{record.notebook}/{record.figure}", []) if library.modules else []
     own = [name for name in names if name.split(".")[0] in env.config.companion_project.settings.science]
     links = [_to_name(env, library, name) for name in own]
     return [_users_line("From the library: ", links)] if links else []

@@ -3,7 +3,6 @@
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
-import ast
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +11,10 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from companion.analysis import dependencies
 from companion.figures import store
 from companion.figures.plain_math import as_plain_text, withheld_because
 from companion.figures.record import Claim, ColumnRecord, FigureRecord, WithheldClaim, headline
-from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
@@ -102,7 +101,7 @@ class FigureDirective(SphinxDirective):
             [
                 f"In the notebook:\n```python\n{steps}\n```",
                 *([f"Shared by figures of this chapter, in `{folder}`:\n"] if new else []),
-                *map(_function, new),
+                *(_function(project, name) for name in new),
                 *(f"With {{companion-number}}`{figure}`: {', '.join(names)}.\n" for figure, names in elsewhere.items()),
                 _file(project, module),
             ]
@@ -176,16 +175,19 @@ def _verdict(record: FigureRecord) -> str:
     return ", ".join(filter(None, [verdict if claims else "", rest]))
 
 
-def _function(path: str) -> str:
+def _function(project: Project, path: str) -> str:
+    """Return a function or a class of the book in MyST. Where it is missing, Sphinx looks for it, and warns."""
     module, _, name = path.rpartition(".")
     file = module.replace(".", "/") + ".py"
-    return f"```{{literalinclude}} /{file}\n:pyobject: {name}\n:language: python\n```\n"
+    lines = dependencies.lines_of(project.root / file, name)
+    option = f":lines: {lines[0]}-{lines[1]}" if lines else f":pyobject: {name}"
+    return f"```{{literalinclude}} /{file}\n{option}\n:language: python\n```\n"
 
 
 def _file(project: Project, module: str) -> str:
     """Return a figure module in MyST, without its docstring, which is the caption."""
     file = module.replace(".", "/") + ".py"
-    first = ast.parse(read_source(project.root / file)).body[1].lineno
+    first = dependencies.syntax_tree(project.root / file).body[1].lineno
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
@@ -202,7 +204,7 @@ def _column(name: str, column: ColumnRecord) -> str:
 
 
 def _head(path: Path) -> str:
-    frame = pd.read_csv(path, dtype=str).head(ROWS_SHOWN).fillna("").map(escaped)
+    frame = pd.read_csv(path, dtype=str, nrows=ROWS_SHOWN).fillna("").map(escaped)
     return table(list(map(escaped, frame.columns)), frame.to_numpy().tolist())
 
 

@@ -7,12 +7,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from docutils import nodes
+from pybtex.backends import plaintext
 from pybtex.database import Entry
 from pybtex.plugin import register_plugin
 from pybtex.richtext import Text
 from pybtex.style.formatting.unsrt import Style
 from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.template import field, href, join, optional, sentence, words
+from pybtex_docutils import Backend
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
@@ -54,8 +56,13 @@ class Linked(Style):
 
 
 def register() -> None:
-    """Register the style, which a book chooses by `bibtex_default_style: companion`."""
+    """Register the style, which a book chooses by `bibtex_default_style: companion`, and two plugins of pybtex.
+
+    For each citation, pybtex would look for these in the metadata of all installed packages.
+    """
     register_plugin("pybtex.style.formatting", "companion", Linked)
+    register_plugin("pybtex.backends", "plaintext", plaintext.Backend, force=True)
+    register_plugin("pybtex.backends", "docutils", Backend, force=True)
 
 
 def list_cited(app: Sphinx, doctree: nodes.document) -> None:

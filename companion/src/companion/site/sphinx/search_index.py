@@ -211,7 +211,7 @@ def _terms(app: Sphinx, collected: list[Entry]) -> Iterator[Entry]:
         (entry.page, entry.anchor): entry.text if entry.kind == "symbol" else f"{entry.label} ({entry.text})"
         for entry in collected
     }
-    for term, (name, anchor) in places_of_terms(project).items():
+    for term, (name, anchor) in places_of_terms(app).items():
         page = f"{project.book.name}/{name}"
         # the meaning of a symbol may begin with the term, and end with the function of this name
         meaning = texts.get((page, anchor), "").removeprefix(f"{term} ").removesuffix(f" ({term})")

@@ -9,9 +9,9 @@ has read all style sheets.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -80,12 +80,13 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
         """Write the file for these sheets, and return its path and the digest of its content."""
         names = "\n".join(sheet.relative_to(out).as_posix() for sheet in sheets)
         target = out / "_static" / f"sheets-{digest(names.encode())[:8]}.css"
-        text = reduced("".join(_standing_alone(sheet, target.parent) for sheet in sheets), used)
+        text = reduced([_standing_alone(sheet, target.parent) for sheet in sheets], used)
         target.write_text(text, encoding="utf-8")
         return target, digest(text.encode())[:8]
 
     def with_one_sheet(path: Path, page: str) -> str:
-        links = list(LINK.finditer(page))
+        head, end, body = page.partition("</head>")
+        links = list(LINK.finditer(head))
         sheets = tuple(Path(os.path.normpath(path.parent / link[1])) for link in links)
         if len(links) < 2 or not all(sheet.is_file() for sheet in sheets):  # such as a template of the theme
             return page
@@ -93,10 +94,11 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
         static = os.path.relpath(target.parent, path.parent)
         faces = (f'\n<link rel="preload" as="font" href="{static}/{face}" crossorigin />' for face in TEXT_FACES)
         first = f'{"".join(faces)}\n<link rel="stylesheet" href="{static}/{target.name}?v={version}" />'
-        return page[: links[0].start()] + first + LINK.sub("", page[links[0].start() :])
+        return "".join([head[: links[0].start()], first, LINK.sub("", head[links[0].start() :]), end, body])
 
     linking = {path: with_one_sheet(path, page) for path, page in pages.items()}
-    linked = {Path(match[1]).name for page in linking.values() for match in LINK.finditer(page)}
+    heads = (page.partition("</head>")[0] for page in linking.values())
+    linked = {Path(match[1]).name for head in heads for match in LINK.finditer(head)}
     for sheet in (out / "_static").rglob("*.css"):
         if sheet.name not in linked:
             sheet.unlink()
@@ -111,14 +113,19 @@ def _standing_alone(sheet: Path, folder: Path) -> str:
     return ADDRESS.sub(lambda found: f"url({os.path.relpath(sheet.parent / found[2], folder)})", text)
 
 
-def reduced(sheet: str, used: Used) -> str:
-    """Return a style sheet without comments and without the rules and custom properties that nothing uses."""
-    rules = tinycss2.parse_stylesheet(COMMENT.sub("", LICENCE.sub("", sheet)), skip_whitespace=True)
+def reduced(sheets: Sequence[str], used: Used) -> str:
+    """Return style sheets as one, without comments and without the rules and custom properties that nothing uses."""
+    rules = [rule for sheet in sheets for rule in _parsed(sheet)]
     text, before = "".join(_rules(rules, used)), ""
     while text != before:  # a property may be used only by the definition of another
         before, names = text, used.names.union(USE.findall(text))
         text = DEFINITION.sub(lambda found, names=names: found[0] if found[1] in names else "", text)
-    return "".join([*LICENCE.findall(sheet), text])
+    return "".join([*(licence for sheet in sheets for licence in LICENCE.findall(sheet)), text])
+
+
+@lru_cache(maxsize=16)  # pages of two kinds share most of their sheets
+def _parsed(sheet: str) -> list[Any]:
+    return tinycss2.parse_stylesheet(COMMENT.sub("", LICENCE.sub("", sheet)), skip_whitespace=True)
 
 
 def _rules(rules: Iterable[Any], used: Used) -> Iterator[str]:

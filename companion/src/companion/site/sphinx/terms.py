@@ -4,6 +4,8 @@
 """
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -21,8 +23,10 @@ logger = logging.getLogger(__name__)
 APART = (nodes.figure, nodes.table, nodes.container)
 
 
-def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
-    """Return the page and the anchor of the definition of each term; warn of a term without one."""
+@lru_cache(maxsize=1)
+def places_of_terms(app: Sphinx) -> dict[str, tuple[str, str]]:
+    """Return the page and the anchor of the definition of each term, found once per build; warn of a term without."""
+    project: Project = app.config.companion_project
     pages = {box.label: box.page for box in boxes(project)}
     places: dict[str, tuple[str, str]] = {}
     for term, place in project.settings.terms.items():
@@ -40,16 +44,15 @@ def places_of_terms(project: Project) -> dict[str, tuple[str, str]]:
 def link_terms(app: Sphinx, doctree: nodes.document) -> None:
     """Link the first mention of each term in a paragraph of a chapter, unless the chapter itself defines the term."""
     if name := chapter_on(app.config, app.env.docname):
-        for term, (page, anchor) in places_of_terms(app.config.companion_project).items():
+        paragraphs = [paragraph for paragraph in doctree.findall(nodes.paragraph) if not is_within(paragraph, APART)]
+        for term, (page, anchor) in places_of_terms(app).items():
             if page != name:
-                _link_first(doctree, term, page_link(app.env, page, anchor, term, classes=["companion-term"]))
+                _link_first(paragraphs, term, page_link(app.env, page, anchor, term, classes=["companion-term"]))
 
 
-def _link_first(doctree: nodes.document, term: str, link: nodes.Node) -> None:
+def _link_first(paragraphs: Iterable[nodes.paragraph], term: str, link: nodes.Node) -> None:
     word = re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])")
-    for paragraph in doctree.findall(nodes.paragraph):
-        if is_within(paragraph, APART):
-            continue
+    for paragraph in paragraphs:
         for position, text in enumerate(paragraph.children):
             if isinstance(text, nodes.Text) and (match := word.search(text.astext())):
                 before, after = match.string[: match.start()], match.string[match.end() :]
