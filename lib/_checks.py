@@ -1,4 +1,4 @@
-"""Checks of input. Each error names the argument, the rule, its reason and the value."""
+"""Checks of input, for all public functions. Each error names the argument, the rule, its reason and the value."""
 
 import functools
 import inspect
@@ -112,6 +112,8 @@ def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
     Raises:
       ValueError: if it is complex.
     """
+    if isinstance(value, int | np.integer | np.ndarray) and np.asarray(value).dtype.kind in "biu":
+        value = np.asarray(value, jnp.result_type(float))  # by NumPy, which compiles nothing
     array = jnp.asarray(value)
     require_real("An array of real numbers", array)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)

@@ -2,7 +2,8 @@
 
 XLA takes seconds to compile a quadrature, and NumPy none. So the entry points pass NumPy arrays to the formulas where
 the arguments are known, and arrays of JAX where they are traced. Where XLA is faster, they also pass arrays of JAX if
-there are so many values that compiling pays.
+there are so many values that compiling pays. The functions here choose between the two, or are what both have under
+different names.
 """
 
 import functools
@@ -57,14 +58,56 @@ def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
     return arrays
 
 
-def in_numpy(function: Callable, *arrays: Any) -> tuple[Float[Array, "..."], ...]:
-    """Return the numbers of `function` at every entry of arrays that broadcast, computed by NumPy, as arrays of JAX."""
-    columns = np.broadcast_arrays(*arrays)
+def in_numpy(function: Callable, *trees: Any) -> Any:
+    """Return the numbers of `function` at every entry of trees whose leaves broadcast, computed by NumPy.
+
+    Its result may be a tree, too; its leaves become arrays of JAX.
+    """
+    leaves, structure = jax.tree.flatten(trees)
+    columns = np.broadcast_arrays(*leaves)
     # of no entry, one is computed for the number of results
-    entries = list(zip(*(column.ravel() for column in columns), strict=True)) or [(0.0,) * len(columns)]
+    entries = list(zip(*(column.ravel() for column in columns), strict=True)) or [(1.0,) * len(columns)]
     with np.errstate(all="ignore"):
-        rows = [function(*entry) for entry in entries]
-    return tuple(jnp.asarray(np.reshape(part[: columns[0].size], columns[0].shape)) for part in zip(*rows, strict=True))
+        rows = [function(*jax.tree.unflatten(structure, entry)) for entry in entries]
+
+    def stack(*parts: Any) -> Float[Array, "..."]:
+        return jnp.asarray(np.reshape(parts[: columns[0].size], columns[0].shape))
+
+    return jax.tree.map(stack, *rows)
+
+
+def with_slopes(function: Callable, jacobian: Callable) -> Callable:
+    """Return `function` of numbers, which returns n numbers, as one vector, with their derivatives, shape (n, k)."""
+
+    def both(*args: Any) -> Any:
+        def stacked(args: Any) -> Any:
+            values = jnp.stack(function(*args))
+            return values, values
+
+        slopes, values = jacobian(stacked, has_aux=True)(jnp.stack(args))
+        return values, slopes
+
+    return both
+
+
+def one_at_a_time(function: Callable, slopes: Callable) -> Callable:
+    """Return `function` of traced numbers, whose first derivatives are computed with the values by `slopes`.
+
+    Reverse mode then keeps a few numbers per entry, and not a quadrature. Entries follow one after the other, also
+    under `vmap`, because the nodes of one fit a cache.
+    """
+    alone, both = (jax.custom_batching.sequential_vmap(each) for each in (function, slopes))
+
+    @jax.custom_jvp
+    def values(*args: Any) -> Any:
+        return alone(*args)
+
+    @values.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        values, slopes = both(*primals)
+        return tuple(values), tuple(slopes @ jnp.stack(tangents))
+
+    return values
 
 
 def jitted(*, static: tuple[int, ...] = ()) -> Callable[[Callable], Callable]:

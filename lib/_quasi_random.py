@@ -1,8 +1,7 @@
-"""Fixed quasi-random points for averages over a few normals: no key, the same result every time, and an error
-estimate.
-"""
+"""Standard normals of scrambled Sobol sequences, for averages over a few of them: the same points every time."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -10,11 +9,11 @@ from scipy.special import ndtri
 
 
 @functools.lru_cache(maxsize=8)
-def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndarray, "replicates points dimension"]:
-    """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen)."""
+def quasi_normals(dimension: int, points: int, seeds: Sequence[int]) -> Float[np.ndarray, "seeds points dimension"]:
+    """Return one set of points per seed, scrambled independently (Owen): their scatter estimates the error."""
     from scipy.stats import qmc  # takes a second to import
 
-    uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in range(replicates)])
+    uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in seeds])
     normals = ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
     normals.setflags(write=False)
     return normals

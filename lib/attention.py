@@ -5,8 +5,6 @@ quotient is `V` times the gradient of `Λ_μ`. One definition then covers a give
 prompt (the distribution of its tokens), and everything between.
 """
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,6 +14,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_finite
+from lib._namespace import known, namespace
 from lib.measures import Gaussian, Measure, tilted_cov, tilted_mean
 
 
@@ -112,8 +111,12 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
 
     Source: [BB26]. Transformations: jit, vmap, grad.
     """
-    tilt = _tilt_of(params, measure, query)
-    mean, cov_tilt = jax.jvp(partial(tilted_mean, measure), (jnp.zeros_like(tilt),), (tilt,))
+    return _linear_output(params, measure, _tilt_of(params, measure, query))
+
+
+@eqx.filter_jit
+def _linear_output(params: Attention, measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " e"]:
+    mean, cov_tilt = jax.jvp(jax.grad(measure.log_mgf), (jnp.zeros_like(tilt),), (tilt,))
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 
 
@@ -138,8 +141,15 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
     Source: derived here (delta method). Transformations: jit, vmap, grad.
     """
     tilt = _tilt_of(params, measure, query)
-    shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
-    cov = params.value @ (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift)) @ params.value.T
+    means = tilted_mean(measure, tilt), tilted_mean(measure, 2 * tilt)
+    return _by_delta_method(params, measure, tilt, means, tilted_cov(measure, 2 * tilt))
+
+
+@eqx.filter_jit
+def _by_delta_method(params: Attention, measure: Measure, tilt, means, cov) -> Float[Array, "e e"]:
+    """Return `fluctuation` from the means at ξ and 2ξ and the covariance at 2ξ."""
+    shift = means[1] - means[0]
+    cov = params.value @ (cov + jnp.outer(shift, shift)) @ params.value.T
     scale = _mean_square_weight(measure, tilt)
     zero = jnp.isinf(scale) & (cov == 0)  # an entry that is 0 stays 0 where the scale overflows
     return jnp.where(zero, 0.0, cov * jnp.where(zero, 1.0, scale))
@@ -177,13 +187,16 @@ def dependent_fluctuation(
             "`dependent_fluctuation(correlations=...)` must be a vector r_1, ..., r_K of numbers in [-1, 1], one for "
             f"each lag, because they are correlations of tokens. Got {np.asarray(correlations)}."
         )
-    drift = gaussian.cov @ tilt
-    lags = jnp.concatenate([jnp.ones(1, correlations.dtype), correlations])
+    value, cov, tilt, correlations = map(known, (params.value, gaussian.cov, tilt, correlations))
+    xp = namespace(value, cov, tilt, correlations)
+    drift = cov @ tilt
+    lags = xp.concatenate([xp.ones(1, correlations.dtype), correlations])
     # both signs of each lag
-    scales = lags * jnp.exp(lags * (tilt @ drift)) * jnp.where(jnp.arange(lags.size) > 0, 2.0, 1.0)
-    along = params.value @ drift
-    across = params.value @ gaussian.cov @ params.value.T
-    return jnp.sum(scales) * across + jnp.sum(scales * lags) * jnp.outer(along, along)
+    scales = lags * xp.exp(lags * (tilt @ drift)) * xp.asarray([1.0] + [2.0] * correlations.size, lags.dtype)
+    along = value @ drift
+    across = value @ cov @ value.T
+    limit = xp.sum(scales) * across + xp.sum(scales * lags) * xp.outer(along, along)
+    return jnp.asarray(limit, jnp.result_type(params.value, gaussian.cov))
 
 
 def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
@@ -195,13 +208,7 @@ def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Arr
 
 @public
 def stream_attend(
-    params: Attention,
-    measure: Measure,
-    query: Float[Array, " q"],
-    n: int,
-    *,
-    key: PRNGKeyArray,
-    block: int = 65_536,
+    params: Attention, measure: Measure, query: Float[Array, " q"], n: int, *, key: PRNGKeyArray, block: int = 65_536
 ) -> Float[Array, " e"]:
     """Return `T[μ̂_n](z)` of a prompt of n fresh tokens of μ, in memory O(block · d), by online softmax.
 

@@ -1,7 +1,8 @@
 """The mean error of a finite prompt over prompts and queries, exactly, for isotropic Gaussian tokens and queries.
 
 [BB26, Prop. 3.1] bounds the mean square error of outputs in L²(ν). At one query it is `output_error` of
-`lib.finite_prompt`; only the average over the length of the query is left, a quadrature in τ.
+`lib.finite_prompt`; only the average over the length of the query is left: `σ² E [Q(τ) + (d - 1) P(τ)]` over τ = H‖z‖,
+z ~ $N(0, I_d)$, a quadrature in τ. Derived here, see book/concentration.
 """
 
 import equinox as eqx

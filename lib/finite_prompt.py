@@ -20,14 +20,24 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count
-from lib._namespace import constant, exact, in_numpy, jitted, known, namespace, sigmoid, softplus
+from lib._namespace import (
+    constant,
+    exact,
+    in_numpy,
+    jitted,
+    known,
+    namespace,
+    one_at_a_time,
+    sigmoid,
+    softplus,
+    with_slopes,
+)
 from lib._types import AnyArray, Scalar, Scalars
 from lib.attention import Attention, _tilt_of
 from lib.measures import Gaussian
 from lib.partition import (
     _DEFAULT_RESOLUTION,
     _LARGEST_LOG_LENGTH,
-    Resolution,
     _log_tilted_moments,
     log_survival,
 )
@@ -409,33 +419,6 @@ def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) ->
     return _Scores(tilt, drift, namespace(tilt, cov).maximum(tilt @ drift, 0.0))
 
 
-@jax.custom_jvp
-def _statistics(
-    tau_squared: Float[Array, ""], log_length: Float[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    return _values(tau_squared, log_length)
-
-
-@_statistics.defjvp
-def _statistics_jvp(primals, tangents):
-    """Keep both partial derivatives as plain numbers: reverse mode stores two numbers per pair, not the quadrature."""
-    values, slopes = _values_and_slopes(*primals)
-    change = tuple(by_tau * tangents[0] + by_log * tangents[1] for by_tau, by_log in slopes)
-    return values, change
-
-
-# One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).
-@jax.custom_batching.sequential_vmap
-def _values(tau_squared, log_length):
-    return _continued(tau_squared, log_length)
-
-
-@jax.custom_batching.sequential_vmap
-def _values_and_slopes(tau_squared, log_length):
-    slopes = jax.jacfwd(_continued, argnums=(0, 1))(tau_squared, log_length)
-    return _continued(tau_squared, log_length), slopes
-
-
 def _continued(tau_squared, log_length):
     """Continue the integrals to τ² = 0 by their slopes there, (L - 1)/L² for P and (2L - 1)/L² for Q."""
     xp = namespace(tau_squared, log_length)
@@ -448,23 +431,23 @@ def _continued(tau_squared, log_length):
     return tuple(xp.where(guaranteed, value + short_of * slope, xp.nan) for value, slope in values)
 
 
+_statistics = one_at_a_time(_continued, with_slopes(_continued, jax.jacfwd))
+
+
 def _resolution_error(tau_squared, log_length):
     xp = namespace(tau_squared, log_length)
     inside = xp.maximum(tau_squared, _SMALLEST_TAU_SQUARED)
-    default = _DEFAULT_RESOLUTION
-    finer = Resolution(count=default.count * 3 // 2, step=default.step / 1.5)
-    farther = Resolution(count=default.count * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
-    results = [xp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
-    change = xp.max(xp.abs(xp.stack(results[1:]) / results[0] - 1))
+    first, *others = (xp.stack(_integrals(inside, log_length, each)) for each in _DEFAULT_RESOLUTION._refinements)
+    change = xp.max(xp.abs(xp.stack(others) / first - 1))
     return xp.where(_guaranteed(tau_squared, log_length), 2 * change + _ROUNDING, xp.nan)
 
 
 _resolution_error_mapped = jax.custom_batching.sequential_vmap(_resolution_error)
 
 
-def _guaranteed(tau_squared, log_length):
+def _guaranteed(tau_squared, log_length, sink=-np.inf):
     known = (tau_squared <= LARGEST_TAU**2) & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
-    return known & (tau_squared >= 0)
+    return known & (tau_squared >= 0) & (sink <= _LARGEST_SINK)
 
 
 @jitted(static=(2,))
@@ -488,20 +471,19 @@ def _integrals(tau_squared, log_length, resolution):
 
 
 def _sink_values(tau, log_length, sink):
-    guaranteed = _guaranteed(tau**2, log_length) & (sink <= _LARGEST_SINK)
+    guaranteed = _guaranteed(tau**2, log_length, sink)
     values = _sink_integrals(tau, log_length, sink, _DEFAULT_RESOLUTION)
     return tuple(namespace(value).where(guaranteed, value, np.nan) for value in values)
 
 
 def _sink_resolution_error(tau, log_length, sink):
-    xp, default = namespace(tau, log_length, sink), _DEFAULT_RESOLUTION
-    finer = Resolution(count=default.count * 3 // 2, step=default.step / 1.5)
-    farther = Resolution(count=default.count * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
-    first, *others = (xp.stack(_sink_integrals(tau, log_length, sink, each)) for each in (default, finer, farther))
+    xp = namespace(tau, log_length, sink)
+    first, *others = (
+        xp.stack(_sink_integrals(tau, log_length, sink, each)) for each in _DEFAULT_RESOLUTION._refinements
+    )
     size = xp.concatenate([xp.ones(1), xp.maximum(first[1:], _UNDERFLOW)])
     change = xp.max(xp.abs(xp.stack(others) - first) / size)
-    guaranteed = _guaranteed(tau**2, log_length) & (sink <= _LARGEST_SINK)
-    return xp.where(guaranteed, 2 * change + _ROUNDING, xp.nan)
+    return xp.where(_guaranteed(tau**2, log_length, sink), 2 * change + _ROUNDING, xp.nan)
 
 
 _sink_error_mapped = jax.custom_batching.sequential_vmap(_sink_resolution_error)
@@ -573,6 +555,11 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
             "`measured_statistics(scores=...)` needs at least one token along the last axis: an empty prompt has no "
             f"weights. Got shape {scores.shape}."
         )
+    return _spread_and_participation(scores)
+
+
+@jax.jit
+def _spread_and_participation(scores):
     centred = scores - jnp.mean(scores, axis=-1, keepdims=True)
     weights = jax.nn.softmax(centred, axis=-1)
     return jnp.sqrt(jnp.mean(centred**2, axis=-1)), jnp.sum(weights**2, axis=-1)

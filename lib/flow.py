@@ -1,7 +1,8 @@
 """Training in continuous time and by steps: the gradient flow of a risk, and stochastic gradient descent.
 
-`gradient_flow`, `sgd` and `train` take any pytree of parameters, and `follow_flow` a vector. All return the recorded
-parameters.
+For the training of [BB26, Section 5] and others: `gradient_flow` integrates `dθ/dt = -G∇risk(θ)` of any pytree in XLA,
+`follow_flow` that of a vector by SciPy. `sgd` and `train` step along gradients of fresh batches by an optimiser of
+optax. All return the recorded parameters.
 """
 
 from collections.abc import Callable, Iterator, Sequence

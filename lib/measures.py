@@ -431,7 +431,8 @@ def tilted_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Floa
 
     Transformations: jit, vmap, grad.
     """
-    log_mgf, mean = jax.value_and_grad(_checked_log_mgf(measure, tilt))(tilt)
+    _require_tilt(measure, tilt)
+    log_mgf, mean = _log_mgf_and_mean(measure, tilt)
     return _inside_domain(mean, log_mgf, tilt)
 
 
@@ -451,17 +452,27 @@ def tilted_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float
 
     Transformations: jit, vmap, grad.
     """
-    log_mgf = _checked_log_mgf(measure, tilt)
-    return _inside_domain(jax.hessian(log_mgf)(tilt), log_mgf(tilt), tilt)
+    _require_tilt(measure, tilt)
+    log_mgf, cov = _log_mgf_and_cov(measure, tilt)
+    return _inside_domain(cov, log_mgf, tilt)
 
 
-def _checked_log_mgf(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
+@eqx.filter_jit
+def _log_mgf_and_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
+    return jax.value_and_grad(measure.log_mgf)(tilt)
+
+
+@eqx.filter_jit
+def _log_mgf_and_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
+    return measure.log_mgf(tilt), jax.hessian(measure.log_mgf)(tilt)
+
+
+def _require_tilt(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> None:
     if jnp.shape(tilt) != (d := measure.dimension,):
         raise ValueError(
             f"The tilt ξ must be a vector of the measure's space R^{d}, because Λ(ξ) = log E exp⟨ξ, z⟩. "
             f"Got shape {jnp.shape(tilt)}."
         )
-    return measure.log_mgf
 
 
 def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array | np.ndarray, " d"]):

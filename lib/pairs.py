@@ -22,7 +22,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public
-from lib._namespace import constant, exact, known, log_softmax, logsumexp, namespace
+from lib._namespace import (
+    constant,
+    exact,
+    in_numpy,
+    known,
+    log_softmax,
+    logsumexp,
+    namespace,
+    one_at_a_time,
+    with_slopes,
+)
 from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import score_statistics
 from lib.partition import _LARGEST_LOG_LENGTH, _crossing, _lambert_w
@@ -114,10 +124,10 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
     Source: derived here. Transformations: jit, vmap.
     """
     a, b, log_length = exact("lib.pairs.pair_quadrature_error", a, b, log_length)
-    participation, error = _tabulated(_integrals, a, b, log_length)
-    finer_participation, finer_error = _tabulated(_integrals, a, b, log_length, resolution=_FINER)
+    pairs = [_tabulated(_integrals, a, b, log_length, resolution=each) for each in (_DEFAULT, _FINER)]
     single = [score_statistics(x**2, log_length).score_error for x in (a, b)]
-    xp, scale = namespace(participation), [known(each) for each in single]
+    ((participation, error), (finer_participation, finer_error)), scale = jax.tree.map(known, (pairs, single))
+    xp = namespace(participation)
     changes = (
         xp.abs(finer_participation / participation - 1),
         xp.abs(finer_error - error) / xp.sqrt(scale[0] * scale[1]),
@@ -143,7 +153,7 @@ def _pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> _PairStatis
     Source: derived here. Transformations: jit, vmap, grad.
     """
     a, b, log_length = exact("lib.pairs._pair_statistics", a, b, log_length)
-    return _PairStatistics(*map(jnp.asarray, _tabulated(_integrals, a, b, log_length)))
+    return _PairStatistics(*_tabulated(_integrals, a, b, log_length))
 
 
 class _OppositeStatistics(NamedTuple):
@@ -159,7 +169,7 @@ def _opposite_statistics(tilt: Scalars, log_length: Scalars) -> _OppositeStatist
     """Return P(a), and `(P(a) - C(a, -a))/a²` and `(Q(a) - G̃(a, -a))/a²` without the differences, at a tilt a."""
     tilt, log_length = exact("lib.pairs._opposite_statistics", tilt, log_length)
     tilt = namespace(tilt).abs(tilt)
-    return _OppositeStatistics(*map(jnp.asarray, _tabulated(_opposite_integrals, tilt, -tilt, log_length)))
+    return _OppositeStatistics(*_tabulated(_opposite_integrals, tilt, -tilt, log_length))
 
 
 # --- the quadrature ---------------------------------------------------------------------------------------
@@ -291,11 +301,7 @@ def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution
     """The `integrals` over arrays that broadcast."""
     if not is_concrete(a, b, log_length):
         return jnp.vectorize(_differentiable(integrals, resolution))(a, b, log_length)
-    columns = np.broadcast_arrays(a, b, log_length)
-    rows = list(zip(*(column.ravel() for column in columns), strict=True))
-    with np.errstate(all="ignore"):
-        values = [_of_known(integrals, *pair, resolution=resolution) for pair in rows or [(0.0, 0.0, 0.0)]]
-    return tuple(np.array(part[: len(rows)]).reshape(columns[0].shape) for part in zip(*values, strict=True))
+    return in_numpy(partial(_of_known, integrals, resolution=resolution), a, b, log_length)
 
 
 def _trapezoid(ends: tuple[Scalar, Scalar], nodes: int):
@@ -352,39 +358,14 @@ def _integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
     return participation, s_weight @ (alone * errors + pairs) @ t_weight
 
 
-def _values_and_slopes(integrals: Callable, a, b, log_length, window: _Window, *, size: tuple[int, int]):
-    """The `integrals`, shape (n,), and their derivatives by (a, b, log_length), shape (n, 3)."""
-
-    def both(arguments):
-        values = jnp.stack(integrals(*arguments, window, size=size))
-        return values, values
-
-    slopes, values = jax.jacrev(both, has_aux=True)(jnp.stack([a, b, log_length]))
-    return values, slopes
-
-
 @lru_cache
 def _differentiable(integrals: Callable, resolution: _Resolution) -> Callable:
     """Return the `integrals` as a function of traced (a, b, log_length) with derivatives, one pair at a time."""
 
-    @jax.custom_batching.sequential_vmap
-    def values_and_slopes(a, b, log_length):
-        return _of_traced(partial(_values_and_slopes, integrals), a, b, log_length, resolution)
+    def slopes(a, b, log_length, window, *, size):
+        return with_slopes(partial(integrals, window=window, size=size), jax.jacrev)(a, b, log_length)
 
-    @jax.custom_batching.sequential_vmap
-    def values_alone(a, b, log_length):
-        return _of_traced(integrals, a, b, log_length, resolution)
-
-    @jax.custom_jvp
-    def statistics(a, b, log_length):
-        return values_alone(a, b, log_length)
-
-    @statistics.defjvp
-    def _(primals, tangents):
-        values, slopes = values_and_slopes(*primals)
-        return tuple(values), tuple(slopes @ jnp.stack(tangents))
-
-    return statistics
+    return one_at_a_time(*(partial(_of_traced, each, resolution=resolution) for each in (integrals, slopes)))
 
 
 def _opposite_integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):

@@ -13,6 +13,7 @@ see book/exact_finite_prompt.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -40,6 +41,13 @@ class Resolution(eqx.Module):
     step: float = eqx.field(static=True, default=0.25)
     reach: float = eqx.field(static=True, default=8.5)
     drop: float = eqx.field(static=True, default=42.0)
+
+    @property
+    def _refinements(self) -> tuple["Resolution", "Resolution", "Resolution"]:
+        """This resolution, one with finer steps and one that reaches farther: their differences estimate the error."""
+        count = self.count * 3 // 2
+        finer = Resolution(count=count, step=self.step / 1.5)
+        return self, finer, Resolution(count=count, reach=self.reach + 2, drop=self.drop + 18)
 
     @public
     def levels(self, tau: Scalar, log_length: Scalar, *, shift: Scalar = 0.0) -> tuple[Float[AnyArray, " n"], Scalar]:
@@ -200,6 +208,13 @@ def _crossing_in_numpy(holds: Callable, low, high, halvings: int):
     return 0.5 * (low + high)
 
 
+def _bracket(height: Float[AnyArray, " n"], drop: float) -> tuple[Any, Any]:
+    """Return the first and the last place of a scan at which it is at most `drop` below its largest value."""
+    xp = namespace(height)
+    inside = height > xp.max(height) - drop
+    return xp.argmax(inside), len(height) - 1 - xp.argmax(inside[::-1])
+
+
 def _log_expectations(
     integrand: Callable, power: Any, y: Scalars, tau: Scalar, resolution: Resolution
 ) -> tuple[Scalars, ...]:
@@ -270,7 +285,12 @@ def square_given_others(
 
     Source: derived here, see book/temperature_and_length. Transformations: jit, vmap, grad.
     """
-    tau, log_others = jnp.abs(jnp.asarray(tau)), jnp.asarray(log_others)
+    return _sum_over_scores(jnp.asarray(tau), jnp.asarray(log_others), nodes)
+
+
+@partial(jax.jit, static_argnums=2)
+def _sum_over_scores(tau, log_others, nodes: int):
+    tau = jnp.abs(tau)
     reach = 18.0 + 2 * jnp.minimum(tau, 4.5)[..., None]
     normal = reach * jnp.linspace(0.0, 1.0, nodes, dtype=tau.dtype) - 9.0
     weights = jax.nn.sigmoid(tau[..., None] * normal - log_others[..., None]) ** 2

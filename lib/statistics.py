@@ -4,6 +4,7 @@ All functions take and return NumPy arrays and Python numbers, and compute in fl
 """
 
 import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
 
 __all__ = [
     "comparison_quantile",
@@ -41,10 +42,8 @@ def comparison_quantile(comparisons: int, confidence: float = 0.999, *, samples:
     Returns:
       The bound z, in standard errors.
     """
-    from scipy.stats import norm, t  # scipy.stats takes a second to import, and most users need no claim
-
-    bound = float(norm.isf((1 - confidence ** (1 / comparisons)) / 2))
-    return bound if samples is None else float(t.isf(norm.sf(bound), samples - 1))
+    bound = -float(ndtri((1 - confidence ** (1 / comparisons)) / 2))
+    return bound if samples is None else -float(stdtrit(samples - 1, ndtr(-bound)))
 
 
 def worst_deviation(samples: np.ndarray) -> float:

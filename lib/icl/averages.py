@@ -6,6 +6,7 @@ quadrature, and only the direction, on which all averages depend weakly, has qua
 """
 
 from functools import lru_cache
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +15,9 @@ import scipy.special
 from jaxtyping import Array, Float
 
 from lib._checks import public, require_count
+from lib._namespace import namespace, softmax
+from lib._quasi_random import quasi_normals
+from lib._types import Scalar
 
 
 class QueryAverage(eqx.Module):
@@ -139,9 +143,15 @@ class PairAverage(eqx.Module):
 @lru_cache
 def _radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return nodes and weights for the length of a standard normal vector of $R^d$: Gauss–Legendre on [0, √d + 10]."""
-    unit, width = np.polynomial.legendre.leggauss(require_count("radial", "n", n, "an average needs a node."))
-    radius = (d**0.5 + 10) * (unit + 1) / 2
-    return radius, scipy.special.softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)
+    return _radii(d, require_count("radial", "n", n, "an average needs a node."), 10.0)
+
+
+def _radii(d: int, n: int, reach: Scalar) -> tuple[Any, Any]:
+    """Return the Gauss–Legendre nodes on [0, √d + reach], and weights of sum 1."""
+    xp = namespace(reach)
+    unit, width = np.polynomial.legendre.leggauss(n)
+    radius = (d**0.5 + reach) * (unit + 1) / 2
+    return radius, softmax(np.log(width) + (d - 1) * xp.log(radius) - radius**2 / 2)
 
 
 @lru_cache
@@ -154,11 +164,9 @@ def _few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarra
 @lru_cache
 def _quasi_random_frames(d: int, n: int, seed: int) -> Float[np.ndarray, "n d d"]:
     """Return orthonormal frames from scrambled Sobol points, made normal and then orthonormal."""
-    from scipy.stats import qmc  # takes a second to import
-
     if n < 1 or n & (n - 1):
         raise ValueError(f"`frames` must be a power of two, because Sobol points are even only then. Got {n}.")
-    normals = scipy.special.ndtri(qmc.Sobol(d * d, rng=seed).random(n)).reshape(n, d, d)
+    normals = quasi_normals(d * d, n, (seed,)).reshape(n, d, d)
     q, r = np.linalg.qr(np.swapaxes(normals, 1, 2))
     return np.swapaxes(q * np.sign(np.einsum("nii->ni", r))[:, None], 1, 2)
 

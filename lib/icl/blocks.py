@@ -1,7 +1,8 @@
 """Block heads `U = diag(A, 0)` and `v = (0, b)` for regression: their limit, finite-prompt risk and best member.
 
-Their scores $⟨Ax_q, x_i⟩$ do not depend on labels, so that the average over tasks is closed and only that over queries
-is left.
+[BB26, Section 5] trains them. Their scores $⟨Ax_q, x_i⟩$ do not depend on labels, so that the average over tasks is
+closed and only that over queries is left: `2R_L = E_x[infinite + 2P shrink + (Q - P) along + P value] + s²` in the
+participation P and the score error Q of τ² = xᵀAᵀSAx (`block_risk`). The last functions are its limit for long prompts.
 """
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import scipy.optimize
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public, require_float64
+from lib._namespace import known, namespace
 from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
@@ -154,13 +156,13 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
 
     Source: [BB26, Section 5]. Transformations: jit, vmap, grad.
     """
-    matrix = as_float(A)
-    d = matrix.shape[-1]
-    value = jnp.zeros((1, d + 1), matrix.dtype).at[0, d].set(b)
-    return Attention(jnp.pad(matrix, ((0, 1), (0, 1))), value)
+    matrix, gain = known(as_float(A)), known(as_float(b))
+    last = np.eye(matrix.shape[-1] + 1)[-1:]
+    return Attention(namespace(matrix).pad(matrix, ((0, 1), (0, 1))), (gain * last).astype(matrix.dtype))
 
 
 @public
+@eqx.filter_jit
 def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
     """Return `R_L = ½ E(ŷ - y)²` of a block head on finite prompts, averaged over tasks in closed form.
 

@@ -1,7 +1,9 @@
 """Several softmax heads on in-context linear regression: exact risks, best values, and the best opposite pair.
 
 With isotropic covariates all heads with keys `ω_h I` see the same normal scores at a query of length r, head h with the
-tilt `a_h = ω_h r`. A risk is an average over r of the two functions of a pair of tilts of `lib.pairs`. Derived here.
+tilt `a_h = ω_h r`. A risk is an average over r of the two functions C and G̃ of a pair of tilts of `lib.pairs`: a
+quadratic form in the values μ_h, so that the best ones are the solution of a linear system. Derived here, see
+book/opposite_heads.
 """
 
 import math
@@ -12,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
-from lib._namespace import constant, exact, jitted, known, log_softmax, namespace
+from lib._namespace import constant, exact, jitted, known, namespace
 from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
-from lib.icl.averages import _few_radii
+from lib.icl.averages import _few_radii, _radii
 from lib.icl.regression import LinearRegression, _identity
 from lib.pairs import _LARGEST_TILT, _opposite_statistics, _pair_statistics
 from lib.partition import _LARGEST_LOG_LENGTH
@@ -157,12 +159,10 @@ def _isotropic(owner: str, task: LinearRegression, omega, log_length):
 def _lengths(dimension: int, steepest: Scalar, log_length: Scalar, nodes: int):
     """Return nodes and weights for the length of a standard normal query, while `e^{steepest² r²}/L` matters."""
     xp = namespace(steepest, log_length)
-    unit, width = np.polynomial.legendre.leggauss(nodes)
     squared, log_length = constant(steepest**2, log_length)
     slack = xp.maximum(0.5 - squared, 1e-6)
     reach = xp.sqrt(xp.minimum(2 * (_RADIUS_DROP + log_length), _RADIUS_DROP / slack))
-    radius = (dimension**0.5 + reach) * (unit + 1) / 2
-    return radius, xp.exp(log_softmax(np.log(width) + (dimension - 1) * xp.log(radius) - radius**2 / 2))
+    return _radii(dimension, nodes, reach)
 
 
 def _head_moments(task: LinearRegression, omega, log_length):

@@ -7,7 +7,8 @@ noise. Exact risks take the natural logarithm of the prompt length, `log_length`
 and `bayes_risk` draw `length` tokens.
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,7 +28,7 @@ from lib._checks import (
     require_positive,
 )
 from lib._namespace import exact, known, namespace
-from lib._types import Numeric, Scalar
+from lib._types import AnyArray, Numeric, Scalar
 from lib.attention import Attention
 from lib.finite_prompt import _ScoreStatistics
 from lib.icl.averages import PairAverage
@@ -146,9 +147,10 @@ class LinearRegression(eqx.Module):
         Source: derived here; [BB26, Section 5] for block heads. Transformations: jit, vmap, grad.
         """
         require_float64("LinearRegression.infinite_risk", self.cov)
-        constant, linear, quadratic = self._response(params)
-        bias = self._mean_square(constant, linear - jnp.eye(self.dimension), quadratic)
-        return 0.5 * (bias + self.noise_std**2)
+        task, params = jax.tree.map(known, (self, params))
+        constant, linear, quadratic = task._response(params)
+        bias = task._mean_square(constant, linear - np.eye(task.dimension), quadratic)
+        return jnp.asarray(0.5 * (bias + task.noise_std**2))
 
     @public
     def linear_head_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
@@ -169,23 +171,21 @@ class LinearRegression(eqx.Module):
 
         Source: derived here. Transformations: jit, vmap, grad.
         """
-        constant, linear, quadratic = self._response(params)
-        d = self.dimension
-        a, c = params.bilinear[:d, :d], params.bilinear[d, :d]
-        v, b = params.value[-1, :d], params.value[-1, d]
+        task, params, length = jax.tree.map(known, (self, params, length))
+        a, c, v, b = task._parts(params)
         # ⟨v, Γ_w v⟩ and E ⟨t, Γ_w t⟩ over queries, as (constant, linear, coefficient of ⟨w, Sw⟩) in w
-        power = (v @ self.cov @ v + b**2 * self.noise_std**2, 2 * b * self.cov @ v, b**2)
-        seen = c @ self.query_cov @ c
+        power = (v @ task.cov @ v + b**2 * task.noise_std**2, 2 * b * task.cov @ v, b**2)
+        seen = c @ task.query_cov @ c
         spread = (
-            jnp.trace(a.T @ self.cov @ a @ self.query_cov) + seen * self.noise_std**2,
-            2 * self.cov @ a @ self.query_cov @ c,
+            (a.T @ task.cov @ a @ task.query_cov).trace() + seen * task.noise_std**2,
+            2 * task.cov @ a @ task.query_cov @ c,
             seen,
         )
-        label, label_variance = self._label_power()
+        label, label_variance = task._label_power()
         product = (power[0] + power[2] * label) * (spread[0] + spread[2] * label)
-        product += self.task_scale**2 * power[1] @ spread[1] + power[2] * spread[2] * label_variance
-        variance = self._mean_square(constant, linear, quadratic) + product
-        return self.infinite_risk(params) + 0.5 * variance / length
+        product += task.task_scale**2 * power[1] @ spread[1] + power[2] * spread[2] * label_variance
+        variance = task._mean_square(*task._response(params)) + product
+        return jnp.asarray(known(self.infinite_risk(params)) + 0.5 * variance / length)
 
     @public
     def finite_risk(
@@ -193,7 +193,7 @@ class LinearRegression(eqx.Module):
     ) -> Float[Array, ""]:
         """Return the risk on prompts of `exp(log_length)` tokens, any U and V, without drawing a prompt.
 
-        Given task and query the error is exact (`ErrorTerms.square_error`); their average is taken at fixed nodes, with
+        Given task and query the error is exact (`_ErrorTerms`); their average is taken at fixed nodes, with
         the infinite prompt's error, whose average is known, as control variate.
 
         Args:
@@ -220,8 +220,8 @@ class LinearRegression(eqx.Module):
         finite, infinite, participation = _average_error(self, params, ScoreTable.at(log_length), average)
         # right in mean at any strength; best at 1 for long prompts, and at 0 for single tokens
         strength = (1 - participation) ** 2
-        known = 2 * self.infinite_risk(params) - self.noise_std**2
-        return 0.5 * (infinite + finite + strength * (known - infinite) + self.noise_std**2)
+        exact_infinite = 2 * self.infinite_risk(params) - self.noise_std**2
+        return 0.5 * (infinite + finite + strength * (exact_infinite - infinite) + self.noise_std**2)
 
     @public
     def risk_gap(self, params: Attention, scores: ScoreTable, average: PairAverage) -> Float[Array, ""]:
@@ -388,30 +388,33 @@ class LinearRegression(eqx.Module):
         tokens = jnp.concatenate([x, y[..., None]], axis=-1)
         return _RegressionPrompts(tokens, jnp.pad(queries, ((0, 0), (0, 1))), targets)
 
-    def _response(self, params: Attention) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, " d"]]:
-        """The infinite prompt's output is `⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩`."""
+    def _parts(self, params: Attention) -> tuple[Any, Any, Any, Any]:
+        """The parts (a, c) of U that see covariates and label, and those (v, b) of the last row of V."""
         d = self.dimension
-        a, c = params.bilinear[:d, :d], params.bilinear[d, :d]
-        v, b = params.value[-1, :d], params.value[-1, d]
+        return params.bilinear[:d, :d], params.bilinear[d, :d], params.value[-1, :d], params.value[-1, d]
+
+    def _response(self, params: Attention) -> tuple[Any, Any, Any]:
+        """The infinite prompt's output is `⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩`."""
+        a, c, v, b = self._parts(params)
         constant = a.T @ self.cov @ v + b * self.noise_std**2 * c
-        return constant, jnp.outer(c, self.cov @ v) + b * a.T @ self.cov, b * c
+        return constant, c[:, None] * (self.cov @ v) + b * a.T @ self.cov, b * c
 
     def _mean_square(
-        self, constant: Float[Array, " d"], linear: Float[Array, "d d"], quadratic: Float[Array, " d"]
-    ) -> Float[Array, ""]:
+        self, constant: Float[AnyArray, " d"], linear: Float[AnyArray, "d d"], quadratic: Float[AnyArray, " d"]
+    ) -> Scalar:
         """`E ⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩²` over queries and tasks."""
         label, label_variance = self._label_power()
         mean = constant + label * quadratic
         return (
             mean @ self.query_cov @ mean
             + label_variance * quadratic @ self.query_cov @ quadratic
-            + self.task_scale**2 * jnp.trace(linear.T @ self.query_cov @ linear)
+            + self.task_scale**2 * (linear.T @ self.query_cov @ linear).trace()
         )
 
-    def _label_power(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def _label_power(self) -> tuple[Scalar, Scalar]:
         """Mean and variance over tasks of ⟨w, Sw⟩, the variance of a noiseless label."""
         power = self.task_scale**2
-        return power * jnp.trace(self.cov), 2 * power**2 * jnp.sum(self.cov**2)
+        return power * self.cov.trace(), 2 * power**2 * (self.cov**2).sum()
 
 
 def _identity(owner: str, task: LinearRegression) -> LinearRegression:
@@ -428,6 +431,11 @@ def _identity(owner: str, task: LinearRegression) -> LinearRegression:
     return jax.tree.map(known, task)
 
 
+def _whitened(root, noise_std, w: Float[Array, " d"], dual: Float[Array, " e"]) -> Float[Array, " e"]:
+    """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise), x = Rg, n = (g, h) normal."""
+    return jnp.append((dual[:-1] + dual[-1] * w) @ root, noise_std * dual[-1])
+
+
 @eqx.filter_jit
 def _average_error(
     task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
@@ -436,14 +444,12 @@ def _average_error(
     d = task.dimension
     root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
 
-    def whiten(dual, w):
-        """Return u with ⟨dual, z⟩ = ⟨u, n⟩ where standard normals n make the token z of task w."""
-        return jnp.append((dual[:d] + dual[d] * w) @ root, task.noise_std * dual[d])
+    whiten = partial(_whitened, root, task.noise_std)
 
     def given_task(query, w):
         """Averages over the length of the query, its direction given."""
-        tilt = whiten(params.bilinear[:, :d] @ query, w)
-        value = whiten(params.value[-1], w)
+        tilt = whiten(w, params.bilinear[:, :d] @ query)
+        value = whiten(w, params.value[-1])
         tau_squared, output = tilt @ tilt, tilt @ value
         miss = query @ w - output
         along = output**2 / jnp.where(tau_squared > 0, tau_squared, 1.0)

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import public, require_count
 from lib.attention import Attention
-from lib.icl.regression import LinearRegression
+from lib.icl.regression import LinearRegression, _whitened
 from lib.measures import _covariance_root
 from lib.random import fast_normal
 
@@ -79,10 +79,7 @@ def prompt_loss(
         w = task.task_scale.astype(dtype) * task_normals
         query = query_root @ query_normals
 
-        def whiten(dual):
-            """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
-            return jnp.append((dual[:d] + dual[d] * w) @ root, noise_std * dual[d])
-
+        whiten = partial(_whitened, root, noise_std, w)
         tilt, value = attention.bilinear[:, :d] @ query, attention.value[-1]
         if every_token:
             tokens = prompt_normals.reshape(length, d + 1)

@@ -1,6 +1,8 @@
 """Posterior of the hidden token where it is the one of the largest score and scores are known up to noise.
 
-It serves the Bayes-optimal theory of the max task at ν = ∞; `lib.single_location.bayes_optimal` has the estimator.
+It serves the Bayes-optimal theory of the max task at ν = ∞; `lib.single_location.bayes_optimal` has the estimator. For
+scores `χ_l ~ N(m_l, v)` token l is the largest with probability `∫ n(t) Π_{j≠l} Φ(t + (m_l - m_j)/√v) dt`, n and Φ the
+standard normal density and distribution function. Derived here, see book/finite_samples.
 """
 
 import jax
@@ -44,7 +46,6 @@ def log_evidence(
 def squared_evidence_gradients(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return `|∂ log Z/∂means|²` and `|∂ log Z/∂errors|²` of the evidence Z, the information of one prompt on k* and
-    on v*."""
+    """Return `|∂ log Z/∂means|²` and `|∂ log Z/∂errors|²` of the evidence Z: what one prompt tells of k* and v*."""
     by_score, by_value = jax.grad(log_evidence, argnums=(0, 2))(means, variance, errors, error_variance)
     return jnp.sum(by_score**2), jnp.sum(by_value**2)

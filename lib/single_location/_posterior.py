@@ -16,10 +16,12 @@ scores of no token in these integrals are in the far tail of their distribution.
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from lib._checks import public
 from lib._namespace import constant, logsumexp, namespace
 from lib._types import Scalar
-from lib.partition import Resolution, log_survival, log_tilted
+from lib.partition import Resolution, _bracket, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
 SCAN_RESOLUTION, FINE_RESOLUTION = Resolution(count=72, step=0.5), Resolution(count=192)
@@ -122,18 +124,35 @@ def max_bayes_risk_by_squares(length: Scalar, tau: Scalar) -> Scalar:
     return 1.0 - length * namespace(log_integral).exp(log_integral)
 
 
-def _log_integral(log_integrand: Callable, length, tau, snr) -> Scalar:
-    """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket."""
+def window(length: Scalar, tau: Scalar, snr: Scalar) -> tuple[Scalar, Scalar]:
+    """Return levels between which the integrands of this module are, for scores of standard deviation τ."""
     xp = namespace(length, tau, snr)
-    tau = xp.maximum(tau, SMALLEST_SPREAD)
-    low, high = (
-        -xp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0,
-        DEVIATIONS_RIGHT * tau + 4.0,
-    )
-    (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.count))
-    (height,) = constant(log_integrand(coarse, tau, SCAN_RESOLUTION))
-    in_bracket = height > xp.max(height) - FINE_RESOLUTION.drop
-    first, last = xp.argmax(in_bracket), SCAN_RESOLUTION.count - 1 - xp.argmax(in_bracket[::-1])
-    bracket = coarse[xp.clip(xp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.count - 1)]
-    y = xp.linspace(bracket[0], bracket[1], FINE_RESOLUTION.count)
-    return logsumexp(log_integrand(y, tau, FINE_RESOLUTION)) + xp.log(y[1] - y[0])
+    low = -xp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0
+    return low, DEVIATIONS_RIGHT * tau + 4.0
+
+
+def log_trapezoid(log_integrand: Callable, low: Scalar, high: Scalar, *, scans: int = 1, step: float = math.inf):
+    """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket.
+
+    Args:
+      log_integrand: maps levels and a `Resolution` to the logarithm.
+      low: the left end of the window, shape ().
+      high: its right end, shape ().
+      scans: number of scans, each in the bracket of the one before.
+      step: the largest distance of two nodes, for known ends only.
+    """
+    xp = namespace(low, high)
+    for _ in range(scans):
+        (coarse,) = constant(xp.linspace(low, high, SCAN_RESOLUTION.count))
+        (height,) = constant(log_integrand(coarse, SCAN_RESOLUTION))
+        first, last = _bracket(height, FINE_RESOLUTION.drop)
+        low, high = coarse[xp.maximum(first - 1, 0)], coarse[xp.minimum(last + 1, SCAN_RESOLUTION.count - 1)]
+    count = FINE_RESOLUTION.count if xp is not np else max(FINE_RESOLUTION.count, math.ceil((high - low) / step))
+    y = xp.linspace(low, high, count)
+    return logsumexp(log_integrand(y, FINE_RESOLUTION)) + xp.log(y[1] - y[0])
+
+
+def _log_integral(log_integrand: Callable, length, tau, snr) -> Scalar:
+    """Return `log ∫ exp(log_integrand) dy` in the window of the task, at scores that differ at least a little."""
+    tau = namespace(length, tau, snr).maximum(tau, SMALLEST_SPREAD)
+    return log_trapezoid(lambda y, resolution: log_integrand(y, tau, resolution), *window(length, tau, snr))

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from lib._checks import public
 from lib._namespace import choose, jitted, log_ndtr, namespace, softmax
 from lib._types import AnyArray, Scalar, Truth
-from lib.partition import Resolution, log_survival, log_tilted
+from lib.partition import Resolution, _bracket, log_survival, log_tilted
 
 # Nodes of a grid, and where it ends, in standard deviations of a score: to the right weights may tilt the law.
 SCORE_NODES, LOWEST_SCORE, HIGHEST_SCORE = 4096, 9.0, 16.0
@@ -69,8 +69,7 @@ class ScoreMixture(eqx.Module):
 
     @public
     def resolves(self, steepness: Scalar) -> Truth:
-        """Return whether the grid integrates a function of a score with edges of width 1/`steepness` to the last
-        digits.
+        """Return whether the grid integrates a function with edges of width 1/`steepness` to the last digits.
 
         Args:
           steepness: inverse width of the edges.
@@ -180,13 +179,7 @@ def max_mixture(length: Scalar, snr: Scalar, overlap: Scalar, variance: Scalar) 
 
 
 @jitted()
-def max_marginals(
-    length: Scalar,
-    snr: Scalar,
-    overlap: Scalar,
-    variance: Scalar,
-    kink: Scalar,
-) -> ScoreMixture:
+def max_marginals(length: Scalar, snr: Scalar, overlap: Scalar, variance: Scalar, kink: Scalar) -> ScoreMixture:
     """Return the distributions of the hidden score and of another score of the max model, not jointly.
 
     Args:
@@ -248,8 +241,7 @@ def _argmax_rows(length, snr, nodes):
     """ν = ∞: given the largest score, at a node, the others are normal scores below it."""
     xp = namespace(length, nodes)
     log_density = xp.log(length) - 0.5 * nodes**2 - LOG_ROOT + (length - 1.0) * log_ndtr(nodes)
-    inside = log_density > xp.max(log_density) - LOG_DROP
-    first, last = xp.argmax(inside), SCORE_NODES - 1 - xp.argmax(inside[::-1])
+    first, last = _bracket(log_density, LOG_DROP)
     stride = 1 + (last - first) // (JOINT_ROWS - 1)
     peaks = first + stride * xp.arange(JOINT_ROWS)
     # the last row may leave the grid, where there is nothing

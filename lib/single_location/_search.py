@@ -41,17 +41,24 @@ def minimise_scalar(
         return best_of(xp.append(x, sides), xp.append(value, values(sides)))
 
     spacing, points = (high - low) / (lattice - 1), xp.linspace(low, high, lattice)
-    state = best_of(points, values(points))
+    candidates = values(points)
+    state = best_of(points, candidates)
     if xp is np:
-        return _brent(function, *state, low, high, spacing=spacing, accuracy=0.5**rounds * spacing)
+        found = between_neighbours(function, points, candidates, accuracy=0.5**rounds * spacing)
+        return found if found[1] < state[1] else state
     return jax.lax.fori_loop(0, rounds, zoom, state)
 
 
-def _brent(function, x, value, low, high, *, spacing, accuracy):
-    """Return the lower of the point `x`, and the minimum within `spacing` of it."""
-    bounds, options = (max(low, x - spacing), min(high, x + spacing)), {"xatol": accuracy}
+def between_neighbours(function: Callable, points: Any, values: Any, *, accuracy: Any) -> tuple[float, float]:
+    """Return the place and the value of a minimum of `function` between the neighbours of the point of least value.
+
+    By Brent's method, for known numbers. `values` are those at the increasing `points`, of this function or of one like
+    it; `accuracy` is that of the place.
+    """
+    lowest = int(np.argmin(np.where(np.isnan(values), np.inf, values)))
+    bounds, options = (points[max(lowest - 1, 0)], points[min(lowest + 1, len(points) - 1)]), {"xatol": accuracy}
     found: Any = scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options)
-    return (found.x, found.fun) if found.fun < value else (x, value)
+    return found.x, found.fun
 
 
 def _each(function: Callable) -> Callable:

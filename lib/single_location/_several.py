@@ -1,8 +1,9 @@
-"""Quadratures in NumPy for prompts with one, none, or several relevant tokens.
+"""Quadratures in NumPy for prompts with one, none, or several relevant tokens: what `several_tokens` computes.
 
 A relevant token has a score N(√ν, 1), another one N(0, 1). With `φ = E exp(-e^u)`, `a = E[e^u exp(-e^u)]`,
 `b = E[e^{2u} exp(-e^u)]` of `lib.partition`, u = y + κg, a relevant token under the slope κ has `φ(y + κ√ν)`, so that
-one table serves both kinds. A sink of score s multiplies every integrand by `exp(-e^{y+s})`.
+one table serves both kinds. A sink of score s multiplies every integrand by `exp(-e^{y+s})`. Derived here, see
+book/several_relevant_tokens.
 """
 
 import functools
@@ -12,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.interpolate
-import scipy.optimize
 import scipy.special
 
-from lib.partition import Resolution, log_survival, log_tilted
-from lib.single_location._posterior import FINE_RESOLUTION
+from lib._namespace import logsumexp
+from lib.partition import Resolution, _bracket, log_survival, log_tilted
+from lib.single_location._posterior import SMALLEST_SPREAD, log_trapezoid, window
+from lib.single_location._search import between_neighbours
+from lib.statistics import standard_error
 
 
 class _Nodes(NamedTuple):
@@ -125,7 +128,7 @@ def elementwise_bayes_risk(probability: float, snr: float) -> float:
     step, reach = min(0.35, root / 2.5), 9.0 * root + 1.0
     u = np.arange(mean - snr - reach, mean + reach, step)
     log_terms = -np.logaddexp(0.0, u) - 0.5 * ((u - mean) / root) ** 2
-    return float(math.exp(_log_sum(log_terms) + math.log(step / root) - 0.5 * math.log(2 * math.pi)))
+    return float(math.exp(logsumexp(log_terms) + math.log(step / root) - 0.5 * math.log(2 * math.pi)))
 
 
 def absent_bayes_risk(length: float, snr: float, present: float) -> float:
@@ -139,45 +142,33 @@ def absent_bayes_risk(length: float, snr: float, present: float) -> float:
       snr: signal strength ν > 0.
       present: probability π, 0 < π ≤ 1.
     """
-    tau = max(math.sqrt(snr), 1e-6)
+    tau = max(math.sqrt(snr), SMALLEST_SPREAD)
     absent = -math.inf if present == 1.0 else math.log(length) + math.log1p(-present) - math.log(present)
-    low, high = -math.log(length) - 13.0 * tau - snr - FINE_RESOLUTION.drop - 4.0, 10.0 * tau + 4.0
+    low, high = window(length, tau, snr)
     high = min(high, _SINK_CUT - absent - 0.5 * snr)
 
-    def log_token_and_others(y: np.ndarray, tokens: float) -> tuple[Any, Any]:
+    def log_token_and_others(y: np.ndarray, tokens: float, resolution: Resolution) -> tuple[Any, Any]:
         factor = -np.exp(y + absent + 0.5 * snr)
-        others = (length - tokens) * log_survival(y, tau)
-        return log_tilted(1, y, tau), others + factor
+        others = (length - tokens) * log_survival(y, tau, resolution=resolution)
+        return log_tilted(1, y, tau, resolution=resolution), others + factor
 
-    def without(y: np.ndarray) -> np.ndarray:
-        token, others = log_token_and_others(y, 1.0)
+    def without(y: np.ndarray, resolution: Resolution) -> np.ndarray:
+        token, others = log_token_and_others(y, 1.0, resolution)
         return token + others
 
-    def mistaken(y: np.ndarray) -> np.ndarray:
-        token, others = log_token_and_others(y, 2.0)
+    def mistaken(y: np.ndarray, resolution: Resolution) -> np.ndarray:
+        token, others = log_token_and_others(y, 2.0, resolution)
         return 2.0 * token - y + others
+
+    def log_integral(log_integrand: Callable) -> Any:
+        return log_trapezoid(log_integrand, low, high, scans=3, step=_BAYES_STEP)
 
     parts = []
     if present < 1.0:
-        parts.append(absent + _log_integral(without, low, high))
+        parts.append(absent + log_integral(without))
     if length > 1.0:
-        parts.append(math.log(length - 1.0) - 0.5 * snr + _log_integral(mistaken, low, high))
+        parts.append(math.log(length - 1.0) - 0.5 * snr + log_integral(mistaken))
     return float(math.exp(np.logaddexp.reduce(parts))) if parts else 0.0
-
-
-def _log_integral(log_integrand: Callable, low: float, high: float) -> float:
-    """Return the logarithm of the integral of a log-concave integrand."""
-    for _ in range(3):
-        coarse: Any = np.linspace(low, high, 48)
-        inside = np.flatnonzero((height := log_integrand(coarse)) > height.max() - FINE_RESOLUTION.drop)
-        low, high = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 1, coarse.size - 1)]
-    y = np.linspace(low, high, max(FINE_RESOLUTION.count, math.ceil((high - low) / _BAYES_STEP)))
-    return _log_sum(log_integrand(y)) + math.log(y[1] - y[0])
-
-
-def _log_sum(terms: np.ndarray) -> float:
-    largest = terms.max()
-    return float(largest + math.log(np.exp(terms - largest).sum()))
 
 
 def softmax_moments(law: Law, log_length: float, mean: float, slope: float, sink: float = -math.inf) -> SoftmaxMoments:
@@ -204,8 +195,8 @@ def _table(
     # where there may be no relevant token, the others alone decide the sum
     high = -max(log_length, mean - 14.0 * slope if law.never_empty else -math.inf) + 9.0 + 6.0 * slope
     rough = _fill(law, (low, high), mean, slope, _SCAN._replace(step=max(1.0, slope / 3.0)))
-    inside = np.flatnonzero(rough.mass > rough.mass.max() - _LOG_DROP)
-    low, high = (float(rough.y[place]) for place in (max(inside[0] - 1, 0), min(inside[-1] + 1, rough.y.size - 1)))
+    first, last = _bracket(rough.mass, _LOG_DROP)
+    low, high = (float(rough.y[place]) for place in (max(first - 1, 0), min(last + 1, rough.y.size - 1)))
     if sink is not None:
         low = min(low, -sink) - _LOG_DROP
     return _fill(law, (low, high), mean, slope, nodes)
@@ -289,17 +280,14 @@ def best_softmax(law: Law, log_length: float, snr: float, *, with_sink: bool) ->
             return none, -math.inf
         sinks = np.arange(-table.y[-1], -table.y[0] - _LOG_DROP, _SINK_STEP)
         risks = [table.moments(sink).risk for sink in sinks]
-        place = int(np.nanargmin(risks))
-        bounds = sinks[max(place - 1, 0)], sinks[min(place + 1, sinks.size - 1)]
-        found = scipy.optimize.minimize_scalar(
-            lambda sink: table.moments(sink).risk, bounds=bounds, method="bounded", options={"xatol": 1e-4}
-        )
-        return (found.fun, found.x) if found.fun < none else (none, -math.inf)  # pyright: ignore
+        sink, risk = between_neighbours(lambda sink: table.moments(sink).risk, sinks, risks, accuracy=1e-4)
+        return (risk, sink) if risk < none else (none, -math.inf)
 
     lattice = np.linspace(low, high, 2 + math.ceil((high - low) / math.log(_SLOPE_RATIO)))
     limit = -math.inf if with_sink else None
     tables = [_table(law, log_length, slope * root, slope, _SCAN, sink=limit) for slope in np.exp(lattice).tolist()]
-    place = int(np.nanargmin([best_sink(table)[0] for table in tables]))
+    risks = [best_sink(table)[0] for table in tables]
+    place = int(np.nanargmin(risks))
     before, after = max(place - 1, 0), min(place + 1, lattice.size - 1)
     levels = np.concatenate([table.y for table in tables[before : after + 1]])
 
@@ -307,13 +295,8 @@ def best_softmax(law: Law, log_length: float, snr: float, *, with_sink: bool) ->
         slope = math.exp(log_slope)
         return best_sink(_fill(law, (levels.min(), levels.max()), slope * root, slope, _SEARCH))
 
-    found: Any = scipy.optimize.minimize_scalar(
-        lambda log_slope: at(log_slope)[0],
-        bounds=(lattice[before], lattice[after]),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
-    log_slope = found.x if found.fun < at(lattice[place])[0] else lattice[place]
+    log_slope, risk = between_neighbours(lambda log_slope: at(log_slope)[0], lattice, risks, accuracy=1e-4)
+    log_slope = log_slope if risk < at(lattice[place])[0] else lattice[place]
     slope, sink = math.exp(log_slope), at(log_slope)[1]
     moments = softmax_moments(law, log_length, slope * root, slope, sink)
     return BestSoftmax(moments.risk, slope, sink, moments.mass)
@@ -351,7 +334,7 @@ def simulate_odds(
     ratios = np.concatenate(values)
     odds = np.log(ratios, where=ratios > 0, out=np.full(prompts, -np.inf))
     missed = _missed(odds, snr)
-    return float(missed.mean()), float(missed.std(ddof=1) / math.sqrt(prompts))
+    return float(missed.mean()), float(standard_error(missed))
 
 
 def _missed(odds: np.ndarray, snr: float) -> np.ndarray:

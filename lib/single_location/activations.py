@@ -1,8 +1,8 @@
-"""Weights that a head gives to the tokens of a prompt, from their scores. Activations are values: `softmax`,
-`linear`, …
+"""Weights that a head gives to the tokens of a prompt, from their scores.
 
-Two families [D26]. Normalised over the tokens, `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit.
-Element-wise, each token separately: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
+Activations are values: `softmax`, `linear`, … Two families [D26]. Normalised over the tokens, `s_l = κ(χ_l)/Σκ`:
+softmax, softplus, and hardmax as a limit. Element-wise, each token separately: linear and exp, and, with a bias to be
+chosen, erf, sigmoid and relu.
 """
 
 import abc
@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public
-from lib._namespace import erfc, jitted, namespace
+from lib._namespace import erfc, jitted, known, namespace
 from lib._namespace import sigmoid as sigmoid_of
 from lib._namespace import softmax as softmax_of
 from lib._namespace import softplus as softplus_of
@@ -78,7 +78,7 @@ class Activation(eqx.Module):
         Transformations: jit, vmap, grad.
         """
 
-    @abc.abstractmethod
+    @public
     def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
         """Return the part of the distribution of the scores of a head that averages of these weights need.
 
@@ -90,6 +90,7 @@ class Activation(eqx.Module):
         Returns:
           The joint distribution, or the marginals for element-wise activations.
         """
+        return task.score_mixture(m_k, q_k)
 
     @abc.abstractmethod
     def moments(self, mixture: ScoreMixture) -> Moments:
@@ -153,14 +154,9 @@ class Activation(eqx.Module):
         Returns:
           The risk, shape (), NaN where it is not resolved.
         """
-        return _compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
+        return _compiled_lowest_risk(self, self.score_mixture(task, 1.0, 1.0))
 
-    def moments_of_sets(
-        self,
-        task: _RelevantTokens,
-        m_k: Scalar,
-        q_k: Scalar,
-    ) -> Moments:
+    def moments_of_sets(self, task: _RelevantTokens, m_k: Scalar, q_k: Scalar) -> Moments:
         """Return the averages of which the risk of a head consists, for a set of relevant tokens.
 
         Args:
@@ -230,15 +226,15 @@ class _Normalised(Activation):
         return softmax_of(self.log_kernel(chi), axis=-1)
 
     @public
-    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
-        """Return the joint distribution of all scores."""
-        return task.score_mixture(m_k, q_k)
-
-    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by Laplace's identity."""
         mixture = mixture.coarsened(1.0)
         return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
+
+    @public
+    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
+        """Return the lowest risk by a search over c in [0.01, 60]; the limit c = ∞ is not tried."""
+        return self._search_slope(mixture)[1]
 
     def _risk(self, mixture: ScoreMixture, log_c: Scalar) -> Scalar:
         c = namespace(mixture.scores).exp(log_c)
@@ -264,11 +260,6 @@ class _Softmax(_Normalised):
         return namespace(chi).asarray(chi)
 
     @public
-    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
-        """Return the lowest risk by a search over c."""
-        return self._search_slope(mixture)[1]
-
-    @public
     def best_risk(self, task: LocationTask) -> Scalar:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior."""
         return task.bayes_risk()
@@ -277,12 +268,7 @@ class _Softmax(_Normalised):
         """Return the lowest risk over c, by a global search."""
         return np.asarray(task.best_softmax(with_sink=False).risk)
 
-    def moments_of_sets(
-        self,
-        task: _RelevantTokens,
-        m_k: Scalar,
-        q_k: Scalar,
-    ) -> Moments:
+    def moments_of_sets(self, task: _RelevantTokens, m_k: Scalar, q_k: Scalar) -> Moments:
         """Return the moments by Laplace's identity."""
         return task.softmax_moments(m_k, q_k)
 
@@ -303,9 +289,10 @@ class _SinkSoftmax(Activation):
     @public
     def weights(self, chi: Float[AnyArray, "*batch L"]) -> Float[AnyArray, "*batch L"]:
         """Return the weights of the tokens, whose sum is below one."""
-        chi = jnp.asarray(chi)
-        sink = jnp.broadcast_to(jnp.asarray(self.sink, chi.dtype)[..., None], (*chi.shape[:-1], 1))
-        return softmax_of(jnp.concatenate([chi, sink], axis=-1))[..., :-1]
+        sink = known(self.sink)
+        xp = namespace(chi, sink)
+        sink = xp.broadcast_to(xp.asarray(sink, chi.dtype)[..., None], (*chi.shape[:-1], 1))
+        return softmax_of(xp.concatenate([chi, sink], axis=-1))[..., :-1]
 
     @public
     def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
@@ -334,12 +321,7 @@ class _SinkSoftmax(Activation):
         """Return the lowest risk over c and the sink, by a global search."""
         return np.asarray(task.best_softmax(with_sink=True).risk)
 
-    def moments_of_sets(
-        self,
-        task: _RelevantTokens,
-        m_k: Scalar,
-        q_k: Scalar,
-    ) -> Moments:
+    def moments_of_sets(self, task: _RelevantTokens, m_k: Scalar, q_k: Scalar) -> Moments:
         """Return the moments by Laplace's identity."""
         return task.softmax_moments(m_k, q_k, self.sink)
 
@@ -399,10 +381,6 @@ class _Kernel(_Normalised):
         mixture = replace(self.score_mixture(task, one, one), stride=1)
         return _compiled_lowest_risk(self, jax.tree.map(jnp.asarray, mixture))
 
-    def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
-        """Return the lowest risk by a search over c in [0.01, 60]; the limit c = ∞ is not tried."""
-        return self._search_slope(mixture)[1]
-
 
 class _Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
@@ -412,11 +390,6 @@ class _Hardmax(Activation):
         """Return a one-hot vector."""
         xp = namespace(chi)
         return (xp.argmax(chi, axis=-1)[..., None] == xp.arange(chi.shape[-1])).astype(chi.dtype)
-
-    @public
-    def score_mixture(self, task: LocationTask, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
-        """Return the joint distribution of all scores."""
-        return task.score_mixture(m_k, q_k)
 
     @public
     def moments(self, mixture: ScoreMixture) -> Moments:

@@ -15,9 +15,9 @@ from jax.nn import softmax
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, public, require_float64
+from lib._quasi_random import quasi_normals
 from lib.single_location._argmax import log_argmax_probability, squared_evidence_gradients
 from lib.single_location._posterior import spiked_bayes_risk
-from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, _require_setting, _static_length
 
 # Quasi-random points of one set, and number of sets.
@@ -148,7 +148,7 @@ def bayes_optimal_risk(
 
 
 def _prompt_average(task: LocationTask, noise_std: Float[Array, ""], alpha: Float[Array, ""]) -> _PromptAverage:
-    normals = np.concatenate(quasi_normals(2 * _static_length(task) + 1, _POINTS, _SETS))
+    normals = np.concatenate(quasi_normals(2 * _static_length(task) + 1, _POINTS, range(_SETS)))
     scores, values = np.split(normals[:, :-1], 2, axis=1)
     drawn = map(jnp.asarray, (noise_std, alpha, scores, values, normals[:, -1]))
     return _MaxPromptAverage(*drawn) if task.ambient else _SpikedPromptAverage(*drawn, strength=jnp.sqrt(task.snr))

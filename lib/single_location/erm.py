@@ -1,7 +1,8 @@
 """Simulated empirical risk minimisation: n prompts in dimension D, a minimiser, and the trained head.
 
-The replica equations must agree with this simulation, and where they do not apply (weak ridges, several minima) it is
-the only source. The test risk needs no test set: it is a function of the seven overlaps of the trained head.
+A run minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` [D26]. The replica equations must agree with this simulation, and
+where they do not apply (weak ridges, several minima) it is the only source. The test risk needs no test set: it is a
+function of the seven overlaps of the trained head.
 """
 
 from collections.abc import Callable, Sequence

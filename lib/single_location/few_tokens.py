@@ -1,7 +1,7 @@
 """Prompts of a few tokens by brute force: sums over all their scores on a lattice, for any task and any weights.
 
 A task is a likelihood ratio `g(ε, χ*)` [D26]: the joint density of the hidden index and the scores, relative to a
-uniform ε and independent standard normal χ*. Laplace's identity (`moments`) applies only if tokens are independent of
+uniform ε and independent standard normal χ*. Laplace's identity (`_moments`) applies only if tokens are independent of
 each other; a lattice works for every task, for up to three tokens.
 """
 

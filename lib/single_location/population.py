@@ -1,7 +1,8 @@
 """Population risks of single-location regression: the risk of a head from the overlaps of its vectors [D26].
 
 `E = E(y - f)² - Δ²`, the excess over the label noise, of `f = Σ_l s_l z_l`: 1 for f = 0. A head enters by seven
-overlaps and its activation; the prompt's length may be 2 or $10^{12}$.
+overlaps and its activation; without cross overlaps `E = 1 - 2 m_v E s_ε + q_v E Σ s²`. The prompt's length may be 2 or
+$10^{12}$. `_posterior` has the integrals of the Bayes risk, `_moments` those of a head.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, public, require_count, require_float64
-from lib._namespace import MOST_IN_NUMPY, few, jitted, namespace, sigmoid
+from lib._namespace import MOST_IN_NUMPY, few, in_numpy, jitted, namespace, sigmoid
 from lib.single_location.activations import Activation
 from lib.single_location.tasks import _LONGEST_BAYES, LocationTask, Overlaps, Spiked
 
@@ -79,7 +80,7 @@ def attention_risk(
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
-    return _first_in_numpy(_attention, task, activation, overlaps, batch=batch)
+    return _in_numpy_or_stack(_attention, task, activation, overlaps, batch=batch, most=_MOST_MIXTURES)
 
 
 @public
@@ -110,7 +111,7 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Transformations: jit, vmap, grad (of `softmax` and `linear`; not of sets of relevant tokens).
     """
     require_float64("best_risk", task.length)
-    return _first_in_numpy(_best, task, activation, batch=batch, most=activation.searches_in_numpy)
+    return _in_numpy_or_stack(_best, task, activation, batch=batch, most=activation.searches_in_numpy)
 
 
 @public
@@ -133,7 +134,7 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
     Source: [D26]. Transformations: jit, vmap, grad.
     """
     require_float64("best_elementwise_risk", task.length)
-    return _first_in_numpy(_elementwise, task, batch=batch)
+    return _in_numpy_or_stack(_elementwise, task, batch=batch, most=_MOST_MIXTURES)
 
 
 def _attention(task, activation, overlaps):
@@ -169,25 +170,14 @@ def _bayes(task):
     return task.bayes_risk()
 
 
-def _first_in_numpy(function: Callable, task: LocationTask, *others, batch: int, most: int = _MOST_MIXTURES):
-    """`function` of a head: the first ones of a process by NumPy; of sets of relevant tokens one after another."""
-    if task.in_numpy:
-        return _map_stack(function, task, *others, batch=batch)
-    return _in_numpy_or_stack(function, task, *others, batch=batch, most=most)
-
-
 def _in_numpy_or_stack(function: Callable, task: LocationTask, *others, batch: int, most: int = MOST_IN_NUMPY):
     """`function` of every element of stacked trees: the first of a process by NumPy, others as `_map_stack`."""
     trees = (task, *others)
     leaves, structure = jax.tree.flatten(trees)
     task.require_known()
-    if not task.in_numpy and (batch != 1 or not few((function, structure), *leaves, most=most)):
-        return _map_stack(function, *trees, batch=batch)
-    columns = np.broadcast_arrays(*leaves)
-    with np.errstate(all="ignore"):
-        rows = zip(*(column.ravel() for column in columns), strict=True)
-        results = [function(*jax.tree.unflatten(structure, row)) for row in rows]
-    return jax.tree.map(lambda *parts: jnp.asarray(np.reshape(parts, columns[0].shape)), *results)
+    if task.in_numpy or (batch == 1 and few((function, structure), *leaves, most=most)):
+        return in_numpy(function, *trees)
+    return _map_stack(function, *trees, batch=batch)
 
 
 def _map_stack(function: Callable, *trees, batch: int):

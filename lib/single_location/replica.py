@@ -16,9 +16,9 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Int
 
 from lib._checks import as_float, public, require_float64
+from lib._quasi_random import quasi_normals
 from lib._types import AnyArray
 from lib.single_location._prox import Channel
-from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import Activation
 from lib.single_location.tasks import LocationTask, Overlaps, _require_setting, _static_length
 
@@ -169,7 +169,7 @@ def replica(
             f"there, and replicates ≥ 2, because their scatter is the error bar. Got {points} and {replicates}."
         )
     setting = _Setting(task, activation, noise_std, alpha, *ridge)
-    return _solve(setting, jnp.asarray(quasi_normals(3 * length + 2, points, replicates)))
+    return _solve(setting, jnp.asarray(quasi_normals(3 * length + 2, points, range(replicates))))
 
 
 @eqx.filter_jit

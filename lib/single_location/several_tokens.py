@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
+from lib._namespace import in_numpy, known
 from lib._types import Scalar
 from lib.single_location import _several
 from lib.single_location._moments import Moments
@@ -31,8 +31,10 @@ from lib.single_location.tasks import (
     LocationTask,
     Overlaps,
     _require_length,
+    _require_no_cross_overlap,
     _require_snr,
 )
+from lib.statistics import standard_error
 
 # Logarithms of the one-token expectations at the nodes of a quadrature.
 _Logs = Float[np.ndarray, " n"]
@@ -86,13 +88,14 @@ class _RelevantTokens(LocationTask):
     def _law(self) -> _several.Law:
         return _several.Law(self.log_others, float(self.mean_number), self.never_empty)
 
-    @abc.abstractmethod
     def bayes_bounds(self) -> tuple[float, float]:
-        """Return a lower and an upper bound of the Bayes risk.
+        """Return a lower and an upper bound of the Bayes risk, which are equal where it is known.
 
         Returns:
-          Two numbers; equal where the Bayes risk is known.
+          Two numbers.
         """
+        risk = float(self.bayes_risk())
+        return risk, risk
 
     @abc.abstractmethod
     def simulate(self, prompts: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -106,7 +109,7 @@ class _RelevantTokens(LocationTask):
           Two numbers.
         """
 
-    def best_risk(self, activation: Any) -> Float[Array, ""]:
+    def best_risk(self, activation: Any) -> Scalar:
         """Return the lowest risk of a head with this activation.
 
         Args:
@@ -116,7 +119,7 @@ class _RelevantTokens(LocationTask):
           The risk, shape (), NaN where it is not resolved.
         """
         self.require_known()
-        return jnp.asarray(activation.best_risk_of_sets(self))
+        return activation.best_risk_of_sets(self)
 
     def head_moments(self, activation: Any, m_k: Scalar | float, q_k: Scalar | float) -> Moments:
         """Return the averages of which the risk of a head consists.
@@ -152,8 +155,7 @@ class _RelevantTokens(LocationTask):
         found = _several.softmax_moments(self._law, math.log(float(self.length)), mean, slope, float(sink))
         if abs(found.mass * float(self.mean_number) - 1.0) > _several.MASS_TOLERANCE:
             found = found._replace(hidden=math.nan, power=math.nan)
-        hidden, power, unknown = map(jnp.asarray, (found.hidden, found.power, math.nan))
-        return Moments(hidden, power, unknown, unknown, unknown, unknown, unknown)
+        return Moments(*map(np.asarray, (found.hidden, found.power, *(math.nan,) * 5)))
 
     def elementwise_risk(self) -> float:
         """Return the lowest risk of all element-wise weights, which depends on q and ν alone.
@@ -161,8 +163,8 @@ class _RelevantTokens(LocationTask):
         Returns:
           The risk, NaN for ν > 2500.
         """
-        known = bool(self.snr <= _LARGEST_SPIKE)
-        return _several.elementwise_bayes_risk(float(self.relevance), float(self.snr)) if known else math.nan
+        resolved = bool(self.snr <= _LARGEST_SPIKE)
+        return _several.elementwise_bayes_risk(float(self.relevance), float(self.snr)) if resolved else math.nan
 
     def best_softmax(self, *, with_sink: bool) -> _several.BestSoftmax:
         """Return the softmax of lowest risk, over its slope and the score of its sink.
@@ -194,14 +196,10 @@ class _RelevantTokens(LocationTask):
             f"several relevant tokens. Got the task {type(self).__name__}."
         )
 
-    def marginals(
-        self,
-        m_k: Scalar,
-        q_k: Scalar,
-        kink: Scalar = 0.0,
-    ) -> ScoreMixture:
+    def marginals(self, m_k: Scalar, q_k: Scalar, kink: Scalar = 0.0) -> ScoreMixture:
         """Return the distributions for one relevant token among 1/q: element-wise weights depend on q alone."""
-        return spiked_mixture(1.0 / self.relevance, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
+        relevance, snr, m_k, q_k, kink = map(known, (self.relevance, self.snr, m_k, q_k, kink))
+        return spiked_mixture(1.0 / relevance, np.sqrt(snr) * m_k, q_k, np.asarray(kink, float))
 
     def require_known(self) -> None:
         """Raise if the task is traced, because NumPy computes its risks."""
@@ -213,12 +211,7 @@ class _RelevantTokens(LocationTask):
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
         """Raise if a concrete cross overlap is not zero: the formulas are for values that are independent of scores."""
-        cross = (overlaps.m_kv, overlaps.m_vk, overlaps.q_vk)
-        if is_concrete(*cross) and any(np.any(np.asarray(overlap) != 0) for overlap in cross):
-            raise ValueError(
-                f"`attention_risk({type(self).__name__}(...), overlaps=...)` needs m_kv = m_vk = q_vk = 0, because "
-                f"with them the values depend on the scores. Got {[float(np.max(each)) for each in cross]}."
-            )
+        _require_no_cross_overlap(self, overlaps, "the scores")
 
     def _resolved(self) -> bool:
         return bool(self.snr <= _LARGEST_SPIKE) and bool(self.length <= _LONGEST_BAYES)
@@ -341,17 +334,12 @@ class Independent(_RelevantTokens):
             return np.asarray(np.nan)
         return np.asarray(_several.elementwise_bayes_risk(float(self.probability), float(self.snr)))
 
-    def bayes_bounds(self) -> tuple[float, float]:
-        """Return the Bayes risk twice."""
-        risk = float(self.bayes_risk())
-        return risk, risk
-
     def simulate(self, prompts: int, rng: np.random.Generator) -> tuple[float, float]:
         """Return the mean of what the posterior of a relevant token misses."""
         q, snr = float(self.probability), float(self.snr)
         log_odds = 0.5 * snr + math.log(q) - math.log1p(-q) if q < 1 else math.inf
         missed = 1.0 / (1.0 + np.exp(log_odds + math.sqrt(snr) * rng.standard_normal(prompts)))
-        return float(missed.mean()), float(missed.std(ddof=1) / math.sqrt(prompts))
+        return float(missed.mean()), float(standard_error(missed))
 
 
 class Absent(_RelevantTokens):
@@ -402,11 +390,6 @@ class Absent(_RelevantTokens):
             return np.asarray(1.0 - present / length)
         return np.asarray(_several.absent_bayes_risk(length, snr, present))
 
-    def bayes_bounds(self) -> tuple[float, float]:
-        """Return the Bayes risk twice."""
-        risk = float(self.bayes_risk())
-        return risk, risk
-
     def best_softmax(self, *, with_sink: bool) -> _several.BestSoftmax:
         """Return the posterior, which is softmax with a sink, or search for the best softmax without one."""
         if with_sink and self._resolved():
@@ -444,8 +427,8 @@ def bayes_risk_bounds(task: _RelevantTokens) -> tuple[Float[Array, "*stack"], Fl
     Source: derived here, see book/several_relevant_tokens. Transformations: none.
     """
     require_float64("bayes_risk_bounds", task.length)
-    lower, upper = _by_numpy(lambda each: each.bayes_bounds(), task)
-    return lower, upper
+    task.require_known()
+    return in_numpy(lambda each: each.bayes_bounds(), task)
 
 
 @public
@@ -480,19 +463,7 @@ def simulate_bayes_risk(
             f"{_LARGEST_SIMULATED:.0f}, so that weights are numbers of float64. Got {count} and ν = {task.snr}."
         )
     seed = np.asarray(jr.key_data(key))
-    risk, error = _by_numpy(lambda each: each.simulate(count, np.random.default_rng(seed)), task)
-    return risk, error
-
-
-def _by_numpy(function, task: _RelevantTokens) -> list[Float[Array, "*stack"]]:
-    """Return the two numbers of `function` for every task of a stack."""
-    task.require_known()
-    leaves, structure = jax.tree.flatten(task)
-    columns = np.broadcast_arrays(*(np.asarray(leaf) for leaf in leaves))
-    rows = zip(*(column.ravel() for column in columns), strict=True)
-    with np.errstate(all="ignore"):
-        numbers = np.asarray([function(jax.tree.unflatten(structure, row)) for row in rows])
-    return [jnp.asarray(part.reshape(columns[0].shape)) for part in numbers.reshape(-1, 2).T]
+    return in_numpy(lambda each: each.simulate(count, np.random.default_rng(seed)), task)
 
 
 def _require_probability(owner: str, name: str, value: Float[Array, "..."]) -> None:

@@ -23,10 +23,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public
 from lib._namespace import namespace
+from lib._quasi_random import quasi_normals
 from lib._types import Scalar
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
-from lib.single_location._quasi_random import quasi_normals
 from lib.single_location._score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # Longest prompt whose tokens are stored one by one.
@@ -211,7 +211,7 @@ class LocationTask(eqx.Module):
         Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
         """
         # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
-        points = jax.lax.optimization_barrier(quasi_normals(2 * _static_length(self) + 1, _RISK_POINTS, 1)[0])
+        points = jax.lax.optimization_barrier(quasi_normals(2 * _static_length(self) + 1, _RISK_POINTS, (0,))[0])
         geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
         signal_scores = jax.vmap(self.signal_scores)(geometry, ndtr(points[:, -1]))
         o, ambient = overlaps, self.ambient
@@ -244,12 +244,7 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def marginals(
-        self,
-        m_k: Scalar,
-        q_k: Scalar,
-        kink: Scalar = 0.0,
-    ) -> ScoreMixture:
+    def marginals(self, m_k: Scalar, q_k: Scalar, kink: Scalar = 0.0) -> ScoreMixture:
         """Return the distributions of the hidden score and of another score, not jointly.
 
         Args:
@@ -332,8 +327,7 @@ class LocationTask(eqx.Module):
 
 
 class Spiked(LocationTask):
-    """The spiked task `X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν, the others' 0
-    [D26].
+    """The spiked task [D26] `X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν.
 
     Attributes:
       length: number L of tokens, a whole number ≥ 1.
@@ -361,12 +355,7 @@ class Spiked(LocationTask):
         return self.marginals(m_k, q_k)
 
     @public
-    def marginals(
-        self,
-        m_k: Scalar,
-        q_k: Scalar,
-        kink: Scalar = 0.0,
-    ) -> ScoreMixture:
+    def marginals(self, m_k: Scalar, q_k: Scalar, kink: Scalar = 0.0) -> ScoreMixture:
         """Return the same distribution, because tokens are independent."""
         xp = namespace(self.length, self.snr, m_k, q_k, kink)
         return spiked_mixture(self.length, xp.sqrt(self.snr) * m_k, q_k, xp.asarray(kink, float))
@@ -449,12 +438,7 @@ class Max(LocationTask):
         return max_mixture(self.length, self.snr, m_k, q_k)
 
     @public
-    def marginals(
-        self,
-        m_k: Scalar,
-        q_k: Scalar,
-        kink: Scalar = 0.0,
-    ) -> ScoreMixture:
+    def marginals(self, m_k: Scalar, q_k: Scalar, kink: Scalar = 0.0) -> ScoreMixture:
         """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
         xp = namespace(self.length, self.snr, m_k, q_k, kink)
         return max_marginals(self.length, self.snr, m_k, q_k, xp.asarray(kink, float))
@@ -488,12 +472,7 @@ class Max(LocationTask):
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
         """Raise if a concrete cross overlap is not zero: values then depend on the scores that choose ε."""
-        cross = (overlaps.m_kv, overlaps.m_vk, overlaps.q_vk)
-        if is_concrete(*cross) and any(np.any(np.asarray(overlap) != 0) for overlap in cross):
-            raise ValueError(
-                "`attention_risk(Max(...), overlaps=...)` needs m_kv = m_vk = q_vk = 0, because with them the values "
-                f"depend on the scores that choose the hidden token. Got {[float(np.max(each)) for each in cross]}."
-            )
+        _require_no_cross_overlap(self, overlaps, "the scores that choose the hidden token")
 
 
 def _static_length(task: LocationTask) -> int:
@@ -522,11 +501,18 @@ def _require_setting(
         )
 
 
+def _require_no_cross_overlap(task: LocationTask, overlaps: Overlaps, scores: str) -> None:
+    cross = (overlaps.m_kv, overlaps.m_vk, overlaps.q_vk)
+    if is_concrete(*cross) and any(np.any(np.asarray(overlap) != 0) for overlap in cross):
+        raise ValueError(
+            f"`attention_risk({type(task).__name__}(...), overlaps=...)` needs m_kv = m_vk = q_vk = 0, because with "
+            f"them the values depend on {scores}. Got {[float(np.max(each)) for each in cross]}."
+        )
+
+
 def _require_length(owner: str, length: Float[Array, "..."]) -> None:
-    if (
-        is_concrete(length)
-        and not ((np.asarray(length) >= 1) & np.isfinite(length) & (length == np.floor(length))).all()
-    ):
+    counts = np.asarray(length) if is_concrete(length) else np.ones(())
+    if not ((counts >= 1) & np.isfinite(counts) & (counts == np.floor(counts))).all():
         raise ValueError(
             f"`{owner}(length=...)` must be a whole number ≥ 1: it counts the tokens of a prompt. Got {length}."
         )

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.stats import sem
 
+from lib._quasi_random import quasi_normals
 from lib.single_location._prox import Channel
-from lib.single_location._quasi_random import quasi_normals
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import _train_once
 from lib.single_location.replica import (
@@ -154,7 +154,7 @@ def test_errors_are_standard_errors_of_the_mean():
 def test_what_has_converged_is_a_fixed_point():
     """One more step of the equations moves no component by more than 1e-5, a hundredth of what scatter is left."""
     setting = _Setting(Spiked(3, 4.0), softmax, 0.3, 2.0, 0.5, 0.5)
-    prompts = _prompts(setting.task, jnp.asarray(quasi_normals(11, 256, 2)[0]))
+    prompts = _prompts(setting.task, jnp.asarray(quasi_normals(11, 256, range(2))[0]))
     end = eqx.filter_jit(_iterate_to_fixed_point)(
         setting, prompts, jnp.asarray(_START_STATE), tolerance=_RESIDUAL_TOLERANCE
     )

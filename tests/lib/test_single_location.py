@@ -24,13 +24,13 @@ from lib.single_location.activations import (
     _Sigmoid,
     _Softplus,
 )
-from lib.single_location.population import _first_in_numpy, _in_numpy_or_stack, _moments
+from lib.single_location.population import _MOST_MIXTURES, _in_numpy_or_stack, _moments
 
 # `test_transformations.py` checks the types of these functions
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 # Averages of weights, of every element of stacks: the first ones by NumPy.
-attention_moments = partial(_first_in_numpy, _moments, batch=1)
+attention_moments = partial(_in_numpy_or_stack, _moments, batch=1, most=_MOST_MIXTURES)
 
 # The Bayes risk by two integrals, of every element of stacks.
 bayes_integrals = partial(_in_numpy_or_stack, jitted()(lambda task: task.bayes_integrals()), batch=1)
