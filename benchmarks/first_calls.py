@@ -22,7 +22,7 @@ TABLE = ROOT / "book" / "first_calls.csv"
 COLUMNS = ["function", "first", "programs", "one", "thirty", "thousand"]
 COUNTS = {"one": 1, "thirty": 30, "thousand": 1000}
 # A call is repeated for this long; a function is not called on more values if that would take longer than the latter.
-LEAST_SECONDS, MOST_SECONDS = 0.1, 20.0
+LEAST_SECONDS, MOST_SECONDS = 0.1, 5.0
 
 
 class Measured(NamedTuple):
