@@ -19,7 +19,50 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 TABLE = ROOT / "book" / "first_calls.csv"
-COLUMNS = ["function", "first", "programs", "one", "thirty", "thousand"]
+COLUMNS = ["function", "before", "first", "programs", "one", "thirty", "thousand", "because"]
+# What takes longer than this in a first call says why.
+LONG = 0.15
+REASONS = {
+    "it draws random numbers": (
+        "Gaussian.sample",
+        "empirical",
+        "stream_attend",
+        "sample_output",
+        "LinearRegression.bayes_risk",
+        "LinearRegression.draw",
+        "Head.orthogonal",
+        "LocationTask.draw",
+        "fast_normal",
+        "map_batched",
+    ),
+    "SciPy's Sobol points are imported": ("QueryAverage.of_frames", "PairAverage.of_frames"),
+    "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
+    "it iterates replica equations": ("bayes_optimal_risk", "replica"),
+    "it is an average over thousands of nodes": (
+        "LinearRegression.finite_risk",
+        "LinearRegression.finite_risk_error",
+        "LocationTask.fresh_risk",
+        "block_risk",
+    ),
+    "it computes that long": (
+        "RadialTable.at",
+        "ScoreTable.at",
+        "heads_risk",
+        "best_values",
+        "best_pair",
+        "attention_risk",
+        "best_risk",
+        "Activation.of_kernel",
+        "Prompts.of",
+        "Prompts.best_key_risk",
+    ),
+    "an integral over the span of means": (
+        "denoising_bayes_risk",
+        "denoising_linear_risk",
+        "discriminant_bayes_risk",
+        "mixture_quadrature_error",
+    ),
+}
 COUNTS = {"one": 1, "thirty": 30, "thousand": 1000}
 # A call is repeated for this long; a function is not called on more values if that would take longer than the latter.
 LEAST_SECONDS, MOST_SECONDS = 0.1, 5.0
@@ -487,7 +530,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}, flush=True
             )
     if not words:
-        pd.DataFrame(rows, columns=COLUMNS).to_csv(TABLE, index=False, float_format="%.3g")
+        table = pd.DataFrame(rows, columns=COLUMNS)
+        if TABLE.exists():
+            table["before"] = table["function"].map(pd.read_csv(TABLE).set_index("function")["before"])
+        table["because"] = [because(row["function"], row["first"]) for row in rows]
+        table.to_csv(TABLE, index=False, float_format="%.3g")
+
+
+def because(name: str, first: float) -> str:
+    """Return why a first call takes long, and nothing if it does not."""
+    if first < LONG:
+        return ""
+    bare = name.partition(",")[0]
+    return next((reason for reason, names in REASONS.items() if bare in names), "it compiles one or two small programs")
 
 
 if __name__ == "__main__":

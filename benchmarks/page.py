@@ -35,6 +35,9 @@ UNBROKEN = "&nbsp;"
 # Prefixes of seconds, and how many of the prefixed unit are one second.
 PREFIXES = {"": 1.0, "m": 1e3, "µ": 1e6, "n": 1e9}
 
+# Columns of times.
+SECONDS = ("takes", "before", "first", "one", "thirty", "thousand", "two cores")
+
 Row = Mapping[str, str]
 
 
@@ -61,6 +64,8 @@ def tables(root: Path) -> dict[Path, str]:
         "full": short([*full, total(full)], ("notebook", "core minutes", "memory", "ended", "key")),
         "full sizes": short(full, ("notebook",), joined="larger than published"),
         "full origin": short(full, origin, joined="notebook"),
+        "first calls": short(read("first_calls"), ("function", "before", "first", "programs", "one", "thirty",
+                                                   "thousand", "because")),
         "gpu": ratios(read("gpu"), "notebook", ("training", "two cores"), "runs"),
         "gpu agreement": short(read("gpu_agreement"), ("notebook", "trainings", "computed with", "numbers",
                                                        "relative difference", "movement")),
@@ -125,9 +130,9 @@ def _table(
 
 def _shown(row: Row, name: str) -> str:
     """Return the text of a row in a column; a time or a memory has its unit. A line does not end within `d = 32`."""
-    if name in ("takes", "two cores"):
-        return escaped(quantity_of(row[name], row["unit"])).replace(" ", UNBROKEN)
-    return escaped(row[name]).replace(" = ", f"{UNBROKEN}={UNBROKEN}")
+    if name in SECONDS and row[name]:
+        return escaped(quantity_of(row[name], row.get("unit", "s"))).replace(" ", UNBROKEN)
+    return escaped(row[name] or "–").replace(" = ", f"{UNBROKEN}={UNBROKEN}")
 
 
 def quantity_of(value: str, unit: str) -> str:

@@ -287,7 +287,7 @@ def sample_output(
       key: JAX random key.
 
     Returns:
-      The output, shape (e,).
+      The output, shape (e,). A second or two to compile, for each n.
 
     Raises:
       ValueError: if n is not a whole number ≥ 1, or shapes do not fit.

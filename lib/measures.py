@@ -72,7 +72,7 @@ class Measure(eqx.Module):
           key: JAX random key.
 
         Returns:
-          The tokens, one per row, shape (n, d).
+          The tokens, one per row, shape (n, d). Half a second to compile, for each n.
 
         Transformations: jit, vmap, grad.
         """

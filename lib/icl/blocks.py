@@ -113,7 +113,7 @@ class Blocks(eqx.Module):
           queries: nodes for the average over queries; by default `QueryAverage.of_frames(d, frames=16, radii=24)`.
 
         Returns:
-          A and b.
+          A and b. Two seconds to compile.
 
         Raises:
           ValueError: if float64 is off.
@@ -180,7 +180,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
       The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
       `QueryAverage.radial(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads
       with ‖A‖ ≤ 2. With `QueryAverage.of_frames(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in
-      three dimensions; more frames lower it.
+      three dimensions; more frames lower it. A second to compile.
 
     Raises:
       ValueError: if float64 is off.

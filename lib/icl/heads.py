@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, public
-from lib._namespace import constant, exact, jitted, known, namespace
+from lib._namespace import choose, constant, exact, jitted, known, namespace
 from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
 from lib.icl.averages import _few_radii, _radii
@@ -266,10 +266,7 @@ def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:
 
     short = log_length <= _SHORT
     scan = xp.linspace(0.5 * xp.log(leading) - 1.0, xp.log(largest), _FIT)
-    if is_concrete(short):
-        scanned = excess(xp.exp(scan)) if short else xp.zeros_like(scan)
-    else:
-        scanned = jax.lax.cond(short, excess, xp.zeros_like, xp.exp(scan))
+    scanned = choose(short, excess, xp.zeros_like, xp.exp(scan))
     best = xp.nanargmin(scanned)
     low = xp.where(short, scan[xp.maximum(best - 1, 0)], 0.0)
     high = xp.where(short, scan[xp.minimum(best + 1, _FIT - 1)], widest)
