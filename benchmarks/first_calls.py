@@ -486,18 +486,19 @@ def measure(name: str) -> dict[str, float | str]:
     jax.config.update("jax_enable_x64", True)
     programs = []
     function, arguments, alone = functions()[name]
-    prepared = {column: arguments(count) for column, count in COUNTS.items() if count == 1 or not alone}
+    argument = arguments(1)
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration_secs, **_: programs.append(event) if event.endswith("backend_compile_duration") else None
     )
     begun = time.process_time()
-    jax.block_until_ready(function(prepared["one"]))
+    jax.block_until_ready(function(argument))
     row: dict[str, float | str] = {"function": name, "first": time.process_time() - begun}
     row["programs"] = len(programs)
     last = 0.0
-    for column, argument in prepared.items():
-        if 34 * last < MOST_SECONDS:  # the next column has at most 34 times as many values
-            row[column] = last = seconds(function, argument)
+    for column, count in COUNTS.items():
+        # a column has at most 34 times as many values as the one before
+        if count == 1 or not (alone or 34 * last > MOST_SECONDS):
+            row[column] = last = seconds(function, arguments(count))
     return row
 
 

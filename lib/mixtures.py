@@ -201,7 +201,12 @@ def _denoising_linear(mixture, noise_std, *, intercept=False, refinement=_REFINE
     del refinement
     owner = "denoising_linear_risk"
     cov = _shared_cov(owner, mixture)
-    noise_std = _noise(owner, noise_std)
+    return _affine_estimate(mixture, cov, _noise(owner, noise_std), intercept)
+
+
+@partial(jax.jit, static_argnums=3)
+def _affine_estimate(mixture, cov, noise_std, intercept) -> _Estimate:
+    """The risk of the best affine denoiser, or of the best linear one."""
     weights = jnp.exp(_log_weights(mixture))
     means = mixture.components.mean
     if intercept:
@@ -381,6 +386,7 @@ class _Whitening(NamedTuple):
     residual: Float[Array, ""]
 
 
+@jax.jit
 def _whitening(cov: Float[Array, "d d"], variance: Float[Array, ""]) -> _Whitening:
     fixed = stop_gradient(cov)
     eigenvalues, vectors = jnp.linalg.eigh(fixed)
@@ -412,6 +418,7 @@ def _coordinates(points: Float[Array, "K d"]) -> tuple[Float[Array, "K r"], Floa
     return points @ axes[:rank].T, sizes[rank] if rank < len(sizes) else jnp.zeros(())
 
 
+@jax.jit
 def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     """The vector's direction; the first axis for a zero vector."""
     largest = jnp.max(jnp.abs(vector))
