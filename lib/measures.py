@@ -30,6 +30,9 @@ from lib._checks import (
     require_now_or_then,
     require_positive,
 )
+from lib._namespace import known, namespace
+from lib._types import AnyArray
+from lib.random import normal
 
 
 class Measure(eqx.Module):
@@ -116,16 +119,18 @@ class Gaussian(Measure):
     @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens `mean + R g`, with `R Rᵀ = cov` and g ~ N(0, I)."""
-        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ _covariance_root(self.cov).T
+        normals = normal(key, (n, self.mean.shape[-1]), self.mean.dtype)
+        return jnp.asarray(known(self.mean) + normals @ _covariance_root(known(self.cov)).T)
 
 
 @public
-def _covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+def _covariance_root(cov: Float[AnyArray, "d d"]) -> Float[AnyArray, "d d"]:
     """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`."""
+    xp = namespace(cov)
     # the decomposition exists in single and double precision only
     wide = cov.astype(jnp.promote_types(cov.dtype, jnp.float32))
-    eigenvalues, eigenvectors = jnp.linalg.eigh(wide)
-    return (eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))).astype(cov.dtype)
+    eigenvalues, eigenvectors = xp.linalg.eigh(wide)
+    return (eigenvectors * xp.sqrt(xp.maximum(eigenvalues, 0.0))).astype(cov.dtype)
 
 
 class GaussianMixture(Measure):
@@ -178,7 +183,7 @@ class GaussianMixture(Measure):
         """
         label_key, token_key = jr.split(key)
         labels = jr.categorical(label_key, self.log_weights, shape=(n,))
-        normals = jr.normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype)
+        normals = jnp.asarray(normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype))
 
         def place(tokens, component):
             index, gaussian = component

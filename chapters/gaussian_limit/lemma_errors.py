@@ -12,6 +12,7 @@ from lib.attention import Attention, attend, fluctuation
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, empirical, tilted_cov
+from lib.random import normal
 
 RATE_TAU = 0.5
 
@@ -45,7 +46,7 @@ class RateErrors:
 def simulate_lemma_errors(gaussians: int, *, key: PRNGKeyArray) -> LemmaErrors:
     """Compare `attend` with `V(m + ΓUz)` in NumPy, on random Gaussians of every rank."""
     dims = (1, 2, 5)
-    normals = np.asarray(jr.normal(key, (len(dims), gaussians, 3 * max(dims) + 2, max(dims))))
+    normals = np.asarray(normal(key, (len(dims), gaussians, 3 * max(dims) + 2, max(dims))))
     errors = [_lemma_errors(block[:, : 3 * d + 2, :d]) for d, block in zip(dims, normals, strict=True)]
     lemma, linear = (np.concatenate([error[case] for error in errors]) for case in (0, 1))
     return LemmaErrors(dims, lemma, linear)

@@ -23,6 +23,7 @@ from chapters.mixtures.style import PUBLISHED_NOISE_STD, TOKEN_STD
 from lib.attention import Attention, attend
 from lib.measures import GaussianMixture
 from lib.mixtures import denoising_bayes_risk, denoising_linear_risk
+from lib.random import normal
 
 # Quadrature nodes up to this distance, along the line of the two means and across. The best head changes quickly only
 # along the line: with little noise within a twentieth of a standard deviation, which the fine nodes resolve.
@@ -119,7 +120,7 @@ def _search():
 
     def search(noise_std: float, key: PRNGKeyArray, last: np.ndarray | None) -> tuple[float, np.ndarray]:
         known = residual_denoising_head(law, noise_std)
-        random = SPREAD * np.asarray(jr.normal(key, (STARTS, 2 * DIMENSION**2)))
+        random = SPREAD * np.asarray(normal(key, (STARTS, 2 * DIMENSION**2)))
         starts = [np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random]
         ends = [descend(start, noise_std, ROUGH) for start in (starts if last is None else [*starts, last])]
         best = descend(min(ends, key=lambda end: end.fun).x, noise_std, FINE)

@@ -15,6 +15,7 @@ from chapters.mixtures.labelled_heads import Blocks, score_of
 from chapters.mixtures.settings import OPPOSITE_DIMENSION, opposite_classes
 from chapters.mixtures.style import STARTS
 from lib.flow import sgd
+from lib.random import normal
 
 # Published: the step size.
 STEP_SIZE = 1e-2
@@ -26,15 +27,14 @@ EVERY, ROWS, EARLY_STEPS = 20, 40, 80
 OVERLAPS = 2000
 
 
-@partial(jax.jit, static_argnames="kind")
 def random_start(kind: str, key: PRNGKeyArray) -> Blocks:
     """Return a published start: all entries are standard normal, or those of v_21 only and the others are zero."""
     d = OPPOSITE_DIMENSION
     upper_key, column_key, row_key, corner_key = jr.split(key, 4)
-    row = jr.normal(row_key, (d,))
+    row = normal(row_key, (d,))
     if kind == "value only":
-        return Blocks(jnp.zeros((d, d)), jnp.zeros(d), row, jnp.zeros(()))
-    return Blocks(jr.normal(upper_key, (d, d)), jr.normal(column_key, (d,)), row, jr.normal(corner_key))
+        return Blocks(np.zeros((d, d)), np.zeros(d), row, np.zeros(()))
+    return Blocks(normal(upper_key, (d, d)), normal(column_key, (d,)), row, normal(corner_key))
 
 
 def _draw(key: PRNGKeyArray, count: int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
@@ -97,6 +97,6 @@ def train_classifiers(steps: int, runs: int, *, key: PRNGKeyArray) -> pd.DataFra
 
 def simulate_start_overlaps(*, key: PRNGKeyArray) -> np.ndarray:
     """Return ⟨v_21, m⟩²/‖v_21‖² for `OVERLAPS` starts of the value only; 0 under the hypothesis of Theorem 3.6."""
-    rows = jr.normal(key, (OVERLAPS, OPPOSITE_DIMENSION))
+    rows = np.asarray(normal(key, (OVERLAPS, OPPOSITE_DIMENSION)))
     mean = opposite_classes().components.mean[0]
-    return np.asarray((rows @ mean) ** 2 / jnp.sum(rows**2, axis=1))
+    return (rows @ np.asarray(mean)) ** 2 / np.sum(rows**2, axis=1)

@@ -20,6 +20,7 @@ from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
 from lib.flow import gradient_flow
 from lib.measures import GaussianMixture
+from lib.random import normal
 
 # Times at which the distance to the minimisers is recorded.
 TIMES = np.geomspace(1.0, 1e9, 181)
@@ -67,7 +68,7 @@ def _distances(path: Blocks, best: GatedScore, family: str) -> Float[Array, " n"
 def perturbed(blocks: Blocks, size: float, key: PRNGKeyArray) -> Blocks:
     """Return the head moved by `size` in a random direction of the space of all its blocks."""
     entries = flat(blocks)
-    noise = np.asarray(jr.normal(key, entries.shape))
+    noise = np.asarray(normal(key, entries.shape))
     return blocks_of(entries + size * noise / np.linalg.norm(noise))
 
 
@@ -152,7 +153,7 @@ def _mobilities(blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """Return A Aᵀ at the head with s = 0 next to `blocks`, with A on the kernel and on all directions."""
     law = published_classes()
     first, second = np.asarray(law.components.mean)
-    tokens = 2 * np.asarray(jr.normal(jr.key(0), (TOKENS, 2)))
+    tokens = 2 * np.asarray(normal(jr.key(0), (TOKENS, 2)))
     level = blocks._replace(column=-0.5 * blocks.upper @ (first - second))
     _, strengths, directions = np.linalg.svd(scores_and_slopes(level, law, tokens)[1])
     fast = directions[: int((strengths > ROUNDING * strengths[0]).sum())]

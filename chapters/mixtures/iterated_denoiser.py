@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from chapters.mixtures.denoisers import bayes_denoiser, denoiser_fixed_point, iterate_denoiser
 from chapters.mixtures.settings import DIMENSION, mixture
 from chapters.mixtures.style import SHOWN_STEPS, STEPS
+from lib.random import normal
 
 # Starts of each iteration, and their standard deviation in units of half the distance of the components.
 STARTS, SPREAD = 20, 2.0
@@ -53,7 +54,7 @@ def simulate_ends(separations: Sequence[float], *, key: PRNGKeyArray) -> pd.Data
     """
     rows = []
     for index, separation in enumerate(sorted(separations)):
-        starts = MIDDLE + SPREAD * separation * jr.normal(jr.fold_in(key, index), (STARTS, DIMENSION))
+        starts = MIDDLE + SPREAD * separation * normal(jr.fold_in(key, index), (STARTS, DIMENSION))
         positions = np.abs(np.asarray(_positions(separation, starts, STEPS)))
         root = float(fixed_point(separation))
         rows += [

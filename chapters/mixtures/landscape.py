@@ -25,6 +25,7 @@ from chapters.mixtures.score_derivatives import Classes, flat, hessian, scores_a
 from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import PUBLISHED_MEANS
 from lib.measures import GaussianMixture
+from lib.random import normal
 
 # The square of heights r and gate slopes s that is shown, and an odd number of points per side.
 HALF_SIDE, POINTS = 4.0, 33
@@ -156,15 +157,15 @@ def solve_critical_points() -> list[CriticalPoint]:
 
 def _random_law(dimension: int, key: PRNGKeyArray) -> GaussianMixture:
     means_key, root_key = jr.split(key)
-    root = np.asarray(jr.normal(root_key, (dimension, dimension))) / np.sqrt(dimension)
-    return classes(jr.normal(means_key, (2, dimension)), np.eye(dimension) + root @ root.T)
+    root = np.asarray(normal(root_key, (dimension, dimension))) / np.sqrt(dimension)
+    return classes(normal(means_key, (2, dimension)), np.eye(dimension) + root @ root.T)
 
 
 def _random_minimiser(family: str, law: GaussianMixture, key: PRNGKeyArray) -> Blocks:
     """Return a head with the Bayes risk: r = 0 and s arbitrary, or s = 0 and r arbitrary."""
     best, (cov, first, second, gate_offset) = jax.tree.map(np.asarray, bayes_score(law)), Classes.of(law)
     d, difference, middle = len(first), first - second, (first + second) / 2
-    row = np.asarray(jr.normal(key, (d,)))
+    row = np.asarray(normal(key, (d,)))
     if family == "without gate":
         # b = ⟨v_21, m_1⟩ - v_22 = b* and r = ⟨v_21, m_0 - m_1⟩ + 2 v_22 = 0: the middle of the means has b*
         row = row + (best.intercept - row @ middle) * middle / np.sum(middle**2)
@@ -173,9 +174,9 @@ def _random_minimiser(family: str, law: GaussianMixture, key: PRNGKeyArray) -> B
         chance = expit(gate_offset)
         corner = (row @ second - best.intercept + chance * row @ difference) / (1 - 2 * chance)
     # U_11 Γ v_21 = w*: a random U_11, corrected along Γ v_21
-    upper, pulled = np.asarray(jr.normal(jr.fold_in(key, 1), (d, d))), cov @ row
+    upper, pulled = np.asarray(normal(jr.fold_in(key, 1), (d, d))), cov @ row
     upper = upper + np.outer(best.slope - upper @ pulled, pulled) / np.sum(pulled**2)
-    free = np.asarray(jr.normal(jr.fold_in(key, 2), (d,))) if family == "without gate" else np.zeros(d)
+    free = np.asarray(normal(jr.fold_in(key, 2), (d,))) if family == "without gate" else np.zeros(d)
     return Blocks(upper, 0.5 * (free - upper @ difference), row, corner)
 
 
@@ -191,7 +192,7 @@ def solve_flat_directions(*, key: PRNGKeyArray) -> pd.DataFrame:
     rows = []
     for index, dimension in enumerate(DIMENSIONS):
         law = _random_law(dimension, jr.fold_in(key, index))
-        tokens = 2 * np.asarray(jr.normal(jr.fold_in(key, 100 + index), (TOKENS, dimension)))
+        tokens = 2 * np.asarray(normal(jr.fold_in(key, 100 + index), (TOKENS, dimension)))
         best = jax.tree.map(np.asarray, bayes_score(law))
         for number, family in enumerate(("without gate", "constant gate")):
             blocks = _random_minimiser(family, law, jr.fold_in(key, 200 + 10 * index + number))
@@ -225,9 +226,9 @@ def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
     difference = first - second
     keys = jr.split(jr.fold_in(key, 1), 8)
     shapes = Blocks((2, 2), (2,), (2,), ())  # type: ignore[arg-type]
-    blocks = Blocks(*(jr.normal(key, shape) for key, shape in zip(keys[:4], shapes, strict=True)))
-    moved = Blocks(*(jr.normal(key, shape) for key, shape in zip(keys[4:], shapes, strict=True)))
-    tokens = 2 * jr.normal(jr.fold_in(key, 2), (TOKENS, 2))
+    blocks = Blocks(*(normal(key, shape) for key, shape in zip(keys[:4], shapes, strict=True)))
+    moved = Blocks(*(normal(key, shape) for key, shape in zip(keys[4:], shapes, strict=True)))
+    tokens = 2 * normal(jr.fold_in(key, 2), (TOKENS, 2))
 
     def score(time):
         return jax.vmap(score_of(jax.tree.map(lambda at, by: at + time * by, blocks, moved), law))(tokens)

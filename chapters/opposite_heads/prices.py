@@ -28,11 +28,18 @@ class Prices:
     squares: Float[np.ndarray, "prompts keys"]
 
 
-def _even_part(tokens: Float[Array, "length d_1"], query: Float[Array, " d_1"], key, value) -> Float[Array, ""]:
-    """Return (f(x_q) + f(-x_q))/2 for the head with scores key ⟨x_l, x_q⟩ and values value·y_l."""
-    scores = key * tokens[:, :-1] @ query[:-1]
-    weights = jax.nn.softmax(scores) + jax.nn.softmax(-scores)
-    return value * weights @ tokens[:, -1] / 2
+def _even_parts(
+    prompts, keys: Float[np.ndarray, " keys"], values: Float[np.ndarray, " keys"]
+) -> Float[np.ndarray, "prompts keys"]:
+    """Return (f(x_q) + f(-x_q))/2 for the heads with scores key ⟨x_l, x_q⟩ and values value·y_l."""
+    scores = np.vecdot(prompts.tokens[..., :-1], prompts.queries[:, None, :-1])
+    labels = prompts.tokens[..., -1]
+
+    def output(factors):
+        return np.vecdot(factors, labels) / factors.sum(axis=1)
+
+    factors = (np.exp(key * scores) for key in keys)
+    return np.stack([output(each) + output(1 / each) for each in factors], axis=1) * values / 2
 
 
 def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int, *, seed: int) -> list[Prices]:
@@ -88,16 +95,8 @@ def _long_prompt_price(task: LinearRegression, key: Float[Array, ""], value: Flo
 
 def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray) -> Prices:
     found = [exact_price(task, omega, length) for omega in KEYS]
-    values = jnp.array([value for value, _ in found])
-    exact = np.array([price for _, price in found])
+    values, exact = np.array(found).T
     long_prompt = np.array(jax.vmap(_long_prompt_price, (None, 0, 0))(task, jnp.array(KEYS), values)) / length
-
-    @jax.jit
-    def batch(key):
-        drawn = task.draw(length, BATCH, key=key)
-        heads = jax.vmap(_even_part, in_axes=(None, None, 0, 0))
-        return jax.vmap(heads, in_axes=(0, 0, None, None))(drawn.tokens, drawn.queries, jnp.array(KEYS), values) ** 2
-
-    batches = jax.random.split(key, -(-prompts // BATCH))
-    squares = np.concatenate([np.asarray(batch(one)) for one in batches])[:prompts]
+    batches = (task.draw(length, BATCH, key=one) for one in jax.random.split(key, -(-prompts // BATCH)))
+    squares = np.concatenate([_even_parts(drawn, np.array(KEYS), values) ** 2 for drawn in batches])[:prompts]
     return Prices(length, np.array(KEYS), exact, long_prompt, squares)

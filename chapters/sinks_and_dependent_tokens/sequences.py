@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from scipy.signal import lfilter
 
-from lib.attention import Attention, dependent_fluctuation, fluctuation
+from lib.attention import Attention, dependent_fluctuation
 from lib.measures import Gaussian
+from lib.random import normal
 
 # Correlations below it are left out.
 NEGLIGIBLE = 1e-12
@@ -48,7 +48,7 @@ PROCESSES = (autoregressive(0.8), autoregressive(0.5), moving_average(-0.4))
 
 def draw(process: Process, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[np.ndarray, "*shape"]:
     """Return independent sequences along the last axis."""
-    noise = np.asarray(jr.normal(key, (*shape[:-1], shape[-1] + 1)))
+    noise = np.asarray(normal(key, (*shape[:-1], shape[-1] + 1)))
     if process.zero:
         return (noise[..., 1:] + process.zero * noise[..., :-1]) / np.sqrt(1 + process.zero**2)
     scaled = noise * np.sqrt(1 - process.pole**2)
@@ -137,21 +137,15 @@ def simulate_short_prompts(
 
 def solve_fluctuation(correlations: np.ndarray, taus: Sequence[float], dimension: int = 2) -> np.ndarray:
     """Return the predicted limits of `L Var` along and across a query of each size, shape (taus, 2)."""
-    params, gaussian = _isotropic(dimension)
-    direction, lags = jnp.eye(dimension)[0], jnp.asarray(correlations)
-    limits = [np.diag(dependent_fluctuation(params, gaussian, tau * direction, lags)) for tau in taus]
+    identity = np.eye(dimension)
+    params, gaussian = Attention(identity, identity), Gaussian(np.zeros(dimension), identity)
+    limits = [np.diag(dependent_fluctuation(params, gaussian, tau * identity[0], correlations)) for tau in taus]
     return np.asarray(limits)[:, :2]
 
 
 def solve_independent(taus: Sequence[float], dimension: int = 2) -> np.ndarray:
     """Return the same limits for independent tokens."""
-    params, gaussian = _isotropic(dimension)
-    limits = [np.diag(fluctuation(params, gaussian, tau * jnp.eye(dimension)[0])) for tau in taus]
-    return np.asarray(limits)[:, :2]
-
-
-def _isotropic(dimension: int) -> tuple[Attention, Gaussian]:
-    return Attention(np.eye(dimension), np.eye(dimension)), Gaussian(np.zeros(dimension), np.eye(dimension))
+    return solve_fluctuation(np.zeros(0), taus, dimension)
 
 
 def dependence_factor(correlations: np.ndarray, taus: Sequence[float], dimension: int = 2) -> np.ndarray:

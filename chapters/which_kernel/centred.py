@@ -74,24 +74,23 @@ def solve_curvature(task: LinearRegression, length: int) -> CentredCurvature:
     return CentredCurvature(length, measured, abs(measured - small), centred_curvature(task, length), pair)
 
 
+def _centred_squares(prompts, values: Float[np.ndarray, " keys"]) -> Float[np.ndarray, "prompts keys"]:
+    """Return the squared errors of centred heads with the keys `SIMULATED_KEYS`."""
+    scores = np.vecdot(prompts.tokens[..., :-1], prompts.queries[:, None, :-1])
+    labels = prompts.tokens[..., -1]
+    factors = (np.exp(key * scores) for key in SIMULATED_KEYS)
+    means = np.stack([np.vecdot(each, labels) / each.sum(axis=1) for each in factors], axis=1)
+    return (values * (means - labels.mean(axis=1, keepdims=True)) - prompts.targets[:, None]) ** 2
+
+
 def simulate_centred_head(task: LinearRegression, length: int, keys: int, prompts: int, *, seed: int) -> CentredHead:
     """Return exact errors along the key, and simulated ones of the centred head at a few keys."""
     grid, log_length = np.linspace(SMALLEST_KEY, LARGEST_KEY, keys), jnp.log(float(length))
     solved = np.array([[float(x) for x in _best(task, jnp.asarray(key), log_length)] for key in grid])
     there = np.array([[float(x) for x in _best(task, jnp.asarray(key), log_length)] for key in SIMULATED_KEYS])
-    omega, value = jnp.array(SIMULATED_KEYS), jnp.asarray(there[:, 2])
-
-    def squares_of(tokens, query, target):
-        weights = jax.nn.softmax(omega[:, None] * (tokens[:, :-1] @ query[:-1]), axis=-1) - 1 / length
-        return (value * (weights @ tokens[:, -1]) - target) ** 2
-
-    @jax.jit
-    def batch(key):
-        drawn = task.draw(length, BATCH, key=key)
-        return jax.vmap(squares_of)(drawn.tokens, drawn.queries, drawn.targets)
-
     key = named_keys(seed, "centred")["centred"]
-    squares = np.concatenate([np.asarray(batch(one)) for one in jax.random.split(key, -(-prompts // BATCH))])
+    batches = (task.draw(length, BATCH, key=one) for one in jax.random.split(key, -(-prompts // BATCH)))
+    squares = np.concatenate([_centred_squares(drawn, there[:, 2]) for drawn in batches])
     # without the subtraction, at the same value, the error is larger by the mean square of the average
     labels = float(task.task_scale) ** 2 * task.dimension + float(task.noise_std) ** 2
     return CentredHead(

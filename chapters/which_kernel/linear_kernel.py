@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import gammaln, kve
 
 from lib.icl import LinearRegression
@@ -108,12 +107,13 @@ def exact_error(task: LinearRegression, key: float, length: int) -> CutError:
     return CutError(cuts[::-1], left_out[::-1], (kept[1] / kept[0])[::-1])
 
 
-def _squares(tokens, query, target, key, value) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the squared error of the pair on one prompt, and the distance |1 - X|."""
-    scores = key * tokens[:, :-1] @ query[:-1]
-    sums = jnp.sum(1 + scores), jnp.sum(1 - scores)
-    output = value * ((1 + scores) @ tokens[:, -1] / sums[0] - (1 - scores) @ tokens[:, -1] / sums[1])
-    return (output - target) ** 2, jnp.abs(sums[0] * sums[1]) / scores.size**2
+def _squares(prompts, key: float, value: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return the squared errors of the pair on prompts, and the distances |1 - X|."""
+    scores = key * np.vecdot(prompts.tokens[..., :-1], prompts.queries[:, None, :-1])
+    labels, (length, total) = prompts.tokens[..., -1], (scores.shape[1], scores.sum(axis=1))
+    plain, weighed = labels.sum(axis=1), np.vecdot(scores, labels)
+    output = value * ((plain + weighed) / (length + total) - (plain - weighed) / (length - total))
+    return (output - prompts.targets) ** 2, np.abs((length + total) * (length - total)) / length**2
 
 
 def simulate_cut_errors(
@@ -139,13 +139,8 @@ def _cut_errors(task: LinearRegression, length: int, key: float, counts: tuple[i
     d, ratio = task.dimension, float(task.noise_std / task.task_scale) ** 2
     value = length / (length + d + ratio) / (2 * key)
 
-    @jax.jit
-    def batch(random_key):
-        drawn = task.draw(length, BATCH, key=random_key)
-        return jax.vmap(_squares, in_axes=(0, 0, 0, None, None))(drawn.tokens, drawn.queries, drawn.targets, key, value)
-
-    batches = [batch(one) for one in jax.random.split(random_key, -(-prompts // BATCH))]
-    squares, distances = (np.concatenate([np.asarray(each[k]) for each in batches]) for k in (0, 1))
+    batches = (task.draw(length, BATCH, key=one) for one in jax.random.split(random_key, -(-prompts // BATCH)))
+    squares, distances = np.concatenate([_squares(drawn, key, value) for drawn in batches], axis=1)
     fractions = np.array([n for n in FRACTIONS if n * BEYOND <= prompts], float)
     kept = [squares[distances > cut] for cut in exact.cut(fractions)]
     n = np.geomspace(10, 10.0**decades, PER_DECADE * (decades - 1) + 1)

@@ -34,14 +34,15 @@ from lib.finite_prompt import _ScoreStatistics
 from lib.icl.averages import PairAverage
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
+from lib.random import normal
 
 
 class _RegressionPrompts(NamedTuple):
     """Independent prompts, each with its own task."""
 
-    tokens: Float[Array, "n L e"]
-    queries: Float[Array, "n e"]
-    targets: Float[Array, " n"]
+    tokens: Float[AnyArray, "n L e"]
+    queries: Float[AnyArray, "n e"]
+    targets: Float[AnyArray, " n"]
 
 
 class _ErrorTerms(eqx.Module):
@@ -369,7 +370,8 @@ class LinearRegression(eqx.Module):
 
         Returns:
           A named tuple of `tokens`, shape (n, L, d + 1), covariates with their label last; `queries`, shape (n, d + 1),
-          with 0 for their label; and `targets`, the labels of the queries, shape (n,). Three seconds to compile.
+          with 0 for their label; and `targets`, the labels of the queries, shape (n,). Of known arguments they are
+          arrays of NumPy, and nothing is compiled.
 
         Raises:
           ValueError: if a count is not a whole number ≥ 1.
@@ -379,14 +381,16 @@ class LinearRegression(eqx.Module):
         length = require_count("draw", "length", length, "an empty prompt defines no probability measure.")
         n = require_count("draw", "n", n, "a draw has a prompt.")
         task_key, covariate_key, noise_key, query_key, label_key = jr.split(key, 5)
-        d, dtype = self.dimension, self.cov.dtype
-        tasks = self.task_scale * jr.normal(task_key, (n, d), dtype)
-        x = jr.normal(covariate_key, (n, length, d), dtype) @ _covariance_root(self.cov).T
-        y = jnp.einsum("nld,nd->nl", x, tasks) + self.noise_std * jr.normal(noise_key, (n, length), dtype)
-        queries = jr.normal(query_key, (n, d), dtype) @ _covariance_root(self.query_cov).T
-        targets = jnp.sum(queries * tasks, axis=1) + self.noise_std * jr.normal(label_key, (n,), dtype)
-        tokens = jnp.concatenate([x, y[..., None]], axis=-1)
-        return _RegressionPrompts(tokens, jnp.pad(queries, ((0, 0), (0, 1))), targets)
+        task = jax.tree.map(known, self)
+        d, dtype = task.dimension, task.cov.dtype
+        tasks = task.task_scale * normal(task_key, (n, d), dtype)
+        x = normal(covariate_key, (n, length, d), dtype) @ _covariance_root(task.cov).T
+        y = (x @ tasks[..., None])[..., 0] + task.noise_std * normal(noise_key, (n, length), dtype)
+        queries = normal(query_key, (n, d), dtype) @ _covariance_root(task.query_cov).T
+        xp = namespace(x, y, queries)
+        targets = xp.sum(queries * tasks, axis=1) + task.noise_std * normal(label_key, (n,), dtype)
+        tokens = xp.concatenate([x, y[..., None]], axis=-1)
+        return _RegressionPrompts(tokens, xp.pad(queries, ((0, 0), (0, 1))), targets)
 
     def _parts(self, params: Attention) -> tuple[Any, Any, Any, Any]:
         """The parts (a, c) of U that see covariates and label, and those (v, b) of the last row of V."""

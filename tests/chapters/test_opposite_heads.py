@@ -25,6 +25,7 @@ from chapters.opposite_heads.published_losses import (
 )
 from chapters.opposite_heads.style import RUN
 from chapters.worth_of_heads.long_prompts import long_prompt_covariance
+from lib.icl import LinearRegression
 from lib.icl.heads import best_values, heads_risk
 
 LENGTH, DIMENSION, NOISE = 6, 2, 0.5
@@ -83,14 +84,14 @@ def test_the_quartic_coefficient_is_that_of_the_long_prompt_covariance(task):
 
 
 def test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries():
-    tokens = jax.random.normal(jax.random.key(0), (7, 4))
-    query = jax.random.normal(jax.random.key(1), (4,))
+    prompts = LinearRegression(np.eye(3)).draw(7, 2, key=jax.random.key(0))
 
-    def output(at):
+    def output(tokens, at):
         return 1.3 * jax.nn.softmax(0.4 * tokens[:, :3] @ at[:3]) @ tokens[:, 3]
 
-    expected = (output(query) + output(-query)) / 2
-    assert prices._even_part(tokens, query, 0.4, 1.3) == pytest.approx(float(expected), rel=1e-12)
+    places = zip(prompts.tokens, prompts.queries, strict=True)
+    expected = [float(output(tokens, at) + output(tokens, -at)) / 2 for tokens, at in places]
+    np.testing.assert_allclose(prices._even_parts(prompts, [0.4], np.array([1.3]))[:, 0], expected, rtol=1e-12)
 
 
 def test_the_task_has_labels_of_variance_one_without_noise(task):

@@ -1,5 +1,7 @@
 """The chapter on kernels: errors, gains, the kernel 1 + x and centred heads against independent computations."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -162,9 +164,10 @@ def test_the_pair_with_one_plus_x_is_descent_on_centred_data_over_a_factor():
     x, y, scores = tokens[:, :-1], tokens[:, -1], key * tokens[:, :-1] @ query[:-1]
     centred_data = 2 * value * key * np.mean((y - y.mean()) * ((x - x.mean(axis=0)) @ query[:-1]))
     output = centred_data / (1 - scores.mean() ** 2)
-    square, distance = linear_kernel._squares(jnp.asarray(tokens), jnp.asarray(query), 0.6, key, value)
-    assert float(square) == pytest.approx((output - 0.6) ** 2, rel=1e-10)
-    assert float(distance) == pytest.approx(abs(1 - scores.mean() ** 2), rel=1e-10)
+    prompts = SimpleNamespace(tokens=tokens[None], queries=query[None], targets=np.array([0.6]))
+    [square], [distance] = linear_kernel._squares(prompts, key, value)
+    assert square == pytest.approx((output - 0.6) ** 2, rel=1e-10)
+    assert distance == pytest.approx(abs(1 - scores.mean() ** 2), rel=1e-10)
 
 
 def test_prompts_of_one_length_do_not_depend_on_the_other_lengths(task):

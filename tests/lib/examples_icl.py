@@ -17,7 +17,7 @@ import optax
 from lib import attention, batching, finite_prompt, flow, icl, measures, partition
 from lib.attention import Attention
 from lib.measures import Empirical, Gaussian
-from lib.random import fast_normal
+from lib.random import fast_normal, normal
 
 KEY = jr.key(7)
 LENGTH, LOG_LENGTH = 20, 3.0
@@ -203,6 +203,7 @@ EXAMPLES = {
         partial(icl.prompt_loss(regression(), 4, batch=2, every_token=True), key=KEY),
         regression_head(),
     ),
+    "lib.random.normal": lambda: (lambda x: normal(jr.wrap_key_data(x), (3,)), WORDS),
     "lib.random.fast_normal": lambda: (
         lambda x: [fast_normal(jr.wrap_key_data(x), (3,), dtype) for dtype in (float, complex)],
         WORDS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from lib.random import _threefry, fast_normal, named_keys
+from lib.random import _threefry, fast_normal, named_keys, normal
 
 
 def words(keys):
@@ -52,6 +52,15 @@ def test_seeds_can_be_traced():
     assert tuple(np.asarray(traced).tolist()) == words(named_keys(7, "a"))["a"]
     batched = jax.vmap(lambda seed: jr.key_data(named_keys(seed, "a")["a"]))(jnp.arange(3))
     assert [tuple(row) for row in np.asarray(batched).tolist()] == [words(named_keys(s, "a"))["a"] for s in range(3)]
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (20_000,)])
+def test_normals_of_known_keys_are_those_of_jax(float64, shape):
+    key = jr.fold_in(jr.key(5), 2)
+    found = normal(key, shape)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, jr.normal(key, shape), rtol=1e-11)
+    np.testing.assert_array_equal(normal(key, shape, jnp.float32), jr.normal(key, shape, jnp.float32))
 
 
 def test_threefry_is_that_of_jax():
