@@ -27,9 +27,11 @@ def exactly(tau: Values, top: Values) -> Mapping[str, Values]:
     """Return the values of the library for queries of size τ and prompts with √(2 ln L) = top."""
     middle = top**2 / 2
     shorter, longer = np.maximum(middle - STEP, 0.0), middle + STEP
-    at_middle, before, after = (score_statistics(tau**2, log_length) for log_length in (middle, shorter, longer))
+    # all lengths of one τ share the nodes of one quadrature
+    statistics = score_statistics(tau**2, np.stack([shorter, middle, longer]))
+    before, score_error, after = np.asarray(statistics.score_error)
     return {
-        "log_participation": np.log(at_middle.participation),
-        "log_score_error": np.log(at_middle.score_error),
-        "slope": np.log(before.score_error / after.score_error) / (longer - shorter),
+        "log_participation": np.log(statistics.participation[1]),
+        "log_score_error": np.log(score_error),
+        "slope": np.log(before / after) / (longer - shorter),
     }

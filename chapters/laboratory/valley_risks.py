@@ -29,11 +29,7 @@ def solve_valley_risks(lengths: int, tilts: int, tested: int, heads: int, *, key
     dimension, noise = np.asarray(DIMENSIONS)[dimension.astype(int)], np.asarray(NOISES)[noise.astype(int)]
     log_length = np.repeat(log_length[:tested], heads)
     places = (dimension, log_length, tilt, noise)
-    gain = share / tilt
-    exact = [
-        regression_heads.excess(dimension[one], noise[one], log_length[one][0], tilt[one], gain[one])
-        for one in np.split(np.arange(count), tested)
-    ]
+    excess = regression_heads.excess(dimension, noise, log_length, tilt, share / tilt)
     linear = regression_heads.linear_excess(dimension, noise, log_length)
-    expected = {"share": share, "excess": np.concatenate(exact), "log_linear": np.log(linear)}
+    expected = {"share": share, "excess": excess, "log_linear": np.log(linear)}
     return Trial(Grid.of(axes, regression_heads.parts), places, expected)
