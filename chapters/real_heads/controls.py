@@ -10,16 +10,15 @@ from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.interpolate import RectBivariateSpline
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
-from chapters.real_heads.head_comparison import compare, explained_share
-from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
+from chapters.real_heads.head_comparison import Comparison, compare, explained_share
+from chapters.real_heads.head_measurements import GRID, head_inputs, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.regimes import freezing
 from chapters.real_heads.statistics import Control
@@ -84,23 +83,28 @@ def _text_tokens(network: Network, length: int, prompts: int) -> TextTokens:
 def _simulate(
     network: Network, length: int, prompts: int, draws: int, tokens: Callable, *, key: PRNGKeyArray
 ) -> Control:
-    """Return the statistics on `draws` prompts of `tokens(key, length, pairs, moments)` per head."""
+    """Return the statistics on `draws` prompts of `tokens(key, (draws, length), pairs, moments)` per head."""
     query_key, token_key = jr.split(key)
     text = _text_tokens(network, length, prompts)
     chosen = text.queries[:, np.asarray(jr.choice(query_key, text.queries.shape[1], (QUERIES,), replace=False))]
     variances = np.trace(text.covariance, axis1=1, axis2=2)[:, None, None]
     roots = np.linalg.cholesky(text.covariance + JITTER * variances * np.eye(2 * HEAD_WIDTH))
-    table = jnp.asarray(tabulate_participation(length), jnp.float32)
     moments = (text.mean, text.covariance.astype(np.float32), roots.astype(np.float32))
     heads = (chosen, text.pairs, moments, jr.split(token_key, len(chosen)))
-    statistics = _statistics(heads, table, length=length, draws=draws, tokens=tokens)
+    statistics = _statistics(heads, length=length, draws=draws, tokens=tokens)
     return Control(length, prompts=draws, **{name: array.reshape(LAYERS, HEADS) for name, array in statistics.items()})
 
 
-def _statistics(heads: tuple, table, *, length: int, draws: int, tokens: Callable) -> dict[str, np.ndarray]:
+def _statistics(heads: tuple, *, length: int, draws: int, tokens: Callable) -> dict[str, np.ndarray]:
     """Return the statistics of all heads, from their queries, keys and values on the text, moments and random keys."""
-    arrays = _heads(heads, table, length=length, draws=draws, tokens=tokens)
-    statistics = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
+    queries, pairs, moments, keys = heads
+    table = tabulate_participation(length)
+    of_heads = []
+    for head, key in enumerate(keys):
+        of_head = [part[head] for part in moments]
+        drawn = tokens(key, (draws, length), pairs[head], of_head)
+        of_heads.append(_of_head(queries[head], drawn, of_head, table))
+    statistics = {name: np.array([each[name] for each in of_heads], float) for name in of_heads[0]}
     tau, log_others, participations = (statistics.pop(name) for name in ("tau", "log_others", "participations"))
     if tokens is _gaussian_tokens:
         participations = _first_averaged(length, tau[:, None], log_others)
@@ -112,13 +116,25 @@ def _statistics(heads: tuple, table, *, length: int, draws: int, tokens: Callabl
     }
 
 
-def _gaussian_tokens(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p"]:
+def _gaussian_tokens(key: PRNGKeyArray, shape: tuple[int, int], pairs, moments) -> Float[np.ndarray, "draws l p"]:
     mean, _, root = moments
-    return mean + jr.normal(key, (length, len(mean)), mean.dtype) @ root.T
+    return mean + np.asarray(_normals(jr.split(key, shape[0]), (shape[1], len(mean)), mean.dtype)) @ root.T
 
 
-def _tokens_of_text(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p"]:
-    return pairs[jr.randint(key, (length,), 0, len(pairs))]
+def _tokens_of_text(key: PRNGKeyArray, shape: tuple[int, int], pairs, moments) -> Float[np.ndarray, "draws l p"]:
+    return pairs[np.asarray(_places(jr.split(key, shape[0]), shape[1], len(pairs)))]
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _normals(keys: PRNGKeyArray, shape: tuple[int, int], dtype: np.dtype) -> Float[Array, "keys l p"]:
+    """Return standard normals, an array per random key."""
+    return jax.lax.map(lambda key: jr.normal(key, shape, dtype), keys)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _places(keys: PRNGKeyArray, length: int, count: int) -> Int[Array, "keys l"]:
+    """Return whole numbers below `count`, a row per random key."""
+    return jax.vmap(lambda key: jr.randint(key, (length,), 0, count))(keys)
 
 
 def _first_averaged(
@@ -140,40 +156,37 @@ def _log_square_given_others() -> RectBivariateSpline:
     return RectBivariateSpline(TAUS, PLACES, np.log(squares), kx=5, ky=5)
 
 
-@partial(jax.jit, static_argnames=("length", "draws", "tokens"))
-def _heads(heads: tuple, table, *, length: int, draws: int, tokens) -> dict[str, Array]:
-    """Return means over draws, and, for every head, draw and query, Σp² and the log of the others' sum.
+def _of_head(
+    queries: Float[np.ndarray, "q p"], drawn: Float[np.ndarray, "draws l p_k+p_v"], moments, table
+) -> dict[str, Float[np.ndarray, "..."]]:
+    """Return means over draws, and, for every draw and query, Σp² and the log of the others' sum.
 
     The others are all tokens but the first, and their sum that of the exponentials of their scores, which are relative
     to the mean score of the query; `tau` is the standard deviation of its scores.
     """
+    mean, cov, _ = moments
+    drift, mean_score = queries @ cov[:HEAD_WIDTH, HEAD_WIDTH:], queries @ mean[:HEAD_WIDTH]
+    tau = np.sqrt(np.sum(queries @ cov[:HEAD_WIDTH, :HEAD_WIDTH] * queries, axis=1))
+    squares = np.sum(drift**2, axis=1)
+    exact = np.interp(tau, GRID, table)
 
-    def head(inputs):
-        queries, pairs, moments, key = inputs
-        mean, cov, _ = moments
-        drift = queries @ cov[:HEAD_WIDTH, HEAD_WIDTH:]
-        tau = jnp.sqrt(jnp.einsum("qi,ij,qj->q", queries, cov[:HEAD_WIDTH, :HEAD_WIDTH], queries))
-        squares = jnp.sum(drift**2, axis=1)
-        exact = interpolate(tau, table)
+    def of_prompt(tokens):
+        scores, values = queries @ tokens[:, :HEAD_WIDTH].T, tokens[:, HEAD_WIDTH:]
+        largest = scores.max(axis=1, keepdims=True)
+        exponentials = np.exp(scores - largest)
+        outputs = exponentials @ values / exponentials.sum(axis=1, keepdims=True)
+        log_others = largest[:, 0] + np.log(exponentials[:, 1:].sum(axis=1)) - mean_score
+        return compare(scores, values), log_others, np.sum((outputs - mean[HEAD_WIDTH:]) * drift)
 
-        def prompt(key):
-            drawn = tokens(key, length, pairs, moments)
-            scores, values = queries @ drawn[:, :HEAD_WIDTH].T, drawn[:, HEAD_WIDTH:]
-            along = jnp.sum((jax.nn.softmax(scores, axis=1) @ values - mean[HEAD_WIDTH:]) * drift)
-            comparison = compare(scores, values)
-            log_others = jax.nn.logsumexp(scores[:, 1:], axis=1) - queries @ mean[:HEAD_WIDTH]
-            return comparison, log_others, along / jnp.sum(squares)
-
-        comparison, log_others, slopes = jax.lax.map(prompt, jr.split(key, draws))
-        return {
-            "tau": tau,
-            "log_others": log_others,
-            "participations": comparison.participation,
-            "expected_participation": exact.mean(),
-            "slope": slopes.mean(),
-            "slope_se": slopes.std(ddof=1) / np.sqrt(draws).astype(np.float32),
-            "expected_slope": jnp.sum((1 - exact) * squares) / jnp.sum(squares),
-            "share": explained_share(comparison),
-        }
-
-    return jax.lax.map(head, heads)
+    comparisons, log_others, along = zip(*map(of_prompt, drawn), strict=True)
+    comparison, slopes = Comparison(*map(np.array, zip(*comparisons, strict=True))), np.array(along) / squares.sum()
+    return {
+        "tau": tau,
+        "log_others": np.array(log_others),
+        "participations": comparison.participation,
+        "expected_participation": exact.mean(),
+        "slope": slopes.mean(),
+        "slope_se": standard_error(slopes),
+        "expected_slope": np.sum((1 - exact) * squares) / squares.sum(),
+        "share": explained_share(comparison),
+    }

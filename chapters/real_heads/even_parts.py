@@ -28,7 +28,7 @@ from scipy.interpolate import CubicSpline
 
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS, HeadInputs
-from chapters.real_heads.head_measurements import GRID, head_inputs, interpolate
+from chapters.real_heads.head_measurements import GRID, head_inputs
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.regimes import freezing
@@ -206,7 +206,7 @@ def expected_squares(
     variance, total = np.einsum("qi,ij,qj->q", queries, keys, queries), np.trace(values)
     along = np.sum((queries @ cross) ** 2, axis=1) / variance
     tau = np.sqrt(variance)
-    at_tau = EvenTables(*(np.asarray(interpolate(jnp.asarray(tau), jnp.asarray(table))) for table in tables))
+    at_tau = EvenTables(*(np.interp(tau, GRID, table) for table in tables))
     whole = along * at_tau.scores + (total - along) * at_tau.weights
     even = along * at_tau.even_scores + (total - along) * at_tau.even_weights
     return {"tau": tau, "even": even, "odd": whole - even, "average": np.full(len(queries), total / length)}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -11,7 +10,7 @@ from scipy.special import ndtri, softmax
 from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEADS
 from chapters.real_heads.head_comparison import linear_prediction
-from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
+from chapters.real_heads.head_measurements import GRID, head_inputs, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics
@@ -63,7 +62,7 @@ def _example(number: int, statistics: HeadStatistics, inputs: list[np.ndarray]) 
     weights = softmax(scores, axis=1)
     normal = softmax(tau * ndtri((np.arange(LONGEST) + 0.5) / LONGEST), axis=1)
     mean = values.mean(axis=0)
-    predictions = np.asarray(linear_prediction(scores, values)) - mean
+    predictions = linear_prediction(scores, values) - mean
     along = np.linalg.svd(predictions, full_matrices=False)[2][0]
     outputs, predictions = (weights @ values - mean) @ along, predictions @ along
     size = np.sqrt(np.mean(predictions**2))
@@ -78,7 +77,7 @@ def _example(number: int, statistics: HeadStatistics, inputs: list[np.ndarray]) 
         gaussian_weights=np.sort(normal, axis=1)[:, ::-1].mean(axis=0)[:LARGEST],
         predictions=predictions[selected] / size,
         outputs=outputs[selected] / size,
-        shrinkage=float(1 - interpolate(jnp.asarray(tau), jnp.asarray(tabulate_participation(LONGEST))).mean()),
+        shrinkage=float(1 - np.interp(tau, GRID, tabulate_participation(LONGEST)).mean()),
     )
 
 

@@ -10,17 +10,18 @@ which is affine in the query when scores are. A finite Gaussian prompt has the m
 give the share of the output that the prediction explains, and the best slope.
 """
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+from typing import NamedTuple
+
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-Scores = Float[Array | np.ndarray, "q l"]
-Values = Float[Array | np.ndarray, "l e"]
+Scores = Float[np.ndarray, "q l"]
+Values = Float[np.ndarray, "l e"]
+# An axis of an array, several, or all.
+Axis = int | tuple[int, ...] | None
 
 
-class Comparison(eqx.Module):
+class Comparison(NamedTuple):
     """The output of a head at each query compared with `linear_prediction`, as squares and products.
 
     With the output o and the prediction o_lin, both minus the mean value v̄:
@@ -33,14 +34,14 @@ class Comparison(eqx.Module):
       product: ⟨o, o_lin⟩.
     """
 
-    tau: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
-    participation: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
-    output: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
-    linear: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
-    product: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    tau: Float[np.ndarray, "..."]
+    participation: Float[np.ndarray, "..."]
+    output: Float[np.ndarray, "..."]
+    linear: Float[np.ndarray, "..."]
+    product: Float[np.ndarray, "..."]
 
 
-def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
+def linear_prediction(scores: Scores, values: Values) -> Float[np.ndarray, "q e"]:
     """Return `o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄)`, the output for Gaussian tokens with the prompt's own moments.
 
     Args:
@@ -53,9 +54,9 @@ def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
     Raises:
       ValueError: if shapes do not fit.
 
-    Source: [BB26, Lemma 2.1]. Transformations: jit, vmap, grad.
+    Source: [BB26, Lemma 2.1].
     """
-    scores, values = _checked(scores, values)
+    _check(scores, values)
     mean = values.mean(axis=0)
     centred = scores - scores.mean(axis=1, keepdims=True)
     return mean + centred @ (values - mean) / len(values)
@@ -73,24 +74,23 @@ def compare(scores: Scores, values: Values) -> Comparison:
 
     Raises:
       ValueError: if shapes do not fit.
-
-    Transformations: jit, vmap, grad.
     """
-    scores, values = _checked(scores, values)
+    _check(scores, values)
     values = values - values.mean(axis=0)
     scores = scores - scores.mean(axis=1, keepdims=True)
-    weights = jax.nn.softmax(scores, axis=1)
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=1, keepdims=True)
     output, linear = weights @ values, scores @ values / len(values)
     return Comparison(
-        tau=jnp.sqrt(jnp.mean(scores**2, axis=1)),
-        participation=jnp.sum(weights**2, axis=1),
-        output=jnp.sum(output**2, axis=1),
-        linear=jnp.sum(linear**2, axis=1),
-        product=jnp.sum(output * linear, axis=1),
+        tau=np.sqrt(np.vecdot(scores, scores) / len(values)),
+        participation=np.vecdot(weights, weights),
+        output=np.vecdot(output, output),
+        linear=np.vecdot(linear, linear),
+        product=np.vecdot(output, linear),
     )
 
 
-def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
+def explained_share(comparison: Comparison, axis: Axis = None) -> Float[np.ndarray, "..."]:
     """Return R², the share of Σ|o - v̄|² that the best multiple of o_lin - v̄ explains.
 
     Args:
@@ -99,16 +99,14 @@ def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None =
 
     Returns:
       R² in [0, 1], of the shape without `axis`; NaN where the output or the prediction does not vary.
-
-    Transformations: jit, vmap, grad.
     """
     output, linear, product = (
-        jnp.sum(part, axis) for part in (comparison.output, comparison.linear, comparison.product)
+        np.sum(part, axis) for part in (comparison.output, comparison.linear, comparison.product)
     )
     return product**2 / (output * linear)
 
 
-def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
+def regression_slope(comparison: Comparison, axis: Axis = None) -> Float[np.ndarray, "..."]:
     """Return the multiple of o_lin - v̄ that is closest to o - v̄ in mean square.
 
     For Gaussian tokens, with the moments of their distribution, it is the mean of 1 - P, weighted by |o_lin - v̄|².
@@ -119,17 +117,14 @@ def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None 
 
     Returns:
       The slope, of the shape without `axis`.
-
-    Transformations: jit, vmap, grad.
     """
-    return jnp.sum(comparison.product, axis) / jnp.sum(comparison.linear, axis)
+    return np.sum(comparison.product, axis) / np.sum(comparison.linear, axis)
 
 
-def _checked(scores: Scores, values: Values) -> tuple[Float[Array, "q l"], Float[Array, "l e"]]:
-    scores, values = jnp.asarray(scores), jnp.asarray(values)
+def _check(scores: Scores, values: Values) -> None:
+    """Raise if the shapes of scores and values do not fit."""
     if scores.ndim != 2 or values.ndim != 2 or scores.shape[1] != len(values) or not len(values):
         raise ValueError(
             "A head's `scores` have shape (queries, L) and its `values` shape (L, e) with one L ≥ 1, because every "
             f"score weighs a value. Got shapes {scores.shape} and {values.shape}."
         )
-    return scores, values

@@ -85,22 +85,22 @@ class HeadStatistics(PromptStatistics):
     @property
     def share(self) -> Heads:
         """The explained share R² of each head."""
-        return np.asarray(explained_share(self._comparison(""), axis=0))
+        return explained_share(self._comparison(""), axis=0)
 
     @property
     def share_without_first(self) -> Heads:
         """R² if the first position is left out of every prompt."""
-        return np.asarray(explained_share(self._comparison("rest_"), axis=0))
+        return explained_share(self._comparison("rest_"), axis=0)
 
     @property
     def share_without_another(self) -> Heads:
         """R² if the middle position is left out of every prompt."""
-        return np.asarray(explained_share(self._comparison("gap_"), axis=0))
+        return explained_share(self._comparison("gap_"), axis=0)
 
     @property
     def slope(self) -> Heads:
         """The best slope of the outputs against the linear prediction."""
-        return np.asarray(regression_slope(self._comparison(""), axis=0))
+        return regression_slope(self._comparison(""), axis=0)
 
     @property
     def expected_slope(self) -> Heads:

@@ -135,7 +135,7 @@ def test_statistics_are_those_of_the_transcript(trained):
     query, key, value = (part[:, 32 * head : 32 * head + 32] for part in seen[layer])
     scores = query @ key.T / np.sqrt(32.0)
     weights, mean = softmax(scores, axis=1), value.mean(axis=0)
-    output, linear = weights @ value - mean, np.asarray(linear_prediction(scores, value)) - mean
+    output, linear = weights @ value - mean, linear_prediction(scores, value) - mean
     tau = scores.std(axis=1)
     rest = softmax(scores[:, 1:], axis=1) @ value[1:] - value[1:].mean(axis=0)
     gap = np.delete(np.arange(SHORT), SHORT // 2)
@@ -241,10 +241,8 @@ def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
     cov = mixing @ mixing.T
     queries = rng.normal(size=(32, 32)) * rng.uniform(0.2, 2.0, size=(32, 1))
     moments = (np.zeros(64), cov, np.linalg.cholesky(cov + 1e-9 * np.eye(64)))
-    stacked = [jnp.asarray(part)[None] for part in moments]
-    given = (jnp.asarray(queries)[None], jnp.zeros((1, 4, 64)), tuple(stacked), jr.split(jr.key(2), 1))
-    table = jnp.asarray(head_measurements.tabulate_participation(64))
-    found = controls._statistics(given, table, length=64, draws=2000, tokens=controls._gaussian_tokens)
+    given = (queries[None], np.zeros((1, 4, 64)), [part[None] for part in moments], jr.split(jr.key(2), 1))
+    found = controls._statistics(given, length=64, draws=2000, tokens=controls._gaussian_tokens)
     tau = np.sqrt(np.einsum("qi,ij,qj->q", queries, cov[:32, :32], queries))
     expected = np.asarray(participation(tau, np.log(64)))
     np.testing.assert_allclose(found["expected_participation"][0], expected.mean(), rtol=1e-4)
