@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.worth_of_heads.disjoint_tasks import several_tasks_law
 from chapters.worth_of_heads.separation import best_head
-from lib.flow import gradient_flow
+from lib.flow import follow_flow
 from lib.statistics import standard_error
 
 TASKS, DIMENSION, LENGTH = 3, 2, 100
@@ -111,8 +111,8 @@ def _error_per_task(factors: Factors) -> Float[Array, ""]:
 
 
 def _start(imbalance: float) -> Factors:
-    values = START * (jnp.ones((TASKS, TASKS)) + jnp.eye(TASKS))
-    keys = START * jnp.ones((TASKS, TASKS))
+    values = START * (np.ones((TASKS, TASKS)) + np.eye(TASKS))
+    keys = START * np.ones((TASKS, TASKS))
     return Factors(keys, keys, values * (1 + imbalance), values * (1 - imbalance))
 
 
@@ -122,21 +122,20 @@ def solve_flows(steps: int) -> tuple[Flow, Flow]:
     A diagonal entry of K or Q for a task stands for δ entries of the matrix, so that the flow of the matrices is that
     of √δ times the entry.
     """
-    root = DIMENSION**0.5
-
-    def error(scaled: Factors) -> Float[Array, ""]:
-        return _error_per_task(scaled._replace(k=scaled.k / root, q=scaled.q / root))
-
-    starts = jax.tree.map(lambda *leaves: jnp.stack(leaves), _start(0.0), _start(IMBALANCE))
-    starts = starts._replace(k=starts.k * root, q=starts.q * root)
+    scales = np.array([DIMENSION, DIMENSION, 1.0, 1.0])[:, None, None] ** 0.5
     times = np.linspace(0, steps * STEP_SIZE, 4 * WINDOWS + 1)
-    # the two flows do not interact: each is the flow of its own part of the sum
-    path = gradient_flow(lambda pair: jnp.sum(jax.vmap(error)(pair)), starts, times, rtol=1e-6, atol=1e-9).params
-    errors = np.asarray(jax.jit(jax.vmap(jax.vmap(error)))(path))
-    slopes = jax.vmap(jax.grad(error))(starts)
-    speeds = [-float(sum(jnp.sum(leaf[place] ** 2) for leaf in slopes)) for place in (0, 1)]
-    balanced, unbalanced = (Flow(times, errors[:, place], speeds[place]) for place in (0, 1))
-    return balanced, unbalanced
+
+    @jax.jit
+    @jax.value_and_grad
+    def error_and_slope(scaled):
+        return _error_per_task(Factors(*scaled.reshape(4, TASKS, TASKS) / scales))
+
+    def flow(imbalance: float) -> Flow:
+        start = (np.stack(_start(imbalance)) * scales).ravel()
+        _, errors = follow_flow(error_and_slope, start, times, rtol=1e-8, atol=1e-10)
+        return Flow(times, errors, -float(np.sum(np.square(error_and_slope(start)[1]))))
+
+    return flow(0.0), flow(IMBALANCE)
 
 
 def solve_one_head_per_task() -> float:

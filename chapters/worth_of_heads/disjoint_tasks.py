@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 from lib.icl import price_of_one_head
+from lib.random import normal
 
 # Spread of the keys at the starts of the searches, relative to D^{-1/2}.
 START = 0.5
@@ -131,7 +132,7 @@ def solve_staircase(tasks: int, dimension: int, searches: int, *, key: PRNGKeyAr
     spread = START * (tasks * dimension) ** -0.5
 
     def least(h: int) -> float:
-        starts = spread * np.asarray(jr.normal(jr.fold_in(key, h), (searches, h * tasks)))
+        starts = spread * np.asarray(normal(jr.fold_in(key, h), (searches, h * tasks)))
         return math.exp(min(minimize(evaluate, start, (h,), jac=True, method="BFGS").fun for start in starts))
 
     return Staircase(

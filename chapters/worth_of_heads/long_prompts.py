@@ -8,11 +8,11 @@ attention.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
 from lib.icl.blocks import best_in_the_valley, valley_limit
@@ -62,20 +62,16 @@ class RandomHeads:
     independent: Float[np.ndarray, " sets"]
 
 
-def long_prompt_covariance(
-    task: LinearRegression, product: float | Float[Array | np.ndarray, "*n"]
-) -> Float[Array, "*n"]:
+def long_prompt_covariance(task: LinearRegression, product: float | Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """Return K(t), the limit of L times the covariance of two heads' outputs, averaged over queries; `t = ω_h ω_k`.
 
     `K(t) = (τ_w² d + s²)(1 - 2t)^{-d/2} + τ_w² t d (1 - 2t)^{-d/2 - 1}` for t < ½, per unit of both values; infinite
     from ½ on. Derived here.
     """
-    dimension, power = task.dimension, task.task_scale**2
-    product = jnp.asarray(product)
-    left = 1 - 2 * jnp.where(product < 0.5, product, 0.0)
-    growth = left ** (-dimension / 2)
-    covariance = growth * (power * dimension + task.noise_std**2 + power * dimension * product / left)
-    return jnp.where(product < 0.5, covariance, jnp.inf)
+    dimension, power, noise = task.dimension, float(task.task_scale) ** 2, float(task.noise_std) ** 2
+    left = 1 - 2 * np.where(np.less(product, 0.5), product, 0.0)
+    covariance = left ** (-dimension / 2) * (power * dimension + noise + power * dimension * product / left)
+    return np.where(np.less(product, 0.5), covariance, np.inf)
 
 
 def covariance_series(dimension: int, noise_variance: float) -> Float[np.ndarray, " orders"]:
@@ -133,15 +129,12 @@ def solve_single_head(dimension: int, noise_variance: float) -> Approach:
 def simulate_random_heads(dimension: int, noise_variance: float, count: int, *, key: PRNGKeyArray) -> RandomHeads:
     """Return the ratios to linear attention of random sets of heads, each with its best values."""
     series = covariance_series(dimension, noise_variance)
-    drawn: Float[Array, "sets heads"] = jr.uniform(key, (count, max(RANDOM_COUNTS)), minval=-1.0, maxval=1.0)
+    drawn = RANDOM_KEY * np.asarray(jr.uniform(key, (count, max(RANDOM_COUNTS)), minval=-1.0, maxval=1.0))
     heads = [RANDOM_COUNTS[place % len(RANDOM_COUNTS)] for place in range(count)]
-    keys = [RANDOM_KEY * np.asarray(row)[:number] for row, number in zip(drawn, heads, strict=True)]
-    task = LinearRegression(jnp.eye(dimension), noise_std=noise_variance**0.5)
+    keys = [row[:number] for row, number in zip(drawn, heads, strict=True)]
+    task = LinearRegression(np.eye(dimension), noise_std=noise_variance**0.5)
     linear = dimension * (dimension + 1 + noise_variance)
-
-    def covariance(products):
-        return np.asarray(long_prompt_covariance(task, jnp.asarray(products)))
-
+    covariance = partial(long_prompt_covariance, task)
     best = [best_excess(each, series)[0] for each in keys]
     ratios = (
         np.array([mu @ covariance(np.outer(each, each)) @ mu for mu, each in zip(best, keys, strict=True)]) / linear
