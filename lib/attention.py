@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_finite
 from lib._namespace import known, namespace
+from lib._types import AnyArray
 from lib.measures import Gaussian, Measure, tilted_cov, tilted_mean
 
 
@@ -157,7 +158,7 @@ def _by_delta_method(params: Attention, measure: Measure, tilt, means, cov) -> F
 
 @public
 def dependent_fluctuation(
-    params: Attention, gaussian: Gaussian, query: Float[Array, " q"], correlations: Float[Array, " lags"]
+    params: Attention, gaussian: Gaussian, query: Float[AnyArray, " q"], correlations: Float[AnyArray, " lags"]
 ) -> Float[Array, "e e"]:
     """Return `lim_L L·Cov T[μ̂_L](z)` for a stationary prompt of dependent Gaussian tokens.
 
@@ -260,7 +261,7 @@ def _stream_mean(
 
 
 @public
-def _tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
+def _tilt_of(params: Attention, measure: Measure, query: Float[AnyArray, " q"]) -> Float[Array, " d"]:
     """Return `ξ = U z`, the tilt that a query puts on the distribution of tokens."""
     if jnp.shape(query) != params.bilinear.shape[1:]:
         raise ValueError(

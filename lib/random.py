@@ -91,7 +91,7 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -
     Source: [SMDS11] and `jax.random`. Transformations: jit, vmap.
     """
     words, count = jr.key_data(key), math.prod(shape)
-    default = jax.config.jax_threefry_partitionable and str(jr.key_impl(key)) == "threefry2x32"
+    default = jax.threefry_partitionable.value and str(jr.key_impl(key)) == "threefry2x32"
     if not (is_concrete(words) and default and jnp.result_type(dtype) == np.float64):
         return jr.normal(key, shape, dtype)
     blocks = [np.arange(start, min(start + _BLOCK, count), dtype=np.uint64) for start in range(0, count, _BLOCK)]
@@ -160,9 +160,7 @@ def _normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype:
     return jax.lax.complex(*_box_muller(*words, dtype=dtype, terms=_TAYLOR_TERMS[dtype.name]))
 
 
-def _threefry(
-    key: UInt[AnyArray, "2"], high: UInt[AnyArray, "..."], low: UInt[AnyArray, "..."]
-) -> tuple[UInt[AnyArray, "..."], UInt[AnyArray, "..."]]:
+def _threefry(key: UInt[AnyArray, "2"], high: UInt[AnyArray, "..."], low: UInt[AnyArray, "..."]) -> tuple[Any, Any]:
     """Return two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11]."""
     first, second = key[:1], key[1:]
     schedule = (first, second, first ^ second ^ np.uint32(0x1BD11BDA))

@@ -225,7 +225,7 @@ def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
     (first, second), cov = law.components.mean, law.components.cov[0]
     difference = first - second
     keys = jr.split(jr.fold_in(key, 1), 8)
-    shapes = Blocks((2, 2), (2,), (2,), ())  # type: ignore[arg-type]
+    shapes = ((2, 2), (2,), (2,), ())
     blocks = Blocks(*(normal(key, shape) for key, shape in zip(keys[:4], shapes, strict=True)))
     moved = Blocks(*(normal(key, shape) for key, shape in zip(keys[4:], shapes, strict=True)))
     tokens = 2 * normal(jr.fold_in(key, 2), (TOKENS, 2))
