@@ -29,6 +29,7 @@ from lib._namespace import (
     namespace,
     one_at_a_time,
     sigmoid,
+    softmax,
     softplus,
     with_slopes,
 )
@@ -549,17 +550,24 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
 
     Transformations: jit, vmap, grad.
     """
-    scores = as_float(scores)
+    xp, scores = namespace(scores), as_float(scores)
     if not scores.shape[-1]:
         raise ValueError(
             "`measured_statistics(scores=...)` needs at least one token along the last axis: an empty prompt has no "
             f"weights. Got shape {scores.shape}."
         )
-    return _spread_and_participation(scores)
+    if xp is np:
+        both = _spread_and_participation(np.asarray(scores, np.float64))
+        return jax.tree.map(lambda values: jnp.asarray(values, scores.dtype), both)
+    return _compiled_spread(scores)
 
 
-@jax.jit
 def _spread_and_participation(scores):
-    centred = scores - jnp.mean(scores, axis=-1, keepdims=True)
-    weights = jax.nn.softmax(centred, axis=-1)
-    return jnp.sqrt(jnp.mean(centred**2, axis=-1)), jnp.sum(weights**2, axis=-1)
+    """τ and Σ pᵢ², by NumPy where the scores are an array of NumPy."""
+    xp = namespace(scores)
+    centred = scores - xp.mean(scores, axis=-1, keepdims=True)
+    weights = softmax(centred)
+    return xp.sqrt(xp.mean(centred**2, axis=-1)), xp.sum(weights**2, axis=-1)
+
+
+_compiled_spread = jax.jit(_spread_and_participation)
