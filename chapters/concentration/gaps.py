@@ -1,43 +1,116 @@
-"""Errors of one finite prompt at one query, and samples of them over prompts and queries [BB26, Prop. 3.1, 3.4]."""
+"""Errors of finite prompts at their queries, and samples of them over prompts and queries [BB26, Prop. 3.1, 3.4]."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
-from lib.attention import Attention, attend
-from lib.batching import map_batched
+from lib.attention import Attention
+from lib.batching import in_batches, map_batched
 from lib.concentration import RadialTable
-from lib.measures import Empirical, Measure, empirical, tilted_cov, tilted_mean
-
-# One number, or a pytree of several of the same prompt and query.
-Gap = Callable[[Attention, Empirical, Measure, Float[Array, " q"]], PyTree[Float[Array, "..."]]]
+from lib.measures import Measure, tilted_cov, tilted_mean
 
 
-def output_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
-    """Return `‖T[μ̂](z) - T[μ](z)‖²`, the square error of the output.
+@dataclass(frozen=True)
+class TiltedPrompt:
+    """Finite prompts under tilts: mean and covariance of their tokens with the weights `exp⟨ξ, z_i⟩`.
+
+    Attributes:
+      tokens: the tokens of each prompt.
+      scores: `⟨ξ, z_i⟩` for the q tilts of each prompt.
+      weights: the weights, which need not sum to one.
+    """
+
+    tokens: Float[np.ndarray, "*n L d"]
+    scores: Float[np.ndarray, "*n q L"]
+    weights: Float[np.ndarray, "*n q L"]
+
+    @classmethod
+    def of(cls, tokens: Float[np.ndarray, "*n L d"], tilts: Float[np.ndarray, "*n q d"]) -> "TiltedPrompt":
+        """Return the prompts with these tokens, each under its own tilts."""
+        scores = tilts @ np.swapaxes(tokens, -1, -2)
+        return cls(tokens, scores, np.exp(scores - scores.max(axis=-1, keepdims=True)))
+
+    def first(self, length: int) -> "TiltedPrompt":
+        """Return the prompts of the first `length` tokens, under the same tilts."""
+        return TiltedPrompt(self.tokens[..., :length, :], self.scores[..., :length], self.weights[..., :length])
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, "*n q d"]:
+        """The tilted mean, `∇Λ(ξ)`."""
+        return self._average(self.tokens)
+
+    @cached_property
+    def cov(self) -> Float[np.ndarray, "*n q d d"]:
+        """The tilted covariance, `∇²Λ(ξ)`."""
+        products = self.tokens[..., :, None] * self.tokens[..., None, :]
+        second = self._average(products.reshape(*self.tokens.shape[:-1], -1))
+        return second.reshape(*self.mean.shape, -1) - self.mean[..., :, None] * self.mean[..., None, :]
+
+    def _average(self, values: Float[np.ndarray, "*n L m"]) -> Float[np.ndarray, "*n q m"]:
+        return self.weights @ values / self.weights.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class TiltedMeasure:
+    """The distribution of tokens under the same tilts: the limit of long prompts."""
+
+    measure: Measure
+    tilts: Float[np.ndarray, "*n q d"]
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, "*n q d"]:
+        """The tilted mean, `∇Λ(ξ)`."""
+        return np.asarray(_tilted_means(self.measure, self.tilts))
+
+    @cached_property
+    def cov(self) -> Float[np.ndarray, "*n q d d"]:
+        """The tilted covariance, `∇²Λ(ξ)`."""
+        return np.asarray(_tilted_covs(self.measure, self.tilts))
+
+
+@eqx.filter_jit
+def _tilted_means(measure: Measure, tilts: Float[Array | np.ndarray, "*n d"]) -> Float[Array, "*n d"]:
+    return jnp.vectorize(partial(tilted_mean, measure), signature="(d)->(d)")(tilts)
+
+
+@eqx.filter_jit
+def _tilted_covs(measure: Measure, tilts: Float[Array | np.ndarray, "*n d"]) -> Float[Array, "*n d d"]:
+    return jnp.vectorize(partial(tilted_cov, measure), signature="(d)->(d,d)")(tilts)
+
+
+# One number for each prompt and query, or a pytree of several.
+Gap = Callable[[Attention, TiltedPrompt, TiltedMeasure, Float[np.ndarray, "*n q d"]], PyTree[Float[np.ndarray, "*n q"]]]
+
+
+def output_gap(
+    params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
+) -> Float[np.ndarray, "*n q"]:
+    """Return `‖T[μ̂](z) - T[μ](z)‖²`, the square error of the output `T = V∇Λ(Uz)`.
 
     Args:
       params: the head.
-      prompt: the finite prompt μ̂.
-      measure: the distribution μ of tokens.
-      query: z, shape (q,).
+      prompt: the finite prompts μ̂ under the tilts Uz.
+      limit: the distribution μ of tokens under these tilts.
+      queries: z, shape (..., q, d).
 
     Returns:
-      The square error, shape ().
+      The square errors, shape (..., q).
 
-    Raises:
-      ValueError: as `lib.attention.attend`.
-
-    Source: [BB26, Prop. 3.1]. Transformations: jit, vmap, grad.
+    Source: [BB26, Prop. 3.1].
     """
-    return jnp.sum((attend(params, prompt, query) - attend(params, measure, query)) ** 2)
+    return np.sum(((prompt.mean - limit.mean) @ params.value.T) ** 2, axis=-1)
 
 
-def value_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+def value_gap(
+    params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
+) -> Float[np.ndarray, "*n q"]:
     """Return `‖∇_V T[μ̂](z) - ∇_V T[μ](z)‖²` in the Hilbert–Schmidt norm.
 
     `T = V∇Λ(Uz)` is linear in V, and each of its e rows multiplies the same tilted mean: e times the square gap of the
@@ -45,23 +118,21 @@ def value_gap(params: Attention, prompt: Empirical, measure: Measure, query: Flo
 
     Args:
       params: the head.
-      prompt: the finite prompt μ̂.
-      measure: the distribution μ of tokens.
-      query: z, shape (q,).
+      prompt: the finite prompts μ̂ under the tilts Uz.
+      limit: the distribution μ of tokens under these tilts.
+      queries: z, shape (..., q, d).
 
     Returns:
-      The square error, shape ().
+      The square errors, shape (..., q).
 
-    Raises:
-      ValueError: as `lib.measures.tilted_mean`.
-
-    Source: [BB26, Prop. 3.4]. Transformations: jit, vmap, grad.
+    Source: [BB26, Prop. 3.4].
     """
-    tilt = params.bilinear @ query
-    return params.value.shape[0] * jnp.sum((tilted_mean(prompt, tilt) - tilted_mean(measure, tilt)) ** 2)
+    return params.value.shape[0] * np.sum((prompt.mean - limit.mean) ** 2, axis=-1)
 
 
-def bilinear_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+def bilinear_gap(
+    params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
+) -> Float[np.ndarray, "*n q"]:
     """Return `‖∇_U T[μ̂](z) - ∇_U T[μ](z)‖²` in the Hilbert–Schmidt norm.
 
     In direction dU the output moves by `V ∇²Λ(Uz) dU z`: the square gap of `V ∇²Λ`, summed over its entries, times
@@ -69,58 +140,52 @@ def bilinear_gap(params: Attention, prompt: Empirical, measure: Measure, query: 
 
     Args:
       params: the head.
-      prompt: the finite prompt μ̂.
-      measure: the distribution μ of tokens.
-      query: z, shape (q,).
+      prompt: the finite prompts μ̂ under the tilts Uz.
+      limit: the distribution μ of tokens under these tilts.
+      queries: z, shape (..., q, d).
 
     Returns:
-      The square error, shape ().
+      The square errors, shape (..., q).
 
-    Raises:
-      ValueError: as `lib.measures.tilted_cov`.
-
-    Source: [BB26, Prop. 3.4]. Transformations: jit, vmap, grad.
+    Source: [BB26, Prop. 3.4].
     """
-    tilt = params.bilinear @ query
-    covs = tilted_cov(prompt, tilt) - tilted_cov(measure, tilt)
-    return jnp.sum((params.value @ covs) ** 2) * jnp.sum(query**2)
+    return np.sum((params.value @ (prompt.cov - limit.cov)) ** 2, axis=(-1, -2)) * np.sum(queries**2, axis=-1)
 
 
-class ByImportance(eqx.Module):
-    """A gap at a query drawn from N(0, spread² I), weighted so that its mean is that over queries N(0, I).
+@dataclass(frozen=True)
+class ByImportance:
+    """A gap at queries drawn from N(0, spread² I), weighted so that its mean is that over queries N(0, I).
 
     Where long queries carry the mean, few of the queries of N(0, I) are that long, and the standard error, measured on
-    the same few, is too small. A wider distribution draws them more often. No weight exceeds `spread**q`.
+    the same few, is too small. A wider distribution draws them more often. No weight exceeds `spread**d`.
 
     Args:
       gap: the gap to weight.
-      spread: standard deviation of the queries' coordinates, shape (), spread ≥ 1.
+      spread: standard deviation of the queries' coordinates, spread ≥ 1.
     """
 
     gap: Gap
-    spread: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+    spread: float
 
     def __call__(
-        self, params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]
-    ) -> PyTree[Float[Array, "..."]]:
-        """Return the gap times the ratio of the densities of N(0, I) and N(0, spread² I) at the query.
+        self, params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
+    ) -> PyTree[Float[np.ndarray, "*n q"]]:
+        """Return the gap times the ratio of the densities of N(0, I) and N(0, spread² I) at the queries.
 
         Args:
           params: the head.
-          prompt: the finite prompt.
-          measure: the distribution of tokens.
-          query: z, shape (q,), drawn from N(0, spread² I).
+          prompt: the finite prompts under the tilts of the queries.
+          limit: the distribution of tokens under these tilts.
+          queries: z, shape (..., q, d), drawn from N(0, spread² I).
 
         Returns:
           The weighted gap, a pytree like that of `gap`.
-
-        Transformations: jit, vmap, grad.
         """
-        log_weight = query.size * jnp.log(self.spread) - (1 - self.spread**-2) / 2 * jnp.sum(query**2)
-        return jax.tree.map(lambda value: jnp.exp(log_weight) * value, self.gap(params, prompt, measure, query))
+        squares = np.sum(queries**2, axis=-1)
+        weight = self.spread ** queries.shape[-1] * np.exp(-(1 - self.spread**-2) / 2 * squares)
+        return jax.tree.map(lambda value: weight * value, self.gap(params, prompt, limit, queries))
 
 
-@eqx.filter_jit
 def sample_gaps(
     gap: Gap,
     params: Attention,
@@ -131,46 +196,56 @@ def sample_gaps(
     prompts: int,
     key: PRNGKeyArray,
     queries_per_prompt: int = 1,
-    numbers_at_once: int = 2**18,
-) -> PyTree[Float[Array, "prompts k ..."]]:
+    at_once: int = 16,
+) -> PyTree[Float[np.ndarray, "prompts k ..."]]:
     """Return gaps of independent prompts at several lengths: the first L tokens of one long prompt, for each L.
 
     Rows are independent, columns are not. Each prompt has fresh queries, and its row is the mean over them, so that the
     mean over rows is unbiased for prompts and queries, and its standard error covers both. (A set of queries that all
     prompts share would leave its own error out; for a fixed set pass `queries=Empirical(set)`.) Prompt i is drawn from
-    `fold_in(key, i)`, for any number of prompts. The function is jitted.
+    `fold_in(key, i)`, for any number of prompts.
 
     Args:
-      gap: a function of a head, a prompt, the distribution of tokens and a query, such as `output_gap`.
+      gap: a function of a head, prompts, the distribution of tokens and queries, such as `output_gap`.
       params: the head.
       measure: the distribution μ of tokens.
       queries: the distribution ν of queries.
-      lengths: k prompt lengths, whole numbers ≥ 1; static.
-      prompts: number of prompts; static.
+      lengths: k prompt lengths, whole numbers ≥ 1.
+      prompts: number of prompts.
       key: JAX random key.
-      queries_per_prompt: number of queries of each prompt; static.
-      numbers_at_once: how many numbers of prompts are in memory at once, at least one prompt; batches follow one after
-        the other (see `lib.map_batched`).
+      queries_per_prompt: number of queries of each prompt.
+      at_once: how many prompts are in memory at once.
 
     Returns:
       An array of shape (prompts, k), or a pytree of such arrays if `gap` returns a pytree.
 
-    Transformations: jit, vmap, grad.
+    Transformations: none.
     """
+    params = jax.tree.map(np.asarray, params)
 
-    def one_prompt(index):
-        prompt_key, query_key = jr.split(jr.fold_in(key, index))
-        points = empirical(measure, max(lengths), key=prompt_key).points
+    def gaps_of(indices):
+        prompt_keys, query_keys = _keys_of_prompts(key, indices)
+        drawn = np.asarray(_samples(queries, queries_per_prompt, query_keys))
+        tilts = drawn @ params.bilinear.T
+        prompt = TiltedPrompt.of(np.asarray(_samples(measure, max(lengths), prompt_keys)), tilts)
+        limit = TiltedMeasure(measure, tilts)
+        gaps = [gap(params, prompt.first(length), limit, drawn) for length in lengths]
+        return jax.tree.map(lambda *by_length: np.stack([np.mean(x, axis=1) for x in by_length], axis=1), *gaps)
 
-        def one_query(query):
-            gaps = [gap(params, Empirical(points[:length]), measure, query) for length in lengths]
-            return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gaps)
+    return in_batches(gaps_of, np.arange(prompts), batch=at_once)
 
-        by_query = jax.vmap(one_query)(queries.sample(queries_per_prompt, key=query_key))
-        return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), by_query)
 
-    size = max(lengths) * (measure.dimension + queries_per_prompt)
-    return map_batched(one_prompt, jnp.arange(prompts), size=size, numbers_at_once=numbers_at_once)
+@jax.jit
+def _keys_of_prompts(key: PRNGKeyArray, indices: Int[Array, " n"]) -> tuple[Key[Array, " n"], Key[Array, " n"]]:
+    """Return a key for the tokens and one for the queries of each prompt."""
+    keys = jax.vmap(lambda index: jr.split(jr.fold_in(key, index)))(indices)
+    return keys[:, 0], keys[:, 1]
+
+
+@eqx.filter_jit
+def _samples(measure: Measure, size: int, keys: Key[Array, " n"]) -> Float[Array, "n size d"]:
+    """Return `size` independent draws for each key."""
+    return jax.vmap(lambda key: measure.sample(size, key=key))(keys)
 
 
 def sample_isotropic(

@@ -8,16 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, head, isotropic
-from chapters.concentration.gaps import ByImportance, bilinear_gap, sample_gaps, value_gap
+from chapters.concentration.gaps import (
+    ByImportance,
+    TiltedMeasure,
+    TiltedPrompt,
+    bilinear_gap,
+    sample_gaps,
+    value_gap,
+)
 from lib.attention import Attention
-from lib.measures import Empirical, Gaussian, Measure
+from lib.measures import Gaussian
 
 # The names of the two gradients, ∇_V and ∇_U.
 VALUE, BILINEAR = "value", "bilinear"
@@ -26,13 +32,15 @@ VALUE, BILINEAR = "value", "bilinear"
 class BothGaps(NamedTuple):
     """Squared errors of ∇_V and ∇_U, for one or many prompts and queries."""
 
-    value: Float[Array, "..."]
-    bilinear: Float[Array, "..."]
+    value: Float[np.ndarray, "..."]
+    bilinear: Float[np.ndarray, "..."]
 
 
-def both_gaps(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]) -> BothGaps:
-    """Return the squared errors for one prompt and one query."""
-    return BothGaps(value_gap(params, prompt, measure, query), bilinear_gap(params, prompt, measure, query))
+def both_gaps(
+    params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
+) -> BothGaps:
+    """Return the squared errors for each prompt and query."""
+    return BothGaps(value_gap(params, prompt, limit, queries), bilinear_gap(params, prompt, limit, queries))
 
 
 @dataclass(frozen=True)
@@ -102,4 +110,4 @@ def simulate_gradient_errors(
     """Return the errors of prompts, each with fresh queries that are weighted back from `spread` to 1."""
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
     samples = sample_gaps(ByImportance(both_gaps, spread), head(gain), tokens, queries, lengths, **options)
-    return PairedErrors(lengths, jax.tree.map(np.asarray, samples))
+    return PairedErrors(lengths, samples)

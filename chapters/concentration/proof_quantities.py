@@ -4,19 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 from scipy.special import gammaln, log_ndtr
 
 from chapters.concentration.error_curve import ErrorCurve
 from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
-from chapters.concentration.gaps import ByImportance, sample_gaps
-from lib.attention import Attention, attend
-from lib.measures import Empirical, Measure
+from chapters.concentration.gaps import ByImportance, TiltedMeasure, TiltedPrompt, output_gap, sample_gaps
+from lib.attention import Attention
 
 # Relative excess of a weighted mean of vectors over the longest of them that rounding may cause in double precision.
 ROUNDING = 1e-9
@@ -25,42 +21,42 @@ ROUNDING = 1e-9
 class ProofQuantities(NamedTuple):
     """Squared error and quantities of the proof with the truncation M = L^κ, for one or many prompts and queries."""
 
-    gap: Float[Array, "..."]
+    gap: Float[np.ndarray, "..."]
     """`‖T[μ̂_L](z) - T[μ](z)‖²`."""
-    above: Float[Array, "..."]
+    above: Float[np.ndarray, "..."]
     """1 if the largest weight exceeds M, else 0."""
-    gap_above: Float[Array, "..."]
+    gap_above: Float[np.ndarray, "..."]
     """The squared error if the largest weight exceeds M, else 0."""
-    ceiling_above: Float[Array, "..."]
+    ceiling_above: Float[np.ndarray, "..."]
     """The bound `(max_i ‖Vz_i‖ + ‖T[μ](z)‖)²` of the proof if the largest weight exceeds M, else 0."""
-    longer: Float[Array, "..."]
+    longer: Float[np.ndarray, "..."]
     """1 if the output is longer than `max_i ‖Vz_i‖` by more than rounding, else 0."""
-    limit_longer: Float[Array, "..."]
+    limit_longer: Float[np.ndarray, "..."]
     """1 if the output of the infinite prompt is longer than `max_i ‖Vz_i‖`, else 0."""
 
 
-class MeasureProof(eqx.Module):
+@dataclass(frozen=True)
+class MeasureProof:
     """Function that measures the quantities of the proof; it serves `sample_gaps` as a gap."""
 
-    truncation: float = eqx.field(static=True)
+    truncation: float
 
     def __call__(
-        self, params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]
+        self, params: Attention, prompt: TiltedPrompt, limit: TiltedMeasure, queries: Float[np.ndarray, "*n q d"]
     ) -> ProofQuantities:
-        """Return the quantities for one prompt and one query."""
-        output, limit = attend(params, prompt, query), attend(params, measure, query)
-        output_size, limit_size = jnp.linalg.norm(jnp.stack([output, limit]), axis=1)
-        largest = jnp.sqrt(jnp.max(jnp.sum((prompt.points @ params.value.T) ** 2, axis=1)))
-        highest = jnp.max(prompt.points @ (params.bilinear @ query))
-        above = jnp.where(highest > self.truncation * jnp.log(prompt.points.shape[0]), 1.0, 0.0)
-        gap = jnp.sum((output - limit) ** 2)
+        """Return the quantities for each prompt and query."""
+        output_size, limit_size = (np.linalg.norm(side.mean @ params.value.T, axis=-1) for side in (prompt, limit))
+        longest = np.sqrt(np.max(np.sum((prompt.tokens @ params.value.T) ** 2, axis=-1), axis=-1, keepdims=True))
+        highest = np.max(prompt.scores, axis=-1)
+        above = np.where(highest > self.truncation * np.log(prompt.tokens.shape[-2]), 1.0, 0.0)
+        gap = output_gap(params, prompt, limit, queries)
         return ProofQuantities(
             gap=gap,
             above=above,
             gap_above=gap * above,
-            ceiling_above=(largest + limit_size) ** 2 * above,
-            longer=jnp.where(output_size > (1 + ROUNDING) * largest, 1.0, 0.0),
-            limit_longer=jnp.where(limit_size > (1 + ROUNDING) * largest, 1.0, 0.0),
+            ceiling_above=(longest + limit_size) ** 2 * above,
+            longer=np.where(output_size > (1 + ROUNDING) * longest, 1.0, 0.0),
+            limit_longer=np.where(limit_size > (1 + ROUNDING) * longest, 1.0, 0.0),
         )
 
 
@@ -86,7 +82,7 @@ def simulate_by_scale(
         options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
         measure, wide = ByImportance(MeasureProof(truncation), SPREAD), isotropic(DIMENSION, SPREAD)
         samples = sample_gaps(measure, head(gain), tokens, wide, lengths, **options)
-        return SimulatedProof(lengths, jax.tree.map(np.asarray, samples))
+        return SimulatedProof(lengths, samples)
 
     return {sigma: simulate(clusters(sigma, within=1.0), jr.fold_in(key, i)) for i, sigma in enumerate(scales)}
 

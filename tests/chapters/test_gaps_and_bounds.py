@@ -8,7 +8,16 @@ import pytest
 
 from chapters.concentration.bounds import BoundShape, fit_bound, looseness, straight_exponents, tightest_bound
 from chapters.concentration.error_curve import ErrorCurve
-from chapters.concentration.gaps import ByImportance, bilinear_gap, output_gap, sample_gaps, sample_isotropic, value_gap
+from chapters.concentration.gaps import (
+    ByImportance,
+    TiltedMeasure,
+    TiltedPrompt,
+    bilinear_gap,
+    output_gap,
+    sample_gaps,
+    sample_isotropic,
+    value_gap,
+)
 from lib.attention import Attention, attend, fluctuation
 from lib.concentration import RadialTable
 from lib.measures import Empirical, Gaussian, GaussianMixture, Rademacher, Uniform
@@ -25,9 +34,14 @@ QUERY_MEAN, QUERY_COV = np.asarray([0.5, -0.2, 0.1]), np.diag([0.6, 1.0, 0.2])
 GAPS = {"output": output_gap, "value": value_gap, "bilinear": bilinear_gap}
 
 
-@jax.jit
-def all_gaps(params, prompt, measure, query):
-    return jnp.stack([gap(params, prompt, measure, query) for gap in GAPS.values()])
+def all_gaps(params, prompt, limit, queries):
+    return np.stack([gap(params, prompt, limit, queries) for gap in GAPS.values()], axis=-1)
+
+
+def gaps_at_query(law):
+    """Return all gaps of the prompt POINTS at QUERY."""
+    tilts = (U @ QUERY)[None]
+    return all_gaps(params(), TiltedPrompt.of(POINTS, tilts), TiltedMeasure(law, tilts), QUERY[None])[0]
 
 
 def params():
@@ -83,11 +97,12 @@ def test_gaps_of_gradients_are_squared_norms_of_automatic_jacobians(assert_exact
 
     jacobian = jax.jacobian(gap_of_outputs)(params())
     desired = [jnp.sum(gap_of_outputs(params()) ** 2), jnp.sum(jacobian.value**2), jnp.sum(jacobian.bilinear**2)]
-    assert_exact(all_gaps(params(), prompt, law, query), desired)
+    assert_exact(gaps_at_query(law), desired)
 
 
 def test_a_prompt_has_no_gap_to_itself():
-    np.testing.assert_array_equal(all_gaps(params(), Empirical(POINTS), Empirical(POINTS), jnp.asarray(QUERY)), 0.0)
+    prompt = TiltedPrompt.of(POINTS, (U @ QUERY)[None])
+    np.testing.assert_array_equal(all_gaps(params(), prompt, prompt, QUERY[None]), 0.0)
 
 
 # --- samples and curves -----------------------------------------------------------------------------------
@@ -97,7 +112,7 @@ def test_rows_are_prompts_whatever_their_number_and_their_batches(assert_exact):
     arguments = (all_gaps, params(), gaussian(), queries(), [2, 5])
     few = sample_gaps(*arguments, prompts=5, key=jr.key(1))
     assert few.shape == (5, 2, 3)
-    assert_exact(sample_gaps(*arguments, prompts=8, key=jr.key(1), numbers_at_once=1)[:5], few)
+    assert_exact(sample_gaps(*arguments, prompts=8, key=jr.key(1), at_once=1)[:5], few)
 
 
 def test_several_gaps_of_one_prompt_may_be_a_pytree(assert_exact):
@@ -232,8 +247,8 @@ def test_prompts_that_are_scores_alone_err_by_the_isotropic_error(table, assert_
 def test_wider_queries_with_weights_are_standard_normal_in_the_mean(assert_monte_carlo):
     """A gap of several numbers, each a moment of the query, and the density of the weight itself."""
 
-    def moments(params, prompt, measure, query):
-        return {"one": jnp.ones(()), "square": jnp.sum(query**2)}
+    def moments(params, prompt, limit, queries):
+        return {"one": np.ones(queries.shape[:-1]), "square": np.sum(queries**2, axis=-1)}
 
     def samples(spread):
         wide = Gaussian(np.zeros(3), spread**2 * np.eye(3))
@@ -260,6 +275,6 @@ def test_gaps_are_those_of_a_numpy_softmax_and_its_differences():
     by_bilinear = numpy_gradient(turned) - np.stack([V @ COV[:, i] * QUERY[j] for i, j in np.ndindex(3, 3)])
     by_value = numpy_softmax_attention(U, np.eye(3)) - MEAN - COV @ U @ QUERY
     output = numpy_softmax_attention(U, V) - V @ (MEAN + COV @ U @ QUERY)
-    actual = all_gaps(params(), Empirical(POINTS), gaussian(), jnp.asarray(QUERY))
+    actual = gaps_at_query(gaussian())
     desired = [np.sum(output**2), 2 * np.sum(by_value**2), np.sum(by_bilinear**2)]
     np.testing.assert_allclose(actual, desired, rtol=1e-8)
