@@ -10,6 +10,8 @@ QUICK, KNOWN_TO = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1",
     "0.10.",
 )
+# XLA's optimiser takes longer than all runs of a program of few operations: options of `jax.jit` for such a program.
+UNOPTIMISED = {"xla_backend_optimization_level": 0}
 # Settings of JAX that decide numbers. Each can also be set by an environment variable, such as
 # JAX_THREEFRY_PARTITIONABLE, which would silently give other numbers from the same seed.
 NUMERIC_SETTINGS = {

@@ -7,6 +7,7 @@ weights v, b of covariate and label in the value.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -15,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
+from chapters import UNOPTIMISED
 from chapters.icl_finite.isotropic_risk import radial
-from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage, ScoreTable
+from lib.icl import ScoreTable
 
 # Name of the radius that grows with the length, like the largest of L standard normals.
 GROWING = "√(2 ln L)"
@@ -63,7 +64,19 @@ def _plane_gap(point: Float[Array, "5"], scores: ScoreTable) -> Float[Array, ""]
 
 
 def _line_gap(point: Float[Array, "4"], scores: ScoreTable) -> Float[Array, ""]:
-    return LinearRegression(np.eye(1)).risk_gap(line_head(point), scores, PairAverage.line(_RADII))
+    """Return R_L - R_∞ of a head on the line, `½ E[2Py(xw - y) + Qu²]` with u = v + bw, y = u(a + cw)x and d = 1."""
+    a, c, v, b = point
+    radii, weights = radial(1, _RADII)
+
+    def given_pair(query, task):
+        tilt, value = (a + c * task) * query, v + b * task
+        statistics, predicted = scores.statistics(tilt**2), tilt * value
+        p, q = statistics.participation, statistics.score_error
+        return p * predicted * (query * task - predicted) + 0.5 * q * value**2
+
+    tasks, task_weights = np.append(radii, -radii), np.tile(weights / 2, 2)
+    gaps = jax.vmap(jax.vmap(given_pair, (None, 0)), (0, None))(radii, tasks)
+    return weights @ gaps @ task_weights
 
 
 def families() -> tuple[Family, Family]:
@@ -89,7 +102,7 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
     """Return the suprema of one family, by radius and length."""
     tables = dict(zip(log_lengths, ScoreTable.at_each(log_lengths), strict=True))
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=UNOPTIMISED)
     def log_gap(point, radius, scores):
         """Return -ln |R_L - R_∞| and its gradient; `point` in R^n is mapped into the ball."""
 
@@ -122,9 +135,3 @@ def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> li
         gap, _ = search(radius, ell, [np.asarray(family.starts[0], float)])
         rows.append(Farthest(family.name, GROWING, radius, ell, gap))
     return rows
-
-
-def line_head(point: Float[Array, "4"]) -> Attention:
-    """Return any head for d = 1, from the weights (a, c, v, b) of covariate and label in scores and in values."""
-    a, c, v, b = point
-    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])

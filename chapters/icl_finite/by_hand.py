@@ -24,7 +24,7 @@ def loss_of_drawn_prompts(losses: np.ndarray) -> Claims:
         std_error=standard_error(losses),
         rejects=(
             "the risk is that of the infinite prompt",
-            jax.jit(lambda head: task.infinite_risk(head.head()))(head),
+            task.infinite_risk(head.head()),
         ),
     )
     return claim

@@ -6,12 +6,12 @@ The exact descent changes two numbers, ‖A‖_F and b; the stochastic descent c
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters import UNOPTIMISED
 from chapters.icl_finite.exact_flows import INFINITE, IsotropicProblem, stacked_tables
 from lib.flow import sgd
 from lib.icl import Blocks, prompt_loss
@@ -75,7 +75,8 @@ def exact_descents(
         return jax.lax.scan(update, problem.start, length=plan.steps)[1]
 
     all_lengths = jax.vmap(descent, (None, 0))
-    risks, gains = jax.jit(jax.vmap(all_lengths, (0, None)))(jnp.asarray(steps), stacked_tables(log_lengths))
+    all_descents = jax.jit(jax.vmap(all_lengths, (0, None)), compiler_options=UNOPTIMISED)
+    risks, gains = all_descents(np.asarray(steps), stacked_tables(log_lengths))
     windows = np.asarray(risks).reshape(len(steps), len(log_lengths), -1, plan.every).mean(axis=-1)
     ends = np.asarray(gains)[..., plan.every - 1 :: plan.every]
     by_step = zip(windows, ends, strict=True)

@@ -5,6 +5,7 @@ valley differ by a factor L, so that the flows are stiff.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters import UNOPTIMISED
 from chapters.icl_finite.isotropic_risk import QueryLengths, isotropic_risk
 from chapters.icl_finite.parameters import EARLIEST
 from lib.flow import follow_flow
@@ -102,7 +104,12 @@ class Flows:
 
 def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Float[np.ndarray, " times"]) -> Flows:
     """Return the flows at all `log_lengths` and of the infinite prompt."""
-    risk_and_slope = jax.jit(jax.value_and_grad(lambda point, scores: problem.risk(Isotropic(*point), scores)))
+
+    @partial(jax.jit, compiler_options=UNOPTIMISED)
+    @jax.value_and_grad
+    def risk_and_slope(point, scores):
+        return problem.risk(Isotropic(*point), scores)
+
     start = np.asarray(problem.start)
 
     def at(log_length, scores):

@@ -78,8 +78,8 @@ class ScoreTable(eqx.Module):
         panel = jnp.minimum(jnp.minimum(2 * tau, tau + 2).astype(int), _EDGES.size - 2)
         low, high = jnp.asarray(_EDGES[:-1] ** 2)[panel], jnp.asarray(_EDGES[1:] ** 2)[panel]
         x = (2 * inside - low - high) / (high - low)
-        p = jnp.exp(_chebyshev(self.log_participation[panel], x))
-        q = jnp.exp(_chebyshev(self.log_score_error[panel], x))
+        series = jnp.stack([self.log_participation[panel], self.log_score_error[panel]])
+        p, q = jnp.exp(_chebyshev(series, x))
         # frozen: E ĝ = τ(1 - P) and E ĝ² stay what they are at the largest τ; inside, `tau` is that and nothing changes
         tau = jnp.sqrt(jnp.maximum(tau_squared, LARGEST_TAU**2))
         frozen_share = LARGEST_TAU / tau
@@ -147,9 +147,9 @@ def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Ar
     return jnp.asarray(namespace(values).log(values) @ _TRANSFORM.T)
 
 
-def _chebyshev(coefficients: Float[Array, " n"], x: Float[Array, ""]) -> Float[Array, ""]:
-    """Clenshaw's recurrence for `Σ c_k T_k(x)`."""
+def _chebyshev(coefficients: Float[Array, "series n"], x: Float[Array, ""]) -> Float[Array, " series"]:
+    """Clenshaw's recurrence for `Σ c_k T_k(x)`, of each series."""
     ahead = further = jnp.zeros_like(x)
     for k in range(_NODES - 1, 0, -1):
-        ahead, further = 2 * x * ahead - further + coefficients[k], ahead
-    return x * ahead - further + coefficients[0]
+        ahead, further = 2 * x * ahead - further + coefficients[:, k], ahead
+    return x * ahead - further + coefficients[:, 0]

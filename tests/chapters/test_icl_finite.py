@@ -13,6 +13,7 @@ from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, Isotropic
 from chapters.icl_finite.figures import trajectory_gap
 from chapters.icl_finite.isotropic_risk import QueryLengths
 from chapters.icl_finite.parameters import SHORTEST
+from lib.attention import Attention
 from lib.icl import Blocks, LinearRegression, PairAverage, QueryAverage, ScoreTable, block_risk, valley_limit
 from lib.icl.averages import _on_rays
 from lib.statistics import comparison_quantile, worst_deviation
@@ -72,10 +73,10 @@ def test_what_would_fail_after_the_computation_is_refused_before(run_cells, chan
 
 def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
     """Block heads on the line: two numbers, so the supremum can be looked up."""
-    task, scores, average = LinearRegression(np.eye(1)), ScoreTable.at(5.0), PairAverage.line(48)
+    scores = ScoreTable.at(5.0)
     angles = np.linspace(0, np.pi, 400)
     points = 2.0 * np.stack([np.cos(angles), 0 * angles, 0 * angles, np.sin(angles)], axis=1)
-    gaps = jax.vmap(lambda point: task.risk_gap(ball_search.line_head(point), scores, average))(jnp.asarray(points))
+    gaps = jax.vmap(ball_search._line_gap, (0, None))(jnp.asarray(points), scores)
     found = {row.family: row.gap for row in ball_search.solve_largest_gaps([2.0], [5.0], [5.0]) if row.rule == "2"}
     # rank one on one axis of the plane is a head on the line, with one more silent coordinate
     assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)
@@ -91,6 +92,15 @@ def test_the_gap_in_the_plane_is_a_difference_of_risks(float64):
         blocks = Blocks(point[:4].reshape(2, 2), point[4])
         gap = block_risk(task, blocks, scores, queries) - task.infinite_risk(blocks.head())
         assert float(ball_search._plane_gap(jnp.asarray(point), scores)) == pytest.approx(float(gap), rel=1e-8)
+
+
+def test_the_gap_on_the_line_is_that_of_any_head(float64):
+    """Of the weights (a, c, v, b) of covariate and label in scores and in values."""
+    task, scores, average = LinearRegression(np.eye(1)), ScoreTable.at(4.0), PairAverage.line(48)
+    for a, c, v, b in np.random.default_rng(0).uniform(-0.7, 0.7, (3, 4)):
+        gap = task.risk_gap(Attention(np.asarray([[a, 0.0], [c, 0.0]]), np.asarray([[v, b]])), scores, average)
+        found = ball_search._line_gap(jnp.asarray([a, c, v, b]), scores)
+        assert float(found) == pytest.approx(float(gap), rel=1e-10)
 
 
 def test_longer_prompts_cost_less_risk(run):
