@@ -6,6 +6,7 @@ All risks of this chapter and of `second_minima` are plain mean squares with the
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -75,10 +76,13 @@ class SeparateWeights(eqx.Module):
     @classmethod
     def draw(cls, size: int, *, key: PRNGKeyArray, dtype: Any = jnp.float32) -> "SeparateWeights":
         """Draw the weights of PyTorch's default linear layers: uniform in ±1/√fan_in."""
-        shapes = ((size, size), (size, size), (size, size), (1, size))
         bound = size**-0.5
-        keys = jr.split(key, len(shapes))
-        return cls(*(jr.uniform(k, s, dtype, -bound, bound) for k, s in zip(keys, shapes, strict=True)))
+
+        def uniform(key, rows):
+            return jr.uniform(key, (rows, size), dtype, -bound, bound)
+
+        keys = jr.split(key, 4)
+        return cls(*jax.vmap(lambda key: uniform(key, size))(keys[:3]), uniform(keys[3], 1))
 
 
 def published_head(weights: SeparateWeights) -> Attention:
