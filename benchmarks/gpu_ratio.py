@@ -50,7 +50,7 @@ from chapters.trajectory_stability.trajectories import Course, TrainingPlan, tra
 from companion.authoring.tasks import Arrays, gather  # noqa: E402
 from lib.flow import sgd  # noqa: E402
 from lib.icl import prompt_loss  # noqa: E402
-from lib.measures import _constant_covariance_root, empirical  # noqa: E402
+from lib.measures import _covariance_root, empirical  # noqa: E402
 
 TURNS = 5
 CORES, GPU = "cpu", "gpu"
@@ -253,14 +253,19 @@ def computed(place: str) -> Iterator[tuple[str, Setting]]:
 def computing(setting: Setting) -> ExitStack:
     """Return the context in which the setting holds."""
 
-    def root(cov: Array) -> np.ndarray:
-        with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            return _constant_covariance_root(jnp.asarray(np.asarray(cov)))
+    def on_cpu(cov: np.ndarray) -> np.ndarray:
+        with jax.default_device(jax.local_devices(backend="cpu")[0]), jax.ensure_compile_time_eval():
+            return np.asarray(_covariance_root(jnp.asarray(np.asarray(cov))))
+
+    def root(cov: Array) -> Array | np.ndarray:
+        if not isinstance(cov, jax.core.Tracer):
+            return on_cpu(np.asarray(cov))
+        return jax.pure_callback(on_cpu, jax.ShapeDtypeStruct(cov.shape, cov.dtype), cov, vmap_method="sequential")
 
     contexts = ExitStack()
     contexts.enter_context(jax.default_matmul_precision(setting.precision))
     for module in () if setting.own_eigenvectors else ("lib.icl.training",):
-        contexts.enter_context(patch(f"{module}._constant_covariance_root", root))
+        contexts.enter_context(patch(f"{module}._covariance_root", root))
     return contexts
 
 

@@ -214,8 +214,8 @@ MUTATIONS = (
     Mutation(
         "price-on-the-valley",
         "chapters/risk_and_parameters/isotropic_heads.py",
-        "Blocks.isotropic(dimension, norm, gain)",
-        "Blocks.isotropic(dimension, norm, dimension**0.5 / norm)",
+        "norm, gain = np.exp(search.x)",
+        "norm, gain = np.exp(search.x[0]), dimension**0.5 / np.exp(search.x[0])",
         ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
@@ -315,8 +315,8 @@ MUTATIONS = (
     Mutation(
         "odd-part-for-the-even-part",
         "chapters/opposite_heads/prices.py",
-        "jax.nn.softmax(scores) + jax.nn.softmax(-scores)",
-        "jax.nn.softmax(scores) - jax.nn.softmax(-scores)",
+        "output(each) + output(1 / each)",
+        "output(each) - output(1 / each)",
         ("tests/chapters/test_opposite_heads.py::test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries",),
     ),
     Mutation(
@@ -422,8 +422,8 @@ MUTATIONS = (
     Mutation(
         "flow-of-plain-entries",
         "chapters/worth_of_heads/allocation.py",
-        "root = DIMENSION**0.5",
-        "root = 1.0",
+        "[:, None, None] ** 0.5",
+        "[:, None, None] ** 0.0",
         ("tests/chapters/test_worth_of_heads.py::test_the_flow_is_the_descent_of_the_diagonal_matrices",),
     ),
     Mutation(

@@ -20,7 +20,7 @@ LINK = '<link rel="stylesheet" href="{}?v=1" />'
         ('a[href=".lost"]{color:red}', True),
         ("@media print{.shown{color:red}}", True),
         ("@media print{.lost{color:red}}", False),
-        ("@font-face{font-family:lost}", True),
+        ("@font-face{font-family:lost}", False),
         ("@keyframes lost{from{color:red}}", True),
         ('.shown::after{content:"}.lost{"}', True),
     ],
@@ -67,6 +67,11 @@ def test_unused_custom_properties_are_removed(tmp_path):
     unused = ';--lost:url(data:x;y,"}");--last:var(--only)'
     sheet = f'b{{top:var( --elsewhere, 0)}}p{{--only:4;{used}left:var(--own);--own:"--x:1;"{unused}}}'
     assert reduced([sheet], site) == f'b{{top:var( --elsewhere, 0)}}p{{{used}left:var(--own);--own:"--x:1;";}}'
+
+
+def test_faces_that_no_rule_names_are_removed():
+    faces = ["@font-face{font-family:Used;src:url(a)}", '@font-face{font-family:"Not used";src:url(b)}']
+    assert reduced([*faces, "p{font-family:Used}"], Used({"p"})) == f"{faces[0]}p{{font-family:Used}}"
 
 
 def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):

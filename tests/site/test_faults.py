@@ -105,7 +105,7 @@ def test_a_wide_table_shows_on_a_phone_that_it_scrolls(visit):
         "all => all.map(table => table.scrollWidth - table.clientWidth)"
     )
     table = page.locator("article table").nth(widths.index(max(widths)))
-    table.scroll_into_view_if_needed()
+    table.evaluate("node => node.scrollIntoView()")
     expect(table).to_have_attribute("tabindex", "0")
     assert "gradient" in table.evaluate("node => getComputedStyle(node).backgroundImage")
     page = visit("notation", PHONE)

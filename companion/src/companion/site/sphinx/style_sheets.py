@@ -41,8 +41,15 @@ DEFINITION = re.compile(
     r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
-# The faces of the text, which a page loads with its style sheet: a face that comes later would move the lines.
-TEXT_FACES = ("fonts/book-serif-regular.woff2", "fonts/book-serif-italic.woff2")
+# A page on a host loads the faces of the text with its style sheet, because one that comes later is not used. On a disk
+# they are there at once, and a page may not ask for them.
+PRELOAD = """
+<script>if (location.protocol !== "file:") for (const face of ["regular", "italic"])
+  document.head.append(Object.assign(document.createElement("link"),
+    {{ rel: "preload", as: "font", crossOrigin: "", href: `{static}/fonts/book-serif-${{face}}.woff2` }}));</script>"""
+# A face, its family, and a file of a face.
+FACE, FAMILY = re.compile(r"@font-face\s*\{[^}]*\}"), re.compile(r"""font-family:\s*["']?([\w ]+)""")
+FONTS = "*.woff2"
 # At-rules that contain rules.
 GROUPS = ("media", "supports", "layer", "container")
 
@@ -92,8 +99,7 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
             return page
         target, version = joined(sheets)
         static = os.path.relpath(target.parent, path.parent)
-        faces = (f'\n<link rel="preload" as="font" href="{static}/{face}" crossorigin />' for face in TEXT_FACES)
-        first = f'{"".join(faces)}\n<link rel="stylesheet" href="{static}/{target.name}?v={version}" />'
+        first = f'{PRELOAD.format(static=static)}\n<link rel="stylesheet" href="{static}/{target.name}?v={version}" />'
         return "".join([head[: links[0].start()], first, LINK.sub("", head[links[0].start() :]), end, body])
 
     linking = {path: with_one_sheet(path, page) for path, page in pages.items()}
@@ -102,6 +108,10 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
     for sheet in (out / "_static").rglob("*.css"):
         if sheet.name not in linked:
             sheet.unlink()
+    rules = "".join(sheet.read_text(encoding="utf-8") for sheet in (out / "_static").glob("*.css"))
+    for font in (out / "_static").rglob(FONTS):
+        if font.name not in rules:
+            font.unlink()
     return linking
 
 
@@ -114,12 +124,14 @@ def _standing_alone(sheet: Path, folder: Path) -> str:
 
 
 def reduced(sheets: Sequence[str], used: Used) -> str:
-    """Return style sheets as one, without comments and without the rules and custom properties that nothing uses."""
+    """Return style sheets as one, without comments and without rules, faces and custom properties that nothing uses."""
     rules = [rule for sheet in sheets for rule in _parsed(sheet)]
     text, before = "".join(_rules(rules, used)), ""
     while text != before:  # a property may be used only by the definition of another
         before, names = text, used.names.union(USE.findall(text))
         text = DEFINITION.sub(lambda found, names=names: found[0] if found[1] in names else "", text)
+    others = FACE.sub("", text)
+    text = FACE.sub(lambda face: face[0] if (family := FAMILY.search(face[0])) and family[1] in others else "", text)
     return "".join([*(licence for sheet in sheets for licence in LICENCE.findall(sheet)), text])
 
 
