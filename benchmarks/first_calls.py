@@ -33,7 +33,6 @@ REASONS = {
         "Head.orthogonal",
         "LocationTask.draw",
         "fast_normal",
-        "map_batched",
     ),
     "SciPy's Sobol points are imported": ("QueryAverage.of_frames", "PairAverage.of_frames"),
     "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),

@@ -64,8 +64,8 @@ def tables(root: Path) -> dict[Path, str]:
         "full": short([*full, total(full)], ("notebook", "core minutes", "memory", "ended", "key")),
         "full sizes": short(full, ("notebook",), joined="larger than published"),
         "full origin": short(full, origin, joined="notebook"),
-        "first calls": short(noted(read("first_calls")), ("function", "before", "first", "programs", "one", "thirty",
-                                                   "thousand", "because")),
+        "first calls": by_reason(read("first_calls"), ("function", "before", "first", "programs", "one", "thirty",
+                                                       "thousand")),
         "gpu": ratios(read("gpu"), "notebook", ("training", "two cores"), "runs"),
         "gpu agreement": short(read("gpu_agreement"), ("notebook", "trainings", "computed with", "numbers",
                                                        "relative difference", "movement")),
@@ -78,9 +78,14 @@ def tables(root: Path) -> dict[Path, str]:
     return {FOLDER / f"{re.sub(' ', '_', name.lower())}.md": f"{text}\n" for name, text in texts.items()}
 
 
-def noted(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of first calls that were measured before or have a reason; the stored table has all."""
-    return [row for row in rows if row["before"] or row["because"]]
+def by_reason(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """Return one table of first calls per reason why they take long, then one of those that were long before."""
+    reasons = [*dict.fromkeys(row["because"] for row in rows if row["because"]), ""]
+    groups = [[row for row in rows if row["because"] == reason and (reason or row["before"])] for reason in reasons]
+    return "\n\n".join(
+        _table(group, names, [], [{}] * len(group), reason or "less than 0.15 s now")
+        for reason, group in zip(reasons, groups, strict=True)
+    )
 
 
 def total(rows: Sequence[Row]) -> Row:
