@@ -1,9 +1,8 @@
 """One source for NumPy and JAX: a formula computes with the library whose arrays it is given.
 
-XLA takes seconds to compile a quadrature, and NumPy none. So the entry points pass NumPy arrays to the formulas where
-the arguments are known, and arrays of JAX where they are traced. Where XLA is faster, they also pass arrays of JAX if
-there are so many values that compiling pays. The functions here choose between the two, or are what both have under
-different names.
+XLA takes seconds to compile a quadrature, and NumPy compiles nothing. So the entry points pass NumPy arrays to the
+formulas if the arguments are known, and arrays of JAX if they are traced, or if there are so many known values that
+compiling pays. The functions here choose between the two libraries, or hide that their names differ.
 """
 
 import functools
@@ -35,7 +34,7 @@ def namespace(*values: Any) -> ModuleType:
 
 
 def few(owner: Hashable, *values: Any, most: int = MOST_IN_NUMPY) -> bool:
-    """Return whether the values are known, and few enough for NumPy together with those before of the same `owner`."""
+    """Return whether the values are known, and few enough for NumPy, counting those of earlier calls of `owner`."""
     if not is_concrete(*values):
         return False
     count = math.prod(np.broadcast_shapes(*(np.shape(value) for value in values)))
@@ -51,7 +50,7 @@ def known(value: Any) -> Any:
 
 
 def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
-    """Return the values as arrays in double precision, those that are not traced as NumPy's."""
+    """Return the values as arrays in double precision, and as NumPy arrays if they are not traced."""
     arrays = tuple(known(as_float(value)) for value in values)
     for array in arrays:
         require_float64(owner, array)
@@ -59,13 +58,13 @@ def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
 
 
 def in_numpy(function: Callable, *trees: Any) -> Any:
-    """Return the numbers of `function` at every entry of trees whose leaves broadcast, computed by NumPy.
+    """Return the values of `function` at every entry of trees whose leaves broadcast, computed by NumPy.
 
-    Its result may be a tree, too; its leaves become arrays of JAX.
+    A value may be a tree, too. The results are arrays of JAX, one for each leaf of a value.
     """
     leaves, structure = jax.tree.flatten(trees)
     columns = np.broadcast_arrays(*leaves)
-    # of no entry, one is computed for the number of results
+    # without entries, one value is computed, because it has the structure of the result
     entries = list(zip(*(column.ravel() for column in columns), strict=True)) or [(1.0,) * len(columns)]
     with np.errstate(all="ignore"):
         rows = [function(*jax.tree.unflatten(structure, entry)) for entry in entries]
@@ -77,7 +76,7 @@ def in_numpy(function: Callable, *trees: Any) -> Any:
 
 
 def with_slopes(function: Callable, jacobian: Callable) -> Callable:
-    """Return `function` of numbers, which returns n numbers, as one vector, with their derivatives, shape (n, k)."""
+    """Return a function of k numbers whose results are the n values of `function` and their derivatives, (n, k)."""
 
     def both(*args: Any) -> Any:
         def stacked(args: Any) -> Any:
@@ -91,10 +90,10 @@ def with_slopes(function: Callable, jacobian: Callable) -> Callable:
 
 
 def one_at_a_time(function: Callable, slopes: Callable) -> Callable:
-    """Return `function` of traced numbers, whose first derivatives are computed with the values by `slopes`.
+    """Return `function` of traced numbers with the first derivatives of `slopes`, which computes the values with them.
 
-    Reverse mode then keeps a few numbers per entry, and not a quadrature. Entries follow one after the other, also
-    under `vmap`, because the nodes of one fit a cache.
+    Reverse mode then stores a few numbers per entry instead of all nodes of a quadrature. Under `vmap` the entries are
+    computed one after another, because the nodes of one entry fit into a processor's cache.
     """
     alone, both = (jax.custom_batching.sequential_vmap(each) for each in (function, slopes))
 
@@ -114,7 +113,7 @@ def jitted(*, static: tuple[int, ...] = ()) -> Callable[[Callable], Callable]:
     """Return a decorator that compiles a function for arrays of JAX, and leaves it as it is for those of NumPy.
 
     Args:
-      static: positions of the arguments that are no arrays.
+      static: positions of the arguments that are not arrays.
     """
 
     def decorate(function: Callable) -> Callable:
@@ -167,7 +166,7 @@ def choose(first: Any, function: Callable, other: Callable, *args: Any) -> Any:
 
 
 def log_softmax(x: Any) -> Any:
-    """Return x less the logarithm of the sum of its exponentials, along the last axis."""
+    """Return x minus the logarithm of the sum of its exponentials, along the last axis."""
     if isinstance(x, jax.Array):
         return jax.nn.log_softmax(x)
     return x - logsumexp(x, axis=-1)[..., None]

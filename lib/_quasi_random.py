@@ -1,4 +1,4 @@
-"""Standard normals of scrambled Sobol sequences, for averages over a few of them: the same points every time."""
+"""Standard normals from scrambled Sobol sequences, for averages over a few normals. Equal seeds give equal points."""
 
 import functools
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 @functools.lru_cache(maxsize=8)
 def quasi_normals(dimension: int, points: int, seeds: Sequence[int]) -> Float[np.ndarray, "seeds points dimension"]:
-    """Return one set of points per seed, scrambled independently (Owen): their scatter estimates the error."""
+    """Return one set per seed. Sets are scrambled independently (Owen): their scatter estimates the error."""
     from scipy.stats import qmc  # takes a second to import
 
     uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in seeds])

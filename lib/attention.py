@@ -225,7 +225,7 @@ def stream_attend(
       block: the number of tokens in memory at once, at least 1; static under `jit`. Blocks follow one after the other.
 
     Returns:
-      The output, shape (e,). A second to compile, for each n and `block`.
+      The output, shape (e,). Each n and `block` takes a second to compile.
 
     Raises:
       ValueError: if shapes do not fit, or `n` or `block` is not a whole number ≥ 1.

@@ -288,7 +288,7 @@ def sample_output(
       key: JAX random key.
 
     Returns:
-      The output, shape (e,). A second or two to compile, for each n.
+      The output, shape (e,). Each n takes one or two seconds to compile.
 
     Raises:
       ValueError: if n is not a whole number ≥ 1, or shapes do not fit.
@@ -540,7 +540,7 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
 
     Args:
       scores: the scores of each query with the L ≥ 1 tokens of its prompt, scaled as in the model, shape (..., L);
-        without masked tokens, so one call per length, as with a causal mask.
+        without masked tokens; a causal mask needs one call per length.
 
     Returns:
       τ and the participation in [1/L, 1], each of shape (...), in the precision of the scores.

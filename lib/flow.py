@@ -1,8 +1,8 @@
 """Training in continuous time and by steps: the gradient flow of a risk, and stochastic gradient descent.
 
-For the training of [BB26, Section 5] and others: `gradient_flow` integrates `dθ/dt = -G∇risk(θ)` of any pytree in XLA,
-`follow_flow` that of a vector by SciPy. `sgd` and `train` step along gradients of fresh batches by an optimiser of
-optax. All return the recorded parameters.
+`gradient_flow` integrates `dθ/dt = -G∇risk(θ)` of any pytree in XLA, and `follow_flow` that of a vector by SciPy, as in
+[BB26, Section 5]. `sgd` and `train` step along gradients of fresh batches by an optimiser of optax. All return the
+recorded parameters.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -75,7 +75,7 @@ class Measure(eqx.Module):
           key: JAX random key.
 
         Returns:
-          The tokens, one per row, shape (n, d). Half a second to compile, for each n.
+          The tokens, one per row, shape (n, d). Each n takes half a second to compile.
 
         Transformations: jit, vmap, grad.
         """

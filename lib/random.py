@@ -1,8 +1,8 @@
 """Random keys by name, so that a new use of randomness changes no other, and standard normals at a low cost.
 
-`normal` draws those of `jax.random.normal` by NumPy where the key is known. On a CPU most of the time of a training on
-fresh prompts goes into random normals. `fast_normal` draws real ones from JAX's random bits, and complex ones from its
-own counter, so that XLA can draw them inside a longer loop.
+`normal` computes those of `jax.random.normal` by NumPy if the key is known. `fast_normal` is for trainings on fresh
+prompts, which spend most of their time on a CPU on normals. It draws real ones from JAX's random bits, and complex ones
+from a counter, so that XLA can draw them inside a longer loop.
 """
 
 import hashlib
@@ -74,10 +74,10 @@ def _fold_in_name(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
 
 @public
 def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -> Float[AnyArray, "..."]:
-    """Return `jax.random.normal(key, shape, dtype)`; of a known key by NumPy, which compiles nothing.
+    """Return `jax.random.normal(key, shape, dtype)`, computed by NumPy without compiling if the key is known.
 
-    The random bits are the same, and the normals equal up to rounding. XLA takes most of a second to compile the
-    normals of one shape. NumPy takes 40 ns for each normal, about twice as long as a compiled program.
+    The random bits are those of JAX, and the normals are equal up to rounding. XLA takes most of a second to compile
+    the normals of one shape. NumPy takes 40 ns for each normal, about twice as long as a compiled program.
 
     Args:
       key: JAX random key.
@@ -86,7 +86,7 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -
 
     Returns:
       The normals: an array of NumPy for a known key of JAX's default kind and `float64`, otherwise one of JAX. Inside
-      `jit` no key is known, so that no normals are constants of a program.
+      `jit` every key counts as traced, so that normals never become constants of a program.
 
     Source: [SMDS11] and `jax.random`. Transformations: jit, vmap.
     """
@@ -99,7 +99,7 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -
 
 
 def _normals_at(key: UInt[np.ndarray, "2"], counts: UInt[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the standard normals of these counts: 52 random bits are a uniform number on [-1, 1]."""
+    """Return the standard normals of these counts, each from a uniform number on [-1, 1] with 52 random bits."""
     high, low = _threefry(key, (counts >> 32).astype(np.uint32), counts.astype(np.uint32))
     bits = (high.astype(np.uint64) << 32 | low) >> 12
     fraction = (bits | np.ones(1).view(np.uint64)).view(np.float64) - 1

@@ -147,7 +147,7 @@ def _radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, 
 
 
 def _radii(d: int, n: int, reach: Scalar) -> tuple[Any, Any]:
-    """Return the Gauss–Legendre nodes on [0, √d + reach], and weights of sum 1."""
+    """Return Gauss–Legendre nodes on [0, √d + reach] for the length of a normal vector, and weights of sum 1."""
     xp = namespace(reach)
     unit, width = np.polynomial.legendre.leggauss(n)
     radius = (d**0.5 + reach) * (unit + 1) / 2

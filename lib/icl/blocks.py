@@ -1,8 +1,9 @@
 """Block heads `U = diag(A, 0)` and `v = (0, b)` for regression: their limit, finite-prompt risk and best member.
 
-[BB26, Section 5] trains them. Their scores $⟨Ax_q, x_i⟩$ do not depend on labels, so that the average over tasks is
-closed and only that over queries is left: `2R_L = E_x[infinite + 2P shrink + (Q - P) along + P value] + s²` in the
-participation P and the score error Q of τ² = xᵀAᵀSAx (`block_risk`). The last functions are its limit for long prompts.
+[BB26, Section 5] trains them. Their scores $⟨Ax_q, x_i⟩$ do not depend on labels, so that the average over tasks has a
+closed form and only that over queries is left: `2R_L = E_x[infinite + 2P shrink + (Q - P) along + P value] + s²` with
+the participation P and the score error Q at τ² = xᵀAᵀSAx. `block_risk` computes it with these names; the last functions
+of the module are its limit for long prompts.
 """
 
 import equinox as eqx
@@ -113,7 +114,7 @@ class Blocks(eqx.Module):
           queries: nodes for the average over queries; by default `QueryAverage.of_frames(d, frames=16, radii=24)`.
 
         Returns:
-          A and b. Two seconds to compile.
+          A and b. The search takes two seconds to compile.
 
         Raises:
           ValueError: if float64 is off.
@@ -180,7 +181,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
       The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
       `QueryAverage.radial(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads
       with ‖A‖ ≤ 2. With `QueryAverage.of_frames(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in
-      three dimensions; more frames lower it. A second to compile.
+      three dimensions; more frames lower it. It takes a second to compile.
 
     Raises:
       ValueError: if float64 is off.

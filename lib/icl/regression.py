@@ -209,7 +209,7 @@ class LinearRegression(eqx.Module):
           them. `block_risk` needs a block head and is faster, but not more accurate at its default nodes: 2e-4 at
           the best heads and up to 4e-3 off them (d = 3), which `QueryAverage.of_frames(d, frames=1024)` lowers to 4e-4.
           A new length costs a `ScoreTable`, about a second (built again at each call where `log_length` is traced);
-          then a call costs 0.2 s, after 2 s to compile.
+          then the first call compiles for 2 s, and each takes 0.2 s.
 
         Raises:
           ValueError: if float64 is off.
@@ -268,7 +268,7 @@ class LinearRegression(eqx.Module):
         def risk(average):
             return self.finite_risk(params, log_length, average=average)
 
-        # the first rule is that of `finite_risk`; one program for all three
+        # one program computes all three; the first rule is the default of `finite_risk`
         first, *others = jax.lax.map(risk, jax.tree.map(lambda *leaves: jnp.stack(leaves), *rules))
         return 2 * jnp.max(jnp.abs(jnp.stack([*others, risk(finer)]) - first))
 
@@ -338,7 +338,7 @@ class LinearRegression(eqx.Module):
           n: number of prompts.
 
         Returns:
-          The estimate, shape (). A second to compile, for each length.
+          The estimate, shape (). Each length takes a second to compile.
 
         Raises:
           ValueError: if `length` is not a whole number ≥ 1.
@@ -370,8 +370,8 @@ class LinearRegression(eqx.Module):
 
         Returns:
           A named tuple of `tokens`, shape (n, L, d + 1), covariates with their label last; `queries`, shape (n, d + 1),
-          with 0 for their label; and `targets`, the labels of the queries, shape (n,). Of known arguments they are
-          arrays of NumPy, and nothing is compiled.
+          with 0 for their label; and `targets`, the labels of the queries, shape (n,). They are arrays of NumPy if the
+          arguments are known, and nothing is compiled then.
 
         Raises:
           ValueError: if a count is not a whole number ≥ 1.
@@ -393,7 +393,7 @@ class LinearRegression(eqx.Module):
         return _RegressionPrompts(tokens, xp.pad(queries, ((0, 0), (0, 1))), targets)
 
     def _parts(self, params: Attention) -> tuple[Any, Any, Any, Any]:
-        """The parts (a, c) of U that see covariates and label, and those (v, b) of the last row of V."""
+        """Return the columns (a, c) of U that multiply covariates, and the parts (v, b) of the last row of V."""
         d = self.dimension
         return params.bilinear[:d, :d], params.bilinear[d, :d], params.value[-1, :d], params.value[-1, d]
 

@@ -27,7 +27,7 @@ _POINTS = np.cos(_ANGLES)
 # values at the points ↦ Chebyshev coefficients
 _TRANSFORM = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), _ANGLES))
 _TRANSFORM[0] /= 2
-# Tables are computed together where ln L is in one interval of this width: farther apart they share too few nodes.
+# Tables are computed together if their ln L are in one interval of this width: tables farther apart share few nodes.
 _INTERVAL = 50.0
 
 
@@ -36,8 +36,8 @@ class ScoreTable(eqx.Module):
 
     Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
     prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512
-    quadratures, about a second, and twenty tables of similar lengths together little more; `ScoreTable.at` keeps those
-    of lengths that are known before tracing.
+    quadratures and takes about a second; twenty tables of similar lengths take little more if `ScoreTable.at_each`
+    makes them together. `ScoreTable.at` and `at_each` keep their tables.
 
     Args:
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; or (...) for a stack.
@@ -110,7 +110,7 @@ class ScoreTable(eqx.Module):
     @classmethod
     @public
     def at_each(cls, log_lengths: Iterable[Scalar]) -> list["ScoreTable"]:
-        """Return the tables of several lengths, each from the cache, or computed together with those of similar length.
+        """Return the tables of several lengths. Those missing in the cache are computed together.
 
         Args:
           log_lengths: natural logarithms of the prompt lengths, not traced, each as in `at`.
@@ -148,7 +148,7 @@ def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Ar
 
 
 def _chebyshev(coefficients: Float[Array, "series n"], x: Float[Array, ""]) -> Float[Array, " series"]:
-    """Clenshaw's recurrence for `Σ c_k T_k(x)`, of each series."""
+    """Return `Σ c_k T_k(x)` for each series, by Clenshaw's recurrence."""
     ahead = further = jnp.zeros_like(x)
     for k in range(_NODES - 1, 0, -1):
         ahead, further = 2 * x * ahead - further + coefficients[:, k], ahead

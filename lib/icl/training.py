@@ -42,7 +42,7 @@ def prompt_loss(
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
     """Return the loss of a fresh batch as a function of parameters and a random key.
 
-    It computes in the precision of the parameters. Call it under `jit`: alone it compiles ninety small programs.
+    It computes in the precision of the parameters. Call it under `jit`: without, it compiles ninety small programs.
 
     Args:
       task: the distribution of prompts.

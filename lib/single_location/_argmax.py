@@ -46,6 +46,6 @@ def log_evidence(
 def squared_evidence_gradients(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return `|∂ log Z/∂means|²` and `|∂ log Z/∂errors|²` of the evidence Z: what one prompt tells of k* and v*."""
+    """Return `|∂ log Z/∂means|²` and `|∂ log Z/∂errors|²` of the evidence Z: a prompt's information on k* and v*."""
     by_score, by_value = jax.grad(log_evidence, argnums=(0, 2))(means, variance, errors, error_variance)
     return jnp.sum(by_score**2), jnp.sum(by_value**2)

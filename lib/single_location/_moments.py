@@ -27,7 +27,7 @@ LARGEST_PROBABILITY = 1.0 - 1e-15
 
 
 class Moments(eqx.Module):
-    """Averages of weights s and of scores c, χ less the spike's part, with the hidden token ε and $C = Σ s_l c_l$.
+    """Averages of weights s and of scores c (χ minus the part of the spike); ε is the hidden token, $C = Σ s_l c_l$.
 
     Risks need the first two; with cross overlaps they need all.
 

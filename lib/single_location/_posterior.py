@@ -125,7 +125,7 @@ def max_bayes_risk_by_squares(length: Scalar, tau: Scalar) -> Scalar:
 
 
 def window(length: Scalar, tau: Scalar, snr: Scalar) -> tuple[Scalar, Scalar]:
-    """Return levels between which the integrands of this module are, for scores of standard deviation τ."""
+    """Return levels outside which the integrands of this module are negligible, for scores of standard deviation τ."""
     xp = namespace(length, tau, snr)
     low = -xp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0
     return low, DEVIATIONS_RIGHT * tau + 4.0
@@ -138,8 +138,8 @@ def log_trapezoid(log_integrand: Callable, low: Scalar, high: Scalar, *, scans: 
       log_integrand: maps levels and a `Resolution` to the logarithm.
       low: the left end of the window, shape ().
       high: its right end, shape ().
-      scans: number of scans, each in the bracket of the one before.
-      step: the largest distance of two nodes, for known ends only.
+      scans: number of scans, each in the bracket of the previous one.
+      step: the largest distance of two nodes; it applies only to known ends.
     """
     xp = namespace(low, high)
     for _ in range(scans):

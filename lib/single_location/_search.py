@@ -23,8 +23,8 @@ def minimise_scalar(
 ) -> tuple[Scalar, Scalar]:
     """Return the place and the value of the lowest of the tried values of `function` on [low, high].
 
-    JAX tries all points of a round at once if `vectorised`. NumPy replaces the rounds by Brent's method to the same
-    distance, and tries all points of the lattice at once if the function `broadcasts` over a first axis.
+    JAX tries all points of a round at once if `vectorised`. NumPy tries all points of the lattice at once if the
+    function `broadcasts` over a first axis, and then uses Brent's method, to the distance of the last round.
     """
     xp = namespace(low, high)
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
@@ -52,8 +52,8 @@ def minimise_scalar(
 def between_neighbours(function: Callable, points: Any, values: Any, *, accuracy: Any) -> tuple[float, float]:
     """Return the place and the value of a minimum of `function` between the neighbours of the point of least value.
 
-    By Brent's method, for known numbers. `values` are those at the increasing `points`, of this function or of one like
-    it; `accuracy` is that of the place.
+    It uses Brent's method, for known numbers. `values` are those of the function, or of an approximation, at increasing
+    `points`; `accuracy` is that of the place.
     """
     lowest = int(np.argmin(np.where(np.isnan(values), np.inf, values)))
     bounds, options = (points[max(lowest - 1, 0)], points[min(lowest + 1, len(points) - 1)]), {"xatol": accuracy}

@@ -1,8 +1,8 @@
 """Weights that a head gives to the tokens of a prompt, from their scores.
 
-Activations are values: `softmax`, `linear`, … Two families [D26]. Normalised over the tokens, `s_l = κ(χ_l)/Σκ`:
-softmax, softplus, and hardmax as a limit. Element-wise, each token separately: linear and exp, and, with a bias to be
-chosen, erf, sigmoid and relu.
+Activations are values: `softmax`, `linear`, … There are two families [D26]. Normalised weights are
+`s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit. Element-wise weights depend on one score each: linear and
+exp, and, with a bias to be chosen, erf, sigmoid and relu.
 """
 
 import abc
@@ -653,8 +653,10 @@ def _elementwise_risk(mixture: ScoreMixture, weights: Float[AnyArray, "*m n"]) -
 def _scaled_risk(
     weights: Float[AnyArray, "*m n"], hidden: Float[AnyArray, " n"], density: Float[AnyArray, " n"]
 ) -> Scalars:
-    """Return the risk of the best multiple of these weights, with the probability that the hidden token, and the
-    expected number of all tokens, is at each node."""
+    """Return the risk of the best multiple of these weights.
+
+    `hidden` is the probability that the hidden token is at each node, `density` the expected number of tokens there.
+    """
     weights = weights / namespace(weights).max(weights, axis=-1, keepdims=True)
     return _optimal_risk(weights @ hidden, weights**2 @ density)
 

@@ -22,7 +22,7 @@ from lib.single_location.activations import Activation, _optimal_risk
 
 # Where scores end, in standard deviations.
 _LARGEST_SCORE = 8.0
-# The chance of all rows of scores together that are left out.
+# The total probability of the rows of scores that are left out.
 _NEGLIGIBLE = 1e-10
 # Logarithms of slopes that are compared first, from the flattest to the steepest head, and the number of those around
 # the best one to which a polynomial is fitted.
@@ -81,7 +81,7 @@ class Prompts(eqx.Module):
 
         Args:
           log_ratio: maps scores, an array of NumPy, to `log g(l, χ*)` for every row of scores and every token l, shape
-            (n, L); for a stack of tasks with leading axes. Where it is a function of NumPy, nothing is compiled.
+            (n, L); for a stack of tasks with leading axes. If it computes with NumPy, nothing is compiled.
           length: number L of tokens.
           step: distance of the nodes of the lattice.
           shift: the scores reach from -8 to 8 + shift standard deviations; s for a task that shifts a score by s.

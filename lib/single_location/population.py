@@ -97,11 +97,11 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
       `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
-      and the search can only end above the lowest risk. Up to 0.4 s for each of the first ten values of a process,
-      of `softplus` for the first 1,000, of element-wise activations 0.05 s for the first 200; then a program is
-      compiled. For sets of relevant tokens `softmax` and
-      `sink_softmax`, whose sink is free, are searched over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and
-      `linear` have closed forms with a relative error below 1e-10.
+      and the search can only end above the lowest risk. A value takes up to 0.4 s, and 0.05 s for element-wise
+      activations. After the first ten values of a process (200 for element-wise activations, 1,000 for `softplus`) a
+      program is compiled. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is free, are searched
+      over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed forms with a relative error
+      below 1e-10.
 
     Raises:
       ValueError: if float64 is off, or for a set of relevant tokens that is traced or has another normalised

@@ -45,7 +45,7 @@ _LARGEST_SIMULATED = 700.0
 def _number(value: Any) -> Float[Array, "..."]:
     """Return `value` as an array; a value that is no number is refused in a sentence."""
     try:
-        if value is None:  # for which JAX raises a ValueError of its own
+        if value is None:  # JAX raises a ValueError for it
             raise TypeError
         return as_float(value)
     except TypeError as error:

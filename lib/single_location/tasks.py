@@ -88,7 +88,7 @@ class Head(eqx.Module):
           key: random key.
 
         Returns:
-          The directions. Half a second to compile.
+          The directions. They take half a second to compile.
         """
         frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
         return cls(*(jnp.sqrt(dimension) * frame.T))
@@ -176,7 +176,7 @@ class LocationTask(eqx.Module):
 
         Returns:
           Tokens of shape (n, L, D) and labels of shape (n,). `.outputs(activation, head)` returns those of a head.
-          Two seconds to compile.
+          They take two seconds to compile.
 
         Raises:
           ValueError: if the length is traced or above 500, or if the task has several relevant tokens.
@@ -205,7 +205,7 @@ class LocationTask(eqx.Module):
 
         Returns:
           The risk, shape (), with an absolute error of about 1e-3; `attention_risk` is more accurate where it applies.
-          Two seconds to compile.
+          It takes two seconds to compile.
 
         Raises:
           ValueError: if the length is traced or above 500, or if the task has several relevant tokens.
