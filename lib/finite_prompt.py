@@ -447,8 +447,8 @@ _resolution_error_mapped = jax.custom_batching.sequential_vmap(_resolution_error
 
 
 def _guaranteed(tau_squared, log_length, sink=-np.inf):
-    known = (tau_squared <= LARGEST_TAU**2) & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
-    return known & (tau_squared >= 0) & (sink <= _LARGEST_SINK)
+    inside = (tau_squared >= 0) & (tau_squared <= LARGEST_TAU**2) & (sink <= _LARGEST_SINK)
+    return inside & (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
 
 
 @jitted(static=(2,))
@@ -556,18 +556,14 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
             "`measured_statistics(scores=...)` needs at least one token along the last axis: an empty prompt has no "
             f"weights. Got shape {scores.shape}."
         )
-    if xp is np:
-        both = _spread_and_participation(np.asarray(scores, np.float64))
-        return jax.tree.map(lambda values: jnp.asarray(values, scores.dtype), both)
-    return _compiled_spread(scores)
+    # NumPy computes in double precision, JAX in that of the scores
+    tau, square = _spread_and_participation(np.asarray(scores, np.float64) if xp is np else scores)
+    return jnp.asarray(tau, scores.dtype), jnp.asarray(square, scores.dtype)
 
 
+@jitted()
 def _spread_and_participation(scores):
-    """τ and Σ pᵢ², by NumPy where the scores are an array of NumPy."""
     xp = namespace(scores)
     centred = scores - xp.mean(scores, axis=-1, keepdims=True)
     weights = softmax(centred)
     return xp.sqrt(xp.mean(centred**2, axis=-1)), xp.sum(weights**2, axis=-1)
-
-
-_compiled_spread = jax.jit(_spread_and_participation)

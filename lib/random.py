@@ -94,15 +94,14 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -
     default = jax.threefry_partitionable.value and str(jr.key_impl(key)) == "threefry2x32"
     if not (is_concrete(words) and default and jnp.result_type(dtype) == np.float64):
         return jr.normal(key, shape, dtype)
-    blocks = [np.arange(start, min(start + _BLOCK, count), dtype=np.uint64) for start in range(0, count, _BLOCK)]
-    return np.concatenate([_normals_at(np.asarray(words), block) for block in blocks] or [np.empty(0)]).reshape(shape)
+    blocks = np.split(np.arange(count, dtype=np.uint64), range(_BLOCK, count, _BLOCK))
+    return np.concatenate([_normals_at(np.asarray(words), block) for block in blocks]).reshape(shape)
 
 
 def _normals_at(key: UInt[np.ndarray, "2"], counts: UInt[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Return the standard normals of these counts, each from a uniform number on [-1, 1] with 52 random bits."""
     high, low = _threefry(key, (counts >> 32).astype(np.uint32), counts.astype(np.uint32))
-    bits = (high.astype(np.uint64) << 32 | low) >> 12
-    fraction = (bits | np.ones(1).view(np.uint64)).view(np.float64) - 1
+    fraction = ((high.astype(np.uint64) << 32 | low) >> 12) * 2.0**-52
     smallest = np.nextafter(-1.0, 0.0)
     return math.sqrt(2) * scipy.special.erfinv(np.maximum(2 * fraction + smallest, smallest))
 

@@ -274,7 +274,7 @@ def _hidden_density_ratio(length, snr, nodes):
         return spacing * xp.sum(xp.exp(u - xp.exp(u) + log_others[rows, None]), axis=0)
 
     def significant(nodes):
-        """Return the rows whose `e^{u - e^u}` is not negligible next to its mean over hidden tokens, at least 1/L."""
+        """Return the rows where `e^{u - e^u}` counts in its mean over hidden tokens, which is at least 1/L."""
         return slice(*np.searchsorted(y, [-LOG_DROP - np.log(length) - snr * nodes[-1], LARGEST_U - snr * nodes[0]]))
 
     if xp is np:
