@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 TABLE = ROOT / "book" / "first_calls.csv"
 COLUMNS = ["function", "before", "first", "programs", "one", "thirty", "thousand", "because"]
-# What takes longer than this in a first call says why.
+# A first call that takes longer than this has a reason; the functions are named without what follows a comma.
 LONG = 0.15
 REASONS = {
     "it draws random numbers": (
@@ -34,16 +34,16 @@ REASONS = {
         "LocationTask.draw",
         "fast_normal",
     ),
-    "SciPy's Sobol points are imported": ("QueryAverage.of_frames", "PairAverage.of_frames"),
+    "it imports SciPy's Sobol points": ("QueryAverage.of_frames", "PairAverage.of_frames"),
     "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
-    "it is an average over thousands of nodes": (
+    "it averages over thousands of nodes": (
         "LinearRegression.finite_risk",
         "LinearRegression.finite_risk_error",
         "LocationTask.fresh_risk",
         "block_risk",
     ),
-    "it computes that long": (
+    "its computation takes that long": (
         "RadialTable.at",
         "ScoreTable.at",
         "heads_risk",
@@ -55,7 +55,7 @@ REASONS = {
         "Prompts.of",
         "Prompts.best_key_risk",
     ),
-    "an integral over the span of means": (
+    "it integrates over the span of the means": (
         "denoising_bayes_risk",
         "denoising_linear_risk",
         "discriminant_bayes_risk",
@@ -68,7 +68,7 @@ LEAST_SECONDS, MOST_SECONDS = 0.1, 5.0
 
 
 class Measured(NamedTuple):
-    """A call, and what makes its argument for n values; `alone` if it takes one set of arguments only."""
+    """A call, and a function that makes its argument for n values; `alone` if it is measured on one value only."""
 
     call: Callable[[Any], Any]
     argument: Callable[[int], Any]
@@ -76,7 +76,10 @@ class Measured(NamedTuple):
 
 
 def functions() -> dict[str, Measured]:
-    """Return what is measured, by name: that of the function, and what else it depends on. Nothing is computed yet."""
+    """Return the calls by name: that of the function, and after a comma what else the cost depends on.
+
+    Arguments are made later, in the process that measures the call.
+    """
     groups = (
         of_measures,
         of_finite_prompts,
@@ -91,24 +94,24 @@ def functions() -> dict[str, Measured]:
 
 
 def between(low: float, high: float, n: int):
-    """Return n values, or a number."""
+    """Return n values, or one number for n = 1."""
     import numpy as np
 
     return low if n == 1 else np.linspace(low, high, n)
 
 
 def each(function: Callable) -> Callable:
-    """Return the function of every row of arguments."""
+    """Return a function that calls `function` with each row of arguments."""
     return lambda rows: [function(*row) for row in rows]
 
 
 def once(function: Callable, make: Callable[[], tuple]) -> Measured:
-    """Return a call on one set of arguments, which `make` returns."""
+    """Return a call that is measured on one set of arguments, which `make` returns."""
     return Measured(lambda made: function(*made[0], **made[1]), lambda n: make(), alone=True)
 
 
 def given(*args: Any, **options: Any) -> tuple:
-    """Return arguments of a call."""
+    """Return the arguments of a call for `once`."""
     return args, options
 
 
@@ -143,7 +146,7 @@ def of_measures() -> dict[str, Measured]:
     stack = given(np.zeros((2, 2)), np.broadcast_to(np.eye(2), (2, 2, 2)))
     return {
         "Gaussian": once(measures.Gaussian, lambda: given(np.zeros(2), np.eye(2))),
-        "Gaussian.sample": once(lambda measure, key: measure.sample(10, key=key), lambda: given(gaussian(), jr.key(0))),
+        "Gaussian.sample": once(measures.Gaussian.sample, lambda: given(gaussian(), 10, key=jr.key(0))),
         "GaussianMixture": once(measures.GaussianMixture, lambda: given(np.zeros(2), measures.Gaussian(*stack[0]))),
         "Empirical": once(measures.Empirical, lambda: given(np.eye(2))),
         **{
@@ -255,9 +258,6 @@ def of_regression() -> dict[str, Measured]:
     def blocks():
         return icl.Blocks(0.2 * np.eye(5), 4.0)
 
-    def of_task(function: Callable, *others: Any, **options: Any) -> Measured:
-        return once(lambda task, length: function(task, *others, **options), lambda: given(*regression(1)[0]))
-
     def with_head(function: Callable) -> Measured:
         return Measured(each(function), lambda n: [(task, blocks().head(), length) for task, length in regression(n)])
 
@@ -265,12 +265,14 @@ def of_regression() -> dict[str, Measured]:
         "LinearRegression": once(icl.LinearRegression, lambda: given(np.eye(5))),
         "Blocks": once(icl.Blocks, lambda: given(np.eye(5), 4.0)),
         "Blocks.balanced": once(icl.Blocks.balanced, lambda: given(np.eye(5), 0.5)),
-        "Blocks.infinite_limit": of_task(icl.Blocks.infinite_limit),
+        "Blocks.infinite_limit": once(icl.Blocks.infinite_limit, lambda: given(regression(1)[0][0])),
         "Blocks.best": once(icl.Blocks.best, lambda: given(*regression(1)[0])),
         "block_attention": once(icl.block_attention, lambda: given(0.2 * np.eye(5), 4.0)),
         "block_risk": once(
-            lambda task, *others: icl.block_risk(task, blocks(), *others),
-            lambda: given(regression(1)[0][0], icl.ScoreTable.at(np.log(100.0)), icl.QueryAverage.of_frames(5)),
+            icl.block_risk,
+            lambda: given(
+                regression(1)[0][0], blocks(), icl.ScoreTable.at(np.log(100.0)), icl.QueryAverage.of_frames(5)
+            ),
         ),
         "ScoreTable.at": once(icl.ScoreTable.at, lambda: given(np.log(100.0))),
         "QueryAverage.of_frames": once(icl.QueryAverage.of_frames, lambda: given(5)),
@@ -282,22 +284,20 @@ def of_regression() -> dict[str, Measured]:
         "LinearRegression.linear_head_risk": with_head(
             lambda task, params, length: task.linear_head_risk(params, np.exp(length))
         ),
-        "LinearRegression.finite_risk": with_head(lambda task, params, length: task.finite_risk(params, length)),
+        "LinearRegression.finite_risk": with_head(icl.LinearRegression.finite_risk),
         "LinearRegression.finite_risk_error": once(
-            lambda task, length, blocks: task.finite_risk_error(blocks.head(), length),
-            lambda: given(*regression(1)[0], blocks()),
+            lambda task, length, params: task.finite_risk_error(params, length),
+            lambda: given(*regression(1)[0], blocks().head()),
         ),
         "LinearRegression.linear_attention_risk": Measured(
             each(lambda task, length: task.linear_attention_risk(np.exp(length))), regression
         ),
-        "LinearRegression.debiased_descent": Measured(
-            each(lambda task, length: task.debiased_descent(length)), regression
-        ),
+        "LinearRegression.debiased_descent": Measured(each(icl.LinearRegression.debiased_descent), regression),
         "LinearRegression.bayes_risk": once(
-            lambda task, key: task.bayes_risk(100, key=key, n=256), lambda: given(regression(1)[0][0], jr.key(0))
+            icl.LinearRegression.bayes_risk, lambda: given(regression(1)[0][0], 100, key=jr.key(0), n=256)
         ),
         "LinearRegression.draw": once(
-            lambda task, key: task.draw(100, 10, key=key), lambda: given(regression(1)[0][0], jr.key(0))
+            icl.LinearRegression.draw, lambda: given(regression(1)[0][0], 100, 10, key=jr.key(0))
         ),
         "prompt_loss": once(
             lambda task, params, key: icl.prompt_loss(task, 100, batch=10)(params, key),
@@ -349,7 +349,7 @@ def of_location() -> dict[str, Measured]:
             )
         }
 
-    everyone = ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
+    activations = ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
     setting = {"noise_std": 0.3, "alpha": 3.0}
     return {
         "Spiked": once(sl.Spiked, lambda: given(100, 9.0)),
@@ -368,27 +368,24 @@ def of_location() -> dict[str, Measured]:
             for task, make in sets.items()
         },
         "best_elementwise_risk": Measured(sl.best_elementwise_risk, tasks["Spiked"]),
-        **{name: row for task, make in tasks.items() for name, row in risks(task, make, everyone).items()},
+        **{name: row for task, make in tasks.items() for name, row in risks(task, make, activations).items()},
         **risks("Several", sets["Several"], ("softmax", "sink_softmax", "linear", "sigmoid")),
         **{
             f"{name}.weights": Measured(getattr(sl, name).weights, lambda n: np.sin(np.arange(10.0 * n)).reshape(n, 10))
-            for name in (*everyone, "sink_softmax")
+            for name in (*activations, "sink_softmax")
         },
         "Activation.of_kernel": once(
             lambda task: sl.best_risk(task, sl.Activation.of_kernel(lambda chi: chi)), lambda: given(spiked())
         ),
         "Prompts.of": once(sl.Prompts.of, lambda: given(lambda scores: 3.0 * scores - 4.5, 2, shift=3.0)),
-        "Prompts.bayes_risk": once(lambda prompts: prompts.bayes_risk(), lambda: given(prompts())),
+        "Prompts.bayes_risk": once(sl.Prompts.bayes_risk, lambda: given(prompts())),
         "Prompts.best_key_risk": once(sl.Prompts.best_key_risk, lambda: given(sl.softmax, [prompts()])),
         "Head.orthogonal": once(sl.Head.orthogonal, lambda: given(20, key=jr.key(0))),
         "Head.overlaps": once(lambda head: head.overlaps(head), lambda: given(head_of(20))),
         "LocationTask.draw": once(
-            lambda task, head, key: task.draw(head, 10, noise_std=0.3, key=key),
-            lambda: given(spiked(), head_of(20), jr.key(0)),
+            sl.Spiked.draw, lambda: given(spiked(), head_of(20), 10, noise_std=0.3, key=jr.key(0))
         ),
-        "LocationTask.fresh_risk": once(
-            lambda task, overlaps: task.fresh_risk(sl.softmax, overlaps), lambda: given(spiked(), overlaps())
-        ),
+        "LocationTask.fresh_risk": once(sl.Spiked.fresh_risk, lambda: given(spiked(), sl.softmax, overlaps())),
         "bayes_optimal_risk, Spiked": once(sl.bayes_optimal_risk, lambda: given(spiked(), **setting)),
         "bayes_optimal_risk, Max": once(sl.bayes_optimal_risk, lambda: given(sl.Max(10, np.inf), **setting)),
         "replica": once(
@@ -522,7 +519,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = parser.parse_args(arguments).words
     names = [name for name in functions() if not words or any(word in name for word in words)]
     rows = []
-    # a fork has what is imported, and no backend of JAX
+    # a fork has the imported modules, and JAX has not started in it
     with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
         for row in pool.imap(measure, names):
             rows.append(row)
@@ -542,7 +539,7 @@ def because(name: str, first: float) -> str:
     if first < LONG:
         return ""
     bare = name.partition(",")[0]
-    return next((reason for reason, names in REASONS.items() if bare in names), "it compiles one or two small programs")
+    return next((reason for reason, names in REASONS.items() if bare in names), "it compiles small programs")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def contests() -> Iterator[Contest]:
 def contest(
     setting: str, steps: int, ways: Mapping[str, Callable[[int], None]], environment: Mapping[str, str]
 ) -> Contest:
-    """Of seconds a step and start."""
+    """Return a contest in seconds per step and start."""
     work = {name: steps * (2.0 if name == TWO else 1.0) for name in ways}
     runs = {name: partial(way, steps) for name, way in ways.items()}
     return Contest("A step of the published training", setting, runs, work, environment=environment)

@@ -35,7 +35,7 @@ UNBROKEN = "&nbsp;"
 # Prefixes of seconds, and how many of the prefixed unit are one second.
 PREFIXES = {"": 1.0, "m": 1e3, "µ": 1e6, "n": 1e9}
 
-# Columns of times.
+# Columns that show times.
 SECONDS = ("takes", "before", "first", "one", "thirty", "thousand", "two cores")
 
 Row = Mapping[str, str]
@@ -100,14 +100,7 @@ def ratios(rows: Sequence[Row], title: str, names: Sequence[str], across: str) -
     for value in dict.fromkeys(row[title] for row in rows):
         selected = [row for row in rows if row[title] == value]
         columns = list(dict.fromkeys(row[across] for row in selected))
-        cells = [
-            {
-                row[
-                    across
-                ]: f"{number(row['ratio'])}× ({UNBROKEN.join((number(row['least']), 'to', number(row['greatest'])))})"
-            }
-            for row in selected
-        ]
+        cells = [{row[across]: f"{number(row['ratio'])}× ({_range(row)})"} for row in selected]
         texts.append(_table(selected, names, columns, cells, value))
     return "\n\n".join(texts)
 
@@ -116,6 +109,11 @@ def short(rows: Sequence[Row], names: Sequence[str], *, joined: str | None = Non
     """Return one table with the columns `names`, and the values of the column `joined` in one cell per row."""
     columns = [joined] if joined else []
     return _table(rows, names, columns, [{column: escaped(row[column]) for column in columns} for row in rows])
+
+
+def _range(row: Row) -> str:
+    """Return the least and the greatest ratio of a row, on one line."""
+    return UNBROKEN.join((number(row["least"]), "to", number(row["greatest"])))
 
 
 def _table(

@@ -100,7 +100,7 @@ def versions() -> str:
 
 
 def version_of(name: str) -> str | None:
-    """Of an installed distribution."""
+    """Return the version of an installed distribution."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -80,8 +80,8 @@ def quick_compilation():
 def unchecked():
     """Disable the run-time checks of types during the test module, as for users.
 
-    A check costs a tenth of a millisecond per call, most of the time of functions of a few numbers. The other modules
-    call the same functions with checks.
+    A check costs a tenth of a millisecond per call, most of the time of functions of a few numbers.
+    `test_transformations.py` calls nearly all public functions of `lib` with checks.
     """
     with patch.object(jaxtyping.config, "jaxtyping_disable", True):
         yield
@@ -89,7 +89,7 @@ def unchecked():
 
 @pytest.fixture
 def checked():
-    """Enable the checks in a test of a module that leaves them out."""
+    """Enable the run-time checks of types in a test of an `unchecked` module."""
     with patch.object(jaxtyping.config, "jaxtyping_disable", False):
         yield
 

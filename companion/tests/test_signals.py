@@ -126,7 +126,6 @@ def test_a_run_that_ignores_the_end_of_its_terminal_goes_on(monkeypatch):
 
 
 def test_a_stopped_sweep_ends_its_runs_and_starts_no_other(endless):
-    """Here by SIGTERM."""
     process = begin(endless, "sweep", "toy", "-p", "seed=1:5", "--cores", "1")
     kernel = kernel_of(endless, process)
     (endless.root / "began").unlink()

@@ -18,7 +18,7 @@ from lib.icl import LinearRegression, prompt_loss
 pytestmark = pytest.mark.usefixtures("float64")
 
 DRAWS = 20_000
-LENGTH = 8  # of the prompts whose exact risk is compared
+LENGTH = 8  # of the prompts of `test_batches_are_unbiased`
 SINGULAR = {
     "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
     "no values": (np.ones((3, 3)), [0.0, 0.0, 0.0]),
@@ -102,7 +102,7 @@ def test_batches_at_singular_heads(name, head, assert_monte_carlo):
 
 @cache
 def exact(head):
-    """The exact risk of either head at the length of the test, and its gradient."""
+    """The exact risk of either head at LENGTH, and its gradient."""
     task = a_task()
     risks = {
         "softmax": lambda params: 2 * task.finite_risk(params, math.log(LENGTH)),

@@ -160,7 +160,7 @@ def test_the_error_by_law_is_that_of_gaussian_prompts_within_its_accuracy(float6
 
 
 def test_without_weights_the_limit_is_that_of_the_tilted_covariance(float64):
-    """Of signs: d E[sech²(2a) + (tanh 2a - tanh a)²] σ², a = uσz."""
+    """The limit for signs is d E[sech²(2a) + (tanh 2a - tanh a)²] σ², a = uσz."""
     z = np.linspace(-9, 9, 1801)
     tilt = 0.4 * 3.0 * z
     noise = 1 / np.cosh(2 * tilt) ** 2 + (np.tanh(2 * tilt) - np.tanh(tilt)) ** 2

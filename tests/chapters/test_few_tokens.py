@@ -72,7 +72,7 @@ def test_search_finds_the_posterior(model, slope):
 
 @pytest.mark.parametrize("activation", [sl.softmax, sl.softplus], ids=lambda a: type(a).__name__)
 def test_a_stack_of_tasks_has_the_slopes_and_risks_of_each(activation):
-    """Also where the best slopes are in different brackets; one of two kinds of prompts has a single token."""
+    """The best slopes are in different brackets, and one of the two kinds of prompts has a single token."""
     snrs = np.asarray([0.05, SNR, 6.0])
 
     def kinds(snr):
@@ -88,7 +88,7 @@ def test_a_stack_of_tasks_has_the_slopes_and_risks_of_each(activation):
 
 @pytest.mark.parametrize("length", [2, 3])
 def test_hint_with_a_common_part(length):
-    """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
+    """The weights are the frequencies at which drawn tokens are the hidden one; the best slope is √ν/(1 - ρ)."""
     share = 0.45
     prompts = prompts_of(shared_log_ratio, length, SNR, share)
     slope, _ = Prompts.best_key_risk(sl.softmax, [prompts])

@@ -140,7 +140,7 @@ def test_elliptical_tokens_have_the_covariance_of_the_gaussian(float64, name):
 
 
 def test_the_error_of_a_mean_absolute_deviation_includes_that_of_its_centre():
-    """Of exponential samples, which are skewed: the reported error is the spread over many repetitions."""
+    """For exponential samples, which are skewed, the reported error is the spread over many repetitions."""
     repeated = np.random.default_rng(0).exponential(size=(4000, 200))
     found, errors = np.transpose([mean_absolute_deviation(values) for values in repeated])
     np.testing.assert_allclose(found.mean(), 2 / np.e, rtol=0.01)

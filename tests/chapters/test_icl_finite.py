@@ -84,7 +84,7 @@ def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
 
 
 def test_the_gap_in_the_plane_is_a_difference_of_risks(float64):
-    """Of the average over queries on other rays, and the risk on infinite prompts."""
+    """The risks are the average over queries on other rays and the risk on infinite prompts."""
     angles = np.pi * np.arange(200) / 200
     queries = _on_rays(np.stack([np.cos(angles), np.sin(angles)], axis=1), 60)
     task, scores = LinearRegression(np.eye(2)), ScoreTable.at(4.0)
@@ -95,7 +95,7 @@ def test_the_gap_in_the_plane_is_a_difference_of_risks(float64):
 
 
 def test_the_gap_on_the_line_is_that_of_any_head(float64):
-    """Of the weights (a, c, v, b) of covariate and label in scores and in values."""
+    """The head has weights a, c of covariate and label in the scores and v, b in the values."""
     task, scores, average = LinearRegression(np.eye(1)), ScoreTable.at(4.0), PairAverage.line(48)
     for a, c, v, b in np.random.default_rng(0).uniform(-0.7, 0.7, (3, 4)):
         gap = task.risk_gap(Attention(np.asarray([[a, 0.0], [c, 0.0]]), np.asarray([[v, b]])), scores, average)

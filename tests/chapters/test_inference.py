@@ -38,7 +38,7 @@ def case(request, float64):
 
 
 def deviations(case, shift=0):
-    """Of m_k and m_v from the evolution `shift` passes away, in standard errors, for both starts and early passes."""
+    """Return deviations of m_k and m_v from the evolution `shift` passes later, in standard errors, for both starts."""
     task, setting, runs = case
     found = []
     for known, run in runs.items():

@@ -62,7 +62,7 @@ def test_typical_participation_agrees_with_monte_carlo(assert_monte_carlo):
 
 
 def test_two_scores_are_typically_shared_as_a_normal_integral_says():
-    """Of two tokens the weights are sigmoids of a normal difference."""
+    """The weights of two tokens are sigmoids of a normal difference."""
     for tau in (0.2, 1.5, 11.0):
         g, step = np.linspace(-10.0, 10.0, 40001, retstep=True)
         weight = special.expit(np.sqrt(2.0) * tau * g)

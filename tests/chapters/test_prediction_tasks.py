@@ -82,7 +82,7 @@ def episodes(task):
 
 @pytest.fixture(scope="module")
 def limits(episodes):
-    """Of each episode: the infinite prompt's prediction, and its fluctuation."""
+    """The prediction of the infinite prompt and its fluctuation, for each episode."""
 
     def both(episode):
         last = fluctuation(head(), episode.measure, episode.query)[-1, -1]
@@ -93,7 +93,7 @@ def limits(episodes):
 
 @pytest.fixture(scope="module")
 def errors(episodes, limits):
-    """Of independent prompts (rows) in each episode, at prefixes of all lengths."""
+    """The errors of predictions: independent prompts × episodes × lengths, whose prompts are prefixes of one."""
 
     def one(key):
         def ask(episode, key):

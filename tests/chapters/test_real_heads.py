@@ -96,7 +96,7 @@ def transcript(weights, tokens):
 
 
 def test_forward_pass_is_that_of_a_plain_transcript(trained):
-    """Of twenty prompts, the last layer's tokens to 1e-5 of the largest, which is what float32 allows."""
+    """The last layer's tokens of twenty prompts agree to 1e-5 of the largest, as well as float32 allows."""
     weights, prompts = arrays(), trained.prompts(96, 20)
     found = jax.lax.map(lambda tokens: encoder.encode(trained.weights, tokens)[0], jnp.asarray(prompts))
     for mine, tokens in zip(np.asarray(found), prompts, strict=True):

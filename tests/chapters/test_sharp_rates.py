@@ -87,7 +87,7 @@ def test_planar_density_has_the_second_moment_of_its_axes(major, minor):
 
 
 def slope_of_outputs(log_length, dimension, taus, density):
-    """Of `output_error`, averaged over scores whose standard deviation τ has this density, by a difference in ln L."""
+    """Return minus the slope in ln L of `output_error`, averaged over τ of this density, by a difference."""
     apart, axis = 1e-2, np.eye(dimension)[0]
     head, law = Attention(np.eye(dimension), np.eye(dimension)), Gaussian(np.zeros(dimension), np.eye(dimension))
     lengths = np.array([log_length - apart, log_length + apart])
@@ -108,7 +108,7 @@ def test_slopes_are_those_of_outputs_of_that_dimension(float64, dimension, spect
 
 
 def test_slopes_of_bounded_queries_are_those_of_outputs_of_one_dimension(float64):
-    """Of a query uniform on [-√3, √3], τ is uniform on [0, √3 H]."""
+    """τ of a query uniform on [-√3, √3] is uniform on [0, √3 H]."""
     log_length, squared = 4.0, 2.0
     taus = np.linspace(0.0, np.sqrt(3.0 * squared), 81)
     found = solve_bounded_query_slopes([log_length])[squared]

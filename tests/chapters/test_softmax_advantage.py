@@ -61,7 +61,7 @@ def test_products_of_weights_and_posterior_are_those_of_scipy(float64):
 
 
 def test_the_error_of_the_cosine_is_the_scatter_of_cosines():
-    """Of a thousand sets of prompts, each with products that depend on each other."""
+    """There are a thousand sets of prompts, each with products that depend on each other."""
     a, b = np.random.default_rng(1).uniform(0.5, 1.5, size=(2, 1000, 400))
     sets = [Products(x * y, x**2, y**2, 0.0, 0.0) for x, y in zip(a, b, strict=True)]
     cosines = np.asarray([these.cosine_squared for these in sets])

@@ -81,7 +81,7 @@ def test_constants_at_every_length_are_those_of_closed_forms(float64):
     snrs = strong_signals.CONSTANT * np.asarray([1.0, 2.0])
 
     def scaled(snr):
-        """Of `E sigmoid(-ν - √(2ν) g)` with both exponentials taken together: e^(ν/4) times it, over √(π/ν)."""
+        """Return e^(ν/4) / √(π/ν) times `E sigmoid(-ν - √(2ν) g)`, with both exponentials taken together."""
         spread = np.sqrt(2 * snr)
 
         def integrand(x):  # g = (x - ν)/√(2ν), the odds being e^x

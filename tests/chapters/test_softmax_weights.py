@@ -18,7 +18,7 @@ averages_of = jax.jit(softmax_weight_averages)
 
 @pytest.mark.parametrize(("shift", "spread", "relevant"), [(0.7, 0.4, 1.3), (-6.0, 3.0, 0.2), (25.0, 12.0, 21.0)])
 def test_two_tokens_are_one_integral(shift, spread, relevant):
-    """Of two tokens the weight is a logistic function of the difference of their scores."""
+    """The weight of one of two tokens is a logistic function of the difference of their scores."""
     width = np.hypot(spread, relevant)
 
     def mean(function):

@@ -52,7 +52,7 @@ def test_no_file_names_an_account_while_the_address_is_unset():
         pytest.skip("the address is set")
     name, account = project.metadata["name"], "[[:alnum:]_-]+"
     links = rf"github\.com/{account}/{name}|github\.io/{name}|v2/gh/{account}|google\.com/github/{account}"
-    pattern = rf"\bO[W]NER\b|{links}|[[:alnum:]_-]/{name}:"  # to search for a whole account takes seconds
+    pattern = rf"\bO[W]NER\b|{links}|[[:alnum:]_-]/{name}:"  # a search for the whole account takes seconds
     command = ["git", "grep", "-nIE", pattern, "--", ".", ":!companion/tests/test_broken_books.py"]
     assert subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stdout == ""
 

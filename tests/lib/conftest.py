@@ -52,7 +52,7 @@ def measure(float64, make_measure):
 
 @pytest.fixture(scope="session")
 def smoke_parameters():
-    """Of a notebook, what the smoke profile runs it with."""
+    """Return a function that returns the parameters of a notebook in the smoke profile."""
 
     def of(name):
         project = Project(Path(__file__).resolve().parents[2])

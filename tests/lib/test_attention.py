@@ -476,7 +476,7 @@ def test_stream_survives_huge_scores(size, assert_exact):
 
 
 def test_memory_of_a_stream_is_that_of_its_blocks():
-    """Of ten million tokens, which alone would need a third of a gibibyte; in float32."""
+    """Ten million tokens alone would need a third of a gibibyte in float32."""
     with jax.enable_x64(False):
         law, params = Gaussian(np.zeros(8), 0.5 * np.eye(8)), head(8)
         program = jax.jit(lambda query: stream_attend(params, law, query, 10**7, key=jr.key(0)))
@@ -507,7 +507,7 @@ print(json.dumps({
 
 @pytest.mark.daily
 def test_stream_of_ten_million_tokens_fits_in_a_gibibyte(tmp_path):
-    """In a process of its own, so that the peak is the stream's and nobody else's; tokens in float32."""
+    """A separate process has only the memory of the stream; tokens are in float32."""
     run = subprocess.run(
         [sys.executable, "-c", TEN_MILLION], capture_output=True, text=True, check=True, cwd=tmp_path, timeout=300
     )

@@ -50,7 +50,7 @@ def test_every_step_of_gradient_descent_falls_and_more_of_them_go_on(problem):
 
 
 def test_one_step_is_against_the_gradient(problem):
-    """Of automatic differentiation, in the whole objective: the move is a positive multiple of it."""
+    """The move is a negative multiple of the automatic gradient of the whole objective."""
     prompts, start = problem
     head, _ = descend(1, softmax, prompts, start)
     slope = jax.grad(_penalised_loss(softmax, prompts, RIDGE))(start)

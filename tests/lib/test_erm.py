@@ -37,7 +37,7 @@ def head(truth):
 
 @pytest.fixture(scope="module")
 def on_prompts(truth, head):
-    """Of each task: hidden scores of 20,000 prompts, and for both activations errors on them and risk by overlaps."""
+    """For each task: hidden scores of 20,000 prompts, and for both activations errors on them and risk by overlaps."""
     return {name: jax.jit(partial(look, make()))(truth, head) for name, make in TASKS.items()}
 
 

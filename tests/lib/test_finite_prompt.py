@@ -339,7 +339,7 @@ def test_one_token_has_no_weights_to_share(assert_exact):
 
 
 def central_difference(values, step):
-    """Of fourth order; `values` takes a displacement."""
+    """Return the difference of fourth order; `values` takes a displacement."""
     return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)
 
 

@@ -515,7 +515,7 @@ def compiles(dtype) -> bool:
 
 @eqx.filter_jit
 def results(measures, tilt):
-    """Of each measure, a sample and its functions at the tilt, by one program."""
+    """Return a sample of each measure and its functions at the tilt, computed by one program."""
     return [
         (
             measure.sample(3, key=jr.key(0)),

@@ -19,7 +19,6 @@ from lib.single_location.activations import _Erf, _Relu, _Sigmoid
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import _in_numpy_or_stack
 
-# `test_transformations.py` checks the types of these functions
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 risk_of_blocks = jax.jit(block_risk)

@@ -144,7 +144,7 @@ def test_reported_error_is_not_smaller_than_the_true_one():
 
 
 def test_errors_are_standard_errors_of_the_mean():
-    """Of few samples: SciPy's."""
+    """They are SciPy's, also for few samples."""
     samples = jax.random.normal(jax.random.key(3), (8, 2))
     means, errors = _mean_and_error({"risk": samples})
     np.testing.assert_allclose(means["risk"], samples.mean(axis=0))

@@ -26,7 +26,6 @@ from lib.single_location.activations import (
 )
 from lib.single_location.population import _MOST_MIXTURES, _in_numpy_or_stack, _moments
 
-# `test_transformations.py` checks the types of these functions
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 # Averages of weights, of every element of stacks: the first ones by NumPy.
@@ -193,7 +192,7 @@ def squared_errors(activation, scores, values, answers):
 
 
 def gram(*overlaps):
-    """Of k*, v*, k, v."""
+    """Return the Gram matrix of k*, v*, k, v."""
     m_k, q_k, m_v, q_v, m_kv, m_vk, q_vk = overlaps
     return np.asarray([[1, 0, m_k, m_vk], [0, 1, m_kv, m_v], [m_k, m_kv, q_k, q_vk], [m_vk, m_v, q_vk, q_v]])
 

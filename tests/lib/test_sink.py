@@ -14,7 +14,6 @@ from lib.finite_prompt import _LARGEST_SINK, participation, quadrature_error, sc
 from lib.partition import _DEFAULT_RESOLUTION, Resolution, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
-# `test_transformations.py` checks the types of these functions
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 REFERENCES = Path(__file__).parent / "references" / "sink.json"

@@ -28,7 +28,7 @@ CURRENT = """() => [...document.querySelectorAll('article section[id] > :is(h2, 
 MARKED = "() => [...document.querySelectorAll('.bd-sidebar-secondary a[aria-current]')].map(link => link.hash)"
 
 
-# A chapter that is open for any test.
+# Whether the tab shows the chapter that `chapter` loaded.
 OPEN = "() => Boolean(window.chapterOfTests)"
 
 

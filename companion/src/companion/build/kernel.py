@@ -38,11 +38,14 @@ class RunKernel(AsyncKernelManager):
 
 
 class RunEngine(NBClientEngine):
-    """Papermill's engine, which writes the notebook when it ends, also by an error, and not before and after a cell."""
+    """Papermill's engine, but it writes the notebook only when the run ends, and not before and after each cell.
+
+    Without `request_save_on_cell_execute`, papermill would write nothing if the kernel dies or a cell takes too long.
+    """
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, *arguments: Any, **options: Any) -> Any:
-        """Execute the cells without a path to write to."""
+        """Execute the cells while papermill has no path to write to."""
         path, nb_man.output_path = nb_man.output_path, None
         try:
             return super().execute_managed_notebook(nb_man, *arguments, **options)

@@ -57,7 +57,7 @@ def create_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
     package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     _require_name(package)
     taken = {*RESERVED_FOLDERS, *sys.stdlib_module_names}
-    if package in taken or package in metadata.packages_distributions():  # which takes a second
+    if package in taken or package in metadata.packages_distributions():  # takes a second
         raise UserError(
             f"A package of the book is named after its folder, and {package!r} is the name of another folder of every "
             "book, of a module of Python or of an installed package. Choose another name."

@@ -5,7 +5,7 @@ import sys
 
 # Thresholds of the garbage collector's three generations.
 GC_THRESHOLDS = (50_000, 20, 50)
-# The packages that check durations, addresses and international addresses. The last one compiles a grammar.
+# Packages that check durations, URIs and IRIs. Importing `rfc3987_syntax` compiles a grammar for more than a second.
 FORMATS = ("isoduration", "rfc3986_validator", "rfc3987_syntax")
 
 
@@ -17,7 +17,7 @@ def collect_seldom() -> None:
 def skip_unused_formats() -> None:
     """Let `jsonschema` do without the packages `FORMATS` in this process, which must be one that `companion` started.
 
-    `jsonschema` imports them if they are there, to check formats that no notebook has.
+    `jsonschema` imports them if they are installed, to check formats that no notebook has.
     """
     for name in FORMATS:
         sys.modules.setdefault(name, None)  # pyright: ignore[reportArgumentType]: an import then fails at once

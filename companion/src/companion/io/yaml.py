@@ -37,7 +37,7 @@ def parse_yaml(text: str, origin: str) -> Any:
 
 @cache
 def _parsed(text: str, origin: str) -> bytes:
-    """Return the content of a text, pickled: that is copied faster than the content itself."""
+    """Return the pickled content of a text, because unpickling is faster than a deep copy."""
     try:
         return pickle.dumps(YAML(typ="safe", pure=True).load(text))
     except (YAMLError, ValueError) as error:

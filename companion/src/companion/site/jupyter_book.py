@@ -18,7 +18,7 @@ from companion.io.errors import UserError
 from companion.project.paths import PROFILE, Project
 from companion.site import notebook_pages
 
-# Sphinx keeps its trees, in which the garbage collector would find little for a tenth of the time.
+# Sphinx keeps its trees: the garbage collector would take a tenth of the time and free little.
 QUICKLY = "import gc; gc.disable(); from companion.io import startup; startup.skip_unused_formats()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")

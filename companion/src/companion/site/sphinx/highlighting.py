@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pygments.filter import Filter
 from pygments.filters import TokenMergeFilter
-from pygments.lexer import include, inherit
+from pygments.lexer import inherit
 from pygments.lexers.python import PythonLexer
 from pygments.token import Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
@@ -19,7 +19,8 @@ PLAIN = {Name, Name.Builtin, Name.Builtin.Pseudo, Name.Namespace, Operator, Punc
 ARROW = "->"
 # Kinds of words of one colour, by the kinds that they include.
 WHOLE = {Keyword: Keyword, Operator.Word: Keyword, String: String}
-# Names, brackets, commas, and spaces inside a line, outside strings. Pygments would try fifty patterns for each word.
+# A run of plain text outside strings: names that are not keywords or prefixes of strings, brackets, commas, equal
+# signs, and spaces within a line. It is one match, where Pygments tries fifty patterns at each word.
 RUN = rf"(?:\b(?!(?:lazy|{'|'.join([*keyword.kwlist, *keyword.softkwlist])})\b)[a-z]\w*\b(?![\"'])|(?<=\S) |[](),=[])+"
 
 
@@ -37,7 +38,7 @@ class PlainFilter(Filter):
 
 @cache
 def _coloured(kind: Any) -> Any:
-    """Return the kind whose colour a kind of words gets."""
+    """Return the kind that has the colour for words of this kind."""
     if kind in PLAIN or kind in Number:
         return Text
     return next((whole for part, whole in WHOLE.items() if kind in part), kind)
@@ -46,7 +47,7 @@ def _coloured(kind: Any) -> Any:
 class FewColoursLexer(PythonLexer):
     """A lexer of Python whose words have few kinds."""
 
-    tokens: ClassVar = {"root": [include("plain"), inherit], "plain": [(RUN, Text)]}
+    tokens: ClassVar = {"root": [(RUN, Text), inherit]}
 
     def __init__(self, **options: Any):
         super().__init__(**options)

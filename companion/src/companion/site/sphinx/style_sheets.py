@@ -41,15 +41,14 @@ DEFINITION = re.compile(
     r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
-# A page on a host loads the faces of the text with its style sheet, because one that comes later is not used. On a disk
-# they are there at once, and a page may not ask for them.
+# A page preloads the faces of the text, because browsers do not use a face that comes late (`font-display: optional`).
+# Not on a disk, where the faces are there at once and browsers refuse to preload them.
 PRELOAD = """
 <script>if (location.protocol !== "file:") for (const face of ["regular", "italic"])
   document.head.append(Object.assign(document.createElement("link"),
     {{ rel: "preload", as: "font", crossOrigin: "", href: `{static}/fonts/book-serif-${{face}}.woff2` }}));</script>"""
-# A face, its family, and a file of a face.
+# The definition of a font face, and a font family in it.
 FACE, FAMILY = re.compile(r"@font-face\s*\{[^}]*\}"), re.compile(r"""font-family:\s*["']?([\w ]+)""")
-FONTS = "*.woff2"
 # At-rules that contain rules.
 GROUPS = ("media", "supports", "layer", "container")
 
@@ -109,7 +108,7 @@ def join_sheets(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
         if sheet.name not in linked:
             sheet.unlink()
     rules = "".join(sheet.read_text(encoding="utf-8") for sheet in (out / "_static").glob("*.css"))
-    for font in (out / "_static").rglob(FONTS):
+    for font in (out / "_static").rglob("*.woff2"):
         if font.name not in rules:
             font.unlink()
     return linking
