@@ -10,7 +10,7 @@ QUICK, KNOWN_TO = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1",
     "0.10.",
 )
-# XLA's optimiser takes longer than all runs of a program of few operations: options of `jax.jit` for such a program.
+# Options of `jax.jit` for a program of few operations: XLA takes longer to optimise it than all its runs take.
 UNOPTIMISED = {"xla_backend_optimization_level": 0}
 # Settings of JAX that decide numbers. Each can also be set by an environment variable, such as
 # JAX_THREEFRY_PARTITIONABLE, which would silently give other numbers from the same seed.

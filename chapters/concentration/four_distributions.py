@@ -126,7 +126,7 @@ def even_moments() -> dict[str, Float[np.ndarray, " k"]]:
 
 
 def coordinate_rules(scale: float) -> dict[str, RuleOf]:
-    """Return the rules of a coordinate of each distribution but the Gaussian."""
+    """Return quadrature rules for one coordinate of the token, for each distribution except the Gaussian."""
     return {
         "mixture": exact_by_distribution.clusters(np.sqrt(1 - WITHIN) * scale, np.sqrt(WITHIN) * scale),
         "uniform": exact_by_distribution.uniform(np.sqrt(3.0) * scale),

@@ -64,7 +64,10 @@ def _plane_gap(point: Float[Array, "5"], scores: ScoreTable) -> Float[Array, ""]
 
 
 def _line_gap(point: Float[Array, "4"], scores: ScoreTable) -> Float[Array, ""]:
-    """Return R_L - R_∞ of a head on the line, `½ E[2Py(xw - y) + Qu²]` with u = v + bw, y = u(a + cw)x and d = 1."""
+    """Return R_L - R_∞ of a head for d = 1, `½ E[2Py(xw - y) + Qu²]` with u = v + bw and y = u(a + cw)x.
+
+    The mean is over the query x and the task w; P and Q are taken at τ = |a + cw||x|.
+    """
     a, c, v, b = point
     radii, weights = radial(1, _RADII)
 

@@ -26,7 +26,7 @@ def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
     return radius, softmax(np.log(width) + (d - 1) * np.log(radius) - radius**2 / 2)
 
 
-# Query lengths and their weights in 1, 2, ..., `ROOM` dimensions.
+# Lengths of queries and their weights, for each dimension from 1 to `ROOM`.
 RADIAL = np.stack([radial(d, 64) for d in range(1, ROOM + 1)], axis=1)
 
 
@@ -48,7 +48,7 @@ def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) ->
 
 
 def excess(dimension: Values, noise: Values, log_length: Values, tilt: Values, gain: Values) -> Values:
-    """Return the excess risks of heads by the library: their risks minus ½s², the noise of the label."""
+    """Return the excess risks of heads by the library: their risks minus the risk ½s² of the noise of the label."""
     lengths, places = np.unique(log_length, return_inverse=True)
     tables = jax.tree.map(lambda *leaves: np.stack(leaves), *ScoreTable.at_each(lengths))
 

@@ -74,8 +74,8 @@ def infer(
 ) -> dict[str, InferenceTrajectory]:
     """Run message passing from all `starts` on the same prompts; return runs stacked over seeds, by start.
 
-    The key of a run is its seed folded with its dimension. With `textbook`, the step of the textbook runs, too, from
-    the uninformed start.
+    The key of a run is its seed folded with its dimension. With `textbook`, the textbook's step also runs, from the
+    uninformed start.
     """
     cases = {start: (STARTS[start], 1.0) for start in starts} | ({"textbook": (UNINFORMED, 0.0)} if textbook else {})
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])

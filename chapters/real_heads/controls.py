@@ -127,13 +127,13 @@ def _tokens_of_text(key: PRNGKeyArray, shape: tuple[int, int], pairs, moments) -
 
 @partial(jax.jit, static_argnums=(1, 2))
 def _normals(keys: PRNGKeyArray, shape: tuple[int, int], dtype: np.dtype) -> Float[Array, "keys l p"]:
-    """Return standard normals, an array per random key."""
+    """Return standard normals, one array per random key."""
     return jax.lax.map(lambda key: jr.normal(key, shape, dtype), keys)
 
 
 @partial(jax.jit, static_argnums=(1, 2))
 def _places(keys: PRNGKeyArray, length: int, count: int) -> Int[Array, "keys l"]:
-    """Return whole numbers below `count`, a row per random key."""
+    """Return whole numbers below `count`, one row per random key."""
     return jax.vmap(lambda key: jr.randint(key, (length,), 0, count))(keys)
 
 
@@ -159,10 +159,10 @@ def _log_square_given_others() -> RectBivariateSpline:
 def _of_head(
     queries: Float[np.ndarray, "q p"], drawn: Float[np.ndarray, "draws l p_k+p_v"], moments, table
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """Return means over draws, and, for every draw and query, Σp² and the log of the others' sum.
+    """Return the statistics of one head: means over draws, and three values per query.
 
-    The others are all tokens but the first, and their sum that of the exponentials of their scores, which are relative
-    to the mean score of the query; `tau` is the standard deviation of its scores.
+    The values are `tau`, the standard deviation of the scores, and, for every draw, `participations`, Σp², and
+    `log_others`, the logarithm of the sum of exp(s - s̄) over all tokens except the first, where s̄ is the mean score.
     """
     mean, cov, _ = moments
     drift, mean_score = queries @ cov[:HEAD_WIDTH, HEAD_WIDTH:], queries @ mean[:HEAD_WIDTH]

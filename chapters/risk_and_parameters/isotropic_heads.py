@@ -48,9 +48,12 @@ def _risk_and_slope(
 def exact_risk(
     dimension: int, length: int, noise: float = 0.0
 ) -> Callable[[Float[np.ndarray, "2"]], tuple[float, Float[np.ndarray, "2"]]]:
-    """Return the function `(‖A‖, b) ↦ R_L - ½s²`, s² the variance `noise`, with its gradient; one program for all."""
+    """Return the function `(‖A‖, b) ↦ R_L - ½s²` and its gradient, where s² is the variance `noise` of the labels.
+
+    All dimensions, lengths and variances share one compiled program.
+    """
     scores, queries = ScoreTable.at(float(np.log(length))), QueryAverage.radial(dimension)
-    # the risk depends on the length of the query alone, so that one of the axes is enough
+    # the risk depends only on the length of the query, so that the nodes on one axis are enough
     radii = jnp.linalg.norm(queries.nodes[::dimension], axis=1), dimension * queries.weights[::dimension]
 
     def evaluate(point):
@@ -61,9 +64,9 @@ def exact_risk(
 
 
 def log_risk(evaluate: Callable) -> Callable[[Float[np.ndarray, "2"]], tuple[float, Float[np.ndarray, "2"]]]:
-    """Return the function `(ln ‖A‖, ln b) ↦ ln risk` with its gradient.
+    """Return the function `(ln ‖A‖, ln b) ↦ ln risk` and its gradient.
 
-    It is the logarithm, because a risk of 1e-8 has tiny gradients long before its minimum.
+    Searches minimise the logarithm, because a risk of 1e-8 has tiny gradients long before its minimum.
     """
 
     def of_logarithms(logarithms):
@@ -102,7 +105,7 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
 def solve_best_heads(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
     """Return the best head from each start, in each dimension, at each length and at `LONG`."""
     lengths = sorted({*lengths, LONG})
-    ScoreTable.at_each(np.log(lengths))  # together, for the cache that `exact_risk` reads
+    ScoreTable.at_each(np.log(lengths))  # computed together; `exact_risk` reads them from the cache
     return [
         head for dimension in sorted(set(dimensions)) for length in lengths for head in best_heads(dimension, length)
     ]

@@ -63,7 +63,7 @@ class Drift:
 def solve_flows(lengths: Iterable[int], alpha: float) -> list[Drift]:
     """Return the flow at each length, in increasing order of length."""
     lengths = sorted(lengths)
-    ScoreTable.at_each(np.log(lengths))  # together, for the cache that `exact_risk` reads
+    ScoreTable.at_each(np.log(lengths))  # computed together; `exact_risk` reads them from the cache
     return [solve_flow(length, alpha) for length in lengths]
 
 

@@ -21,7 +21,7 @@ from scipy.stats import qmc
 from lib.partition import log_survival, log_tilted
 from lib.single_location.tasks import Head, Overlaps
 
-# Nodes of a trapezoid for one score, and where it ends, in standard deviations.
+# Number of nodes of the trapezoidal rule for one score, and its largest node, in standard deviations.
 SCORE_NODES, LARGEST_SCORE = 97, 8.5
 # The largest λ max(1, γ) at which they resolve erf(λχ).
 LARGEST_SHARPNESS = 3.0
@@ -75,7 +75,7 @@ def erf_risk(
       task: the data distribution.
       overlaps: scalar products of the unit vectors k and v, not divided by D: each of shape (), in [-1, 1], q = 1.
       sharpness: λ with λ max(1, γ) ≤ 3, shape ().
-      nodes: number of nodes; `score_nodes` has the number for a largest λ that is known.
+      nodes: number of nodes; `score_nodes` returns one that is enough for all λ up to a bound.
 
     Returns:
       The risk, shape (), by a trapezoid over the hidden score: relative error below 1e-12 for λ max(1, γ) ≤ 2, and 1e-8
@@ -91,7 +91,7 @@ def erf_risk(
     def mean(values):
         return weights @ values
 
-    # of the others, by parts: E χ erf(λχ), E erf(λχ)² and E (χ² - 1) erf(λχ)² for a standard normal χ
+    # other tokens, in closed form by parts: E χ erf(λχ), E erf(λχ)² and E (χ² - 1) erf(λχ)² for a standard normal χ
     squared = 2.0 * sharpness**2
     first_moment = jnp.sqrt(2.0 * squared / (jnp.pi * (1.0 + squared)))
     mean_square = 2.0 / jnp.pi * jnp.arcsin(squared / (1.0 + squared))
@@ -114,8 +114,8 @@ def erf_risk(
 def score_nodes(task: SphereTask, largest_sharpness: float) -> int:
     """Return a number of nodes at which `erf_risk` has a relative error below 1e-12 up to this λ, where λγ ≤ 2.
 
-    On the line at a distance y from the real axis the integrand is below $e^{(1 + 4λ²γ²) y²/2}$ times its size, so that
-    a trapezoid of step h is wrong by about $e^{-2π²/(h² (1 + 4λ²γ²))}$, here $e^{-32}$.
+    At the distance y from the real axis the integrand is below $e^{(1 + 4λ²γ²) y²/2}$ times its size on this axis, so
+    that the trapezoidal rule of step h has a relative error of about $e^{-2π²/(h² (1 + 4λ²γ²))}$, here $e^{-32}$.
     """
     step = np.pi / (4.0 * np.sqrt(1.0 + 4.0 * largest_sharpness**2 * task.variance))
     return int(np.ceil(2.0 * LARGEST_SCORE / step)) + 1

@@ -95,7 +95,7 @@ def best_factor(head: Blocks, length: int) -> tuple[float, float]:
 
 def solve_risks(dimension: int, trained: int, used: list[int]) -> Risks:
     """Return the risks, at every length of use, of the head trained at one length."""
-    ScoreTable.at_each(np.log([trained, *used]))  # together, for the cache that `risk` and `best_head` read
+    ScoreTable.at_each(np.log([trained, *used]))  # computed together; `risk` and `best_head` read the cache
     head = best_head(dimension, trained)
     factors = np.asarray([best_factor(head, length) for length in used])
     scaled = {

@@ -104,7 +104,10 @@ def _queries(frames: int) -> QueryAverage:
 
 
 def _parts(queries: QueryAverage, count: int) -> list[QueryAverage]:
-    """Return averages over equal parts of the nodes, whose mean is that over all; they share a compiled program."""
+    """Split an average into averages over `count` equal parts of its nodes, which share a compiled program.
+
+    Their mean is the average over all nodes.
+    """
     nodes, weights = (np.split(np.asarray(leaf), count) for leaf in (queries.nodes, queries.weights))
     return [QueryAverage(*map(jnp.asarray, part)) for part in zip(nodes, count * np.asarray(weights), strict=True)]
 

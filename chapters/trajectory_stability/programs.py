@@ -13,6 +13,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
+from chapters import UNOPTIMISED
 from chapters.trajectory_stability.prediction_tasks import Episode, Task
 from chapters.trajectory_stability.problems import DIMENSION
 from lib.attention import Attention
@@ -21,8 +22,8 @@ from lib.measures import empirical, tilted_mean
 
 # Number of heads in one call of the program for infinite prompts, fixed so that it is compiled once per task.
 TOGETHER = 8
-# XLA's optimiser takes longer than all runs of these programs: most are not optimised, drawing prompts a little.
-UNOPTIMISED, HARDLY_OPTIMISED = ({"xla_backend_optimization_level": level} for level in (0, 1))
+# Options of `jax.jit` for the program that draws prompts, which XLA optimises a little.
+HARDLY_OPTIMISED = {"xla_backend_optimization_level": 1}
 
 
 def as_head(flat: Float[Array, " p"] | Float[np.ndarray, " p"]) -> Attention:

@@ -23,7 +23,7 @@ from lib.icl import LinearRegression
 SCORES, RADII = 161, 24
 # Step in the levels right of the turn (see `_levels`); largest steps in the scores, and in the scores times the tilt.
 LEVEL_STEP, SCORE_STEP, PHASE_STEP = 0.28, 0.25, 0.32
-# Distance at which levels are tried as the last one, and the natural logarithms that the integrand falls on both sides.
+# Step between levels that are tried as the last one, and by how much ln of the integrand falls to the first and last.
 TRIED_STEP, DROP_LEFT, DROP_RIGHT = 0.5, 30.0, 40.0
 # e^{-x} is below 1e-288 at the exponential of this number.
 LARGEST_LOG_SIZE = 6.5
