@@ -45,7 +45,7 @@ class BalancedFlows:
     @property
     def limit_tilt(self) -> float:
         """Return H² at (A*, b*), where the infinite flow ends."""
-        return squared_tilt(np.asarray(Blocks.infinite_limit(regression()).matrix))
+        return squared_tilt(Blocks.infinite_limit(regression()).matrix)
 
 
 def regression() -> LinearRegression:
@@ -53,7 +53,7 @@ def regression() -> LinearRegression:
     return LinearRegression(np.diag(VARIANCES))
 
 
-def squared_tilt(matrix: Float[np.ndarray, "d d"]) -> float:
+def squared_tilt(matrix: Float[Array | np.ndarray, "d d"]) -> float:
     """Return `H² = ‖Σ^{1/2} A Σ^{1/2}‖²`."""
     root = np.sqrt(VARIANCES)
     return float(np.linalg.norm(root[:, None] * matrix * root, ord=2) ** 2)
