@@ -253,19 +253,19 @@ def computed(place: str) -> Iterator[tuple[str, Setting]]:
 def computing(setting: Setting) -> ExitStack:
     """Return the context in which the setting holds."""
 
-    def on_cpu(cov: np.ndarray) -> np.ndarray:
+    def on_cpu(cov: Array) -> np.ndarray:
         with jax.default_device(jax.local_devices(backend="cpu")[0]), jax.ensure_compile_time_eval():
             return np.asarray(_covariance_root(jnp.asarray(np.asarray(cov))))
 
     def root(cov: Array) -> Array | np.ndarray:
         if not isinstance(cov, jax.core.Tracer):
-            return on_cpu(np.asarray(cov))
+            return on_cpu(cov)
         return jax.pure_callback(on_cpu, jax.ShapeDtypeStruct(cov.shape, cov.dtype), cov, vmap_method="sequential")
 
     contexts = ExitStack()
     contexts.enter_context(jax.default_matmul_precision(setting.precision))
-    for module in () if setting.own_eigenvectors else ("lib.icl.training",):
-        contexts.enter_context(patch(f"{module}._covariance_root", root))
+    if not setting.own_eigenvectors:
+        contexts.enter_context(patch("lib.icl.training._covariance_root", root))
     return contexts
 
 

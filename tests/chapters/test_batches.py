@@ -38,7 +38,7 @@ def a_head(scale=0.4):
 
 
 def drawn(loss, params, seed):
-    """One loss and its gradient a row, each of a prompt of its own, in the entries of U and V."""
+    """The loss of a separate prompt per row, and its gradient in the entries of U and V."""
 
     def one(key):
         value, slope = jax.value_and_grad(loss)(params, key)
@@ -67,7 +67,7 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
 
     difference = powers(left) - powers(right)
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=6)
-    # of a single token softmax attention has no gradient by scores, but for rounding
+    # for a single token, the gradient of softmax attention by scores is zero except for rounding
     rounded = (np.round(each, 6).T for each in (left, right))
     p_values = [scipy.stats.ks_2samp(*columns).pvalue for columns in zip(*rounded, strict=True)]
     assert min(p_values) > 1e-3 / 100

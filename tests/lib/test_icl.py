@@ -71,7 +71,7 @@ def test_risks_are_those_of_drawn_prompts(d, length, assert_monte_carlo):
     task, params = a_task(d), a_head(d)
     keys = jr.split(jr.key(d + 1000 * length), BATCHES)
     samples = jax.jit(lambda keys: jax.lax.map(lambda key: half_squares(task, params, length, key), keys))(keys)
-    # four times the default nodes, whose error is then small beside that of the drawn prompts
+    # four times the default nodes, whose error is then small compared with that of the drawn prompts
     average = PairAverage.of_frames(d, frames={2: 512, 5: 2048}[d])
     exact = jnp.stack(
         [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
@@ -129,7 +129,7 @@ def test_bayes_risk_is_that_of_ridge_on_drawn_labels(length, assert_monte_carlo)
     ridge = float(task.noise_std / task.task_scale) ** 2
     learned = np.linalg.solve(np.swapaxes(x, 1, 2) @ x + ridge * np.eye(5), np.einsum("nli,nl->ni", x, y)[..., None])
     samples = 0.5 * (np.einsum("ni,ni->n", learned[..., 0], queries[:, :5]) - targets) ** 2
-    # the library's mean, on independent prompts, has noise of its own, much smaller
+    # the library's mean, on independent prompts, has much smaller noise
     exact = task.bayes_risk(length, key=jr.key(2), n=20_000)
     assert_monte_carlo(samples, exact, laws=3)
     assert exact < task.linear_attention_risk(length)

@@ -58,7 +58,7 @@ def pairs(float64):
 
 @contextmanager
 def first_grids(count):
-    """Programs traced here contain the first grids, which hold the pairs of a test, and not all six."""
+    """Programs traced here contain only the first grids, which are enough for the pairs of a test, and not all six."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_GRIDS", pairs_module._GRIDS[:count])
         pairs_module._differentiable.cache_clear()
@@ -67,7 +67,7 @@ def first_grids(count):
 
 
 def trapezoid(a, b, log_length, *, step=0.33, reach=9.0, drop=30.0):
-    """C and G̃ by NumPy on grids of their own; Stein's identity, without which float64 cancels, is left to mpmath."""
+    """C and G̃ by NumPy on other grids; Stein's identity, without which float64 cancels, is left to mpmath."""
     largest = np.sqrt(2 * log_length)
     depth = drop + 2 * log_length + sum(min(x**2 / 2, abs(x) * (largest + 1)) for x in (a, b))
     grid = np.linspace(-1, 1, 801) * (largest + 10)
@@ -362,7 +362,7 @@ def test_best_pair_of_the_published_task():
 
 
 def test_best_pair_of_one_token(monkeypatch):
-    """All keys are equal there, so that the largest, which take longest, need no comparison."""
+    """All keys have the same risk there, so that the largest, which take longest, are left out."""
     monkeypatch.setattr(heads_module, "_LARGEST_TILT", 6.0)
     key, mu, risk = best_pair(published(), 0.0)
     assert key > 0

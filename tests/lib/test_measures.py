@@ -529,7 +529,7 @@ def results(measures, tilt):
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16], ids=lambda dtype: dtype.__name__)
 def test_every_measure_computes_in_the_precision_of_its_parameters(dtype):
-    """With numbers that both types represent exactly, so that a covariance stays symmetric."""
+    """Both types represent the numbers exactly, so that a covariance stays symmetric."""
     if dtype is jnp.float16 and not compiles(dtype):
         pytest.skip("XLA converts no float16 on processors without F16C")
     cov, mean = jnp.asarray([[1.0, 0.25], [0.25, 0.5]], dtype), jnp.asarray([0.5, -0.25], dtype)

@@ -365,7 +365,7 @@ def compiled(name):
 
 @pytest.mark.parametrize("name", ["bayes", "linear", "affine", "labels"])
 def test_risks_under_jit_vmap_and_grad(name, assert_exact):
-    """Also where eigenvalues coincide, at the first of the two covariances."""
+    """Eigenvalues coincide at the first of the two covariances."""
     risk = risk_of(name)
     vectors = jnp.stack([jnp.asarray(vector_of(name, cov)) for cov in (ROUND, LONG)])
     found, gradients = compiled(name)(vectors)
@@ -389,7 +389,7 @@ def test_gradients_at_coinciding_means_are_finite(name):
 
 @pytest.mark.parametrize("name", ["bayes", "linear", "affine"])
 def test_risks_without_noise_are_zero_with_zero_gradient(name):
-    """Traced and concrete, also of singular covariances and of points."""
+    """This holds for traced and concrete risks, also for singular covariances and for points."""
     risk = risk_of(name)
     vectors = np.stack([vector_of(name, cov) for cov in (ROUND, FLAT, 0 * ROUND, LONG)])
     vectors[:, -1] = 0.0

@@ -29,7 +29,7 @@ LINKS = {
 
 @pytest.mark.parametrize("name", LINKS)
 def test_a_card_shows_what_a_link_leads_to(visit, events, address: str, name: str):
-    """Formulas are set, pictures loaded. It comes from this site and fits the window. The last link is followed."""
+    """Its formulas are set, its pictures loaded, all from this site; it fits the window. The last link is followed."""
     page = visit(name)
     for selector, text in LINKS[name]:
         link, card = page.locator(selector).first, page.locator(CARD)

@@ -224,7 +224,7 @@ def test_passages_are_below_the_places(page: Page, address: str):
 
 
 def test_an_open_search_is_accessible(visit: Callable[..., Page]):
-    """In both themes, and on a phone, where it fits the screen."""
+    """This holds in both themes, and on a phone, where it fits the screen."""
     page = visit("cite")  # a short page: axe-core reads all of it to examine the dialog
     page.keyboard.press("/")
     hits(page, "gaussian")
