@@ -1,18 +1,24 @@
 """Outputs of elliptical tokens: three distributions with the same mean and covariance, and queries along a ray."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from chapters.gaussian_limit.gaussian_prompts import two_clusters
-from lib.attention import attend
+from chapters.gaussian_limit.gaussian_prompts import (
+    TOKENS_TOGETHER,
+    infinite_outputs,
+    scores_and_coordinates,
+    softmax_means,
+    two_clusters,
+)
+from lib.batching import in_batches
 from lib.finite_prompt import QueryRay
-from lib.measures import Empirical, Gaussian, GaussianMixture, Measure, Pushforward
+from lib.measures import Gaussian, GaussianMixture, Measure, Pushforward
+from lib.random import normal
 
 # Values of the scale S of tokens √S Γ^{1/2} g, with equal chance; their mean is 1, so that the covariance is Γ.
 SCALES = (0.4, 1.6)
@@ -31,18 +37,18 @@ class Sphere(Measure):
 
     def sample(self, n, *, key):
         """Return scaled directions of standard normal vectors."""
-        normals = jr.normal(key, (n, 3))
-        return jnp.sqrt(3.0) * normals / jnp.linalg.norm(normals, axis=1, keepdims=True)
+        normals = normal(key, (n, 3))
+        return np.sqrt(3.0) * normals / (normals**2).sum(axis=1, keepdims=True) ** 0.5
 
 
 def elliptical_distributions(gaussian: Gaussian) -> dict[str, Measure]:
     """Return three elliptical distributions with the mean and the invertible covariance of a Gaussian in R³."""
-    means = jnp.broadcast_to(gaussian.mean, (2, 3))
-    scaled = Gaussian(means, jnp.asarray(SCALES)[:, None, None] * gaussian.cov)
+    mean, cov = np.asarray(gaussian.mean), np.asarray(gaussian.cov)
+    scaled = Gaussian(np.stack([mean] * 2), np.asarray(SCALES)[:, None, None] * cov)
     return {
-        "two scales": GaussianMixture(jnp.zeros(2), scaled),
+        "two scales": GaussianMixture(np.zeros(2), scaled),
         "Gaussian": gaussian,
-        "ellipsoid": Pushforward(Sphere(), jnp.linalg.cholesky(gaussian.cov), gaussian.mean),
+        "ellipsoid": Pushforward(Sphere(), np.linalg.cholesky(cov), mean),
     }
 
 
@@ -91,25 +97,13 @@ def simulate_outputs(
 
     There are three elliptical distributions and one with the same mean and covariance that is not elliptical.
     """
-    queries, line = ray.queries(taus), np.asarray(ray.line)
-    outputs = {}
+    queries, mean, outputs = ray.queries(taus), ray.gaussian.mean, {}
+    batch = max(1, TOKENS_TOGETHER // length)
     distributions = {**elliptical_distributions(ray.gaussian), CLUSTERS: two_clusters(ray.gaussian)}
     for index, (name, distribution) in enumerate(distributions.items()):
-        exact = jax.jit(jax.vmap(partial(attend, ray.params, distribution)))(queries)
-        tokens = distribution.sample(prompts * length, key=jr.fold_in(key, index)).reshape(prompts, length, 3)
-        along = _along(ray, tokens, queries)
-        centred = np.asarray(exact - ray.params.value @ ray.gaussian.mean)
-        outputs[name] = EllipticalOutputs(centred, np.asarray(along), line)
+        exact = infinite_outputs(ray.params, distribution, queries) - ray.params.value @ mean
+        drawn = jax.tree.map(np.asarray, distribution).sample(prompts * length, key=jr.fold_in(key, index))
+        read = scores_and_coordinates(ray, np.asarray(drawn).reshape(prompts, length, 3) - mean)
+        along = in_batches(lambda *some: softmax_means(*some, taus)[0], *read, batch=batch)
+        outputs[name] = EllipticalOutputs(exact, along, ray.line)
     return outputs
-
-
-@jax.jit
-def _along(
-    ray: QueryRay, prompts: Float[Array, "prompts length 3"], queries: Float[Array, "taus 3"]
-) -> Float[Array, "prompts taus"]:
-    """Return the components along the line; this is compiled once for all distributions."""
-
-    def one(points):
-        return jax.lax.map(lambda query: ray.read(attend(ray.params, Empirical(points), query)), queries)
-
-    return jax.lax.map(one, prompts)

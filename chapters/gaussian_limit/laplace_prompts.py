@@ -3,17 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray, UInt
 
-from chapters.gaussian_limit.one_coordinate import unit_head
+from chapters.gaussian_limit.drawn_numbers import TOGETHER, laplace_numbers, prompt_keys
+from chapters.gaussian_limit.one_coordinate import prompt_outputs
 from chapters.gaussian_limit.parameters import FITTED_PROMPTS, LONG
-from lib.attention import attend
-from lib.batching import map_batched
-from lib.measures import Laplace, empirical
+from lib.batching import in_batches
 from lib.statistics import standard_error
 
 # Tilts of the three panels, in units of the pole 1/b.
@@ -30,15 +27,13 @@ def simulate_outputs(counts: Mapping[int, int], *, key: PRNGKeyArray) -> dict[in
 
 def _outputs(length: int, prompts: int, *, key: PRNGKeyArray) -> ByTilt:
     """Return outputs for Laplace tokens of scale 1, by tilt; the three tilts share their prompts."""
-    distribution = Laplace([1.0])
-    tilts = (INSIDE, BETWEEN, BEYOND)
+    tilts = np.asarray([INSIDE, BETWEEN, BEYOND])
 
-    def one(index):
-        prompt = empirical(distribution, length, key=jr.fold_in(key, index))
-        return jax.vmap(lambda tilt: attend(unit_head(), prompt, tilt[None])[0])(jnp.asarray(tilts))
+    def outputs(keys: UInt[np.ndarray, "n 2"]) -> Float[np.ndarray, "n tilts"]:
+        return prompt_outputs(tilts, laplace_numbers(keys, length))
 
-    outputs = np.asarray(map_batched(one, jnp.arange(prompts), size=length))
-    return dict(zip(tilts, outputs.T, strict=True))
+    of_prompts = in_batches(outputs, prompt_keys(key, prompts), batch=max(1, min(prompts, TOGETHER // length)))
+    return dict(zip(tilts.tolist(), of_prompts.T, strict=True))
 
 
 class Growth(NamedTuple):

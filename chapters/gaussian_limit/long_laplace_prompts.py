@@ -34,12 +34,12 @@ def scaled_errors(log_length: float, prompts: int, *, key: PRNGKeyArray) -> Floa
     The largest of L Laplace tokens are `ln(L/2) - ln Γ_j`, with Γ_j the arrival times of a Poisson process, up to
     relative errors of LARGEST/L. The sum over all other tokens is nearly normal.
     """
-    draws = jax.jit(partial(_scaled_errors, log_length, prompts))
-    return np.asarray(draws(key))
+    return np.asarray(_scaled_errors(log_length, prompts, key))
 
 
-def _scaled_errors(log_length: float, prompts: int, key: PRNGKeyArray) -> Float[Array, " prompts"]:
-    xi, unit = BETWEEN, np.exp((1 - BETWEEN) * log_length)
+@partial(jax.jit, static_argnums=1)
+def _scaled_errors(log_length: Float[Array, ""], prompts: int, key: PRNGKeyArray) -> Float[Array, " prompts"]:
+    xi, unit = BETWEEN, jnp.exp((1 - BETWEEN) * log_length)
     limit, mean_weight = 2 * xi / (1 - xi**2), 1 / (1 - xi**2)
     arrival_key, rest_key = jr.split(key)
     arrivals = jnp.cumsum(jr.exponential(arrival_key, (prompts, LARGEST)), axis=1)

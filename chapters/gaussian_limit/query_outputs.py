@@ -1,14 +1,13 @@
 """Outputs of three kinds of prompt for Gaussian queries."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import jax
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
+from chapters.gaussian_limit.gaussian_prompts import infinite_outputs, query_distribution, two_clusters
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical
@@ -21,13 +20,11 @@ Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
 def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
     """Return outputs of three kinds of prompt for queries drawn from `query_distribution`."""
     query_key, prompt_key = jr.split(key)
-    drawn = query_distribution().sample(queries, key=query_key)
+    distribution = jax.tree.map(np.asarray, query_distribution())
+    drawn = distribution.sample(queries, key=query_key)
     through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
-    mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
-    root = np.linalg.cholesky(through @ query_distribution().cov @ through.T)
-
-    def infinite(measure) -> Float[Array, "queries e"]:
-        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
+    mean = ray.params.value @ ray.gaussian.mean + through @ distribution.mean
+    root = np.linalg.cholesky(through @ distribution.cov @ through.T)
 
     @jax.jit
     @jax.vmap
@@ -36,8 +33,8 @@ def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyAr
 
     tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
     outputs = {
-        INFINITE: infinite(ray.gaussian),
+        INFINITE: infinite_outputs(ray.params, ray.gaussian, drawn),
         f"prompts of {length} tokens": finite(tokens, drawn),
-        MIXTURE: infinite(two_clusters(ray.gaussian)),
+        MIXTURE: infinite_outputs(ray.params, two_clusters(ray.gaussian), drawn),
     }
     return {kind: np.linalg.solve(root, np.asarray(each - mean).T).T for kind, each in outputs.items()}

@@ -10,6 +10,7 @@ from scipy.linalg import sqrtm
 from scipy.special import softmax
 from scipy.stats import norm
 
+from chapters.gaussian_limit.drawn_numbers import TOGETHER, laplace_numbers, normals, prompt_keys
 from chapters.gaussian_limit.elliptical_prompts import elliptical_distributions, length_factors
 from chapters.gaussian_limit.gaussian_prompts import query_distribution, query_ray, simulate_responses, two_clusters
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation, weighted_slope
@@ -41,6 +42,15 @@ def test_the_tables_are_finite(run):
             frame = frame.drop(columns="pole")
         assert not frame.isna().to_numpy().any()
         assert np.isfinite(frame.select_dtypes("number").to_numpy()).all()
+
+
+@pytest.mark.parametrize("count", [7, TOGETHER + 3])
+def test_numbers_of_many_keys_are_those_of_jax(float64, count):
+    """Keys of prompts are folded with their numbers; a call may draw a part of one prompt, or several prompts."""
+    keys = [jr.fold_in(jr.key(4), prompt) for prompt in range(3)]
+    words = prompt_keys(jr.key(4), 3)
+    for ours, theirs in ((normals, jr.normal), (laplace_numbers, jr.laplace)):
+        np.testing.assert_allclose(ours(words, count), np.stack([theirs(key, (count,)) for key in keys]), rtol=1e-12)
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
