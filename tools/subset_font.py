@@ -4,8 +4,8 @@
     python tools/subset_font.py package/VAR
 
 This needs `fonttools` and `brotli`. The result is tracked, so a build of the book does not run this. The licence
-reserves the name "Source" for the original, so the subset is called "Book Serif". It has two parts; browsers load the
-second only for pages that need it. The script prints the ranges of both for `design.css`.
+reserves the name "Source" for the original, so the subset is called "Book Serif". It has three parts; browsers load the
+second and the third only for pages that need them. The script prints their ranges for `design.css`.
 """
 
 import io
@@ -31,6 +31,8 @@ CHARACTERS = {
 }
 # The part of the site's fonts that every page needs.
 COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0©°±²³·¹¼½¾×áäéöü–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
+# The Greek letters and signs in running text, by far the most frequent of the others.
+GREEK = {*range(0x391, 0x3CA), *map(ord, "∂∞≠")}
 # The second shapes of the letters theta, phi and epsilon, which formulas in pictures use.
 LETTERS_OF_FORMULAS = {0x3D1, 0x3D5, 0x3F5}
 # A raised dash, to which the font maps no character.
@@ -47,7 +49,8 @@ def main(folder: Path) -> None:
         font = _instance(folder, style, slope, opsz=14, wght=(400, 700))
         target = SITE / f"book-serif-{slope.lower()}"
         write_part(font, COMMON, target.with_suffix(".woff2"), COMMON_FEATURES)
-        write_part(font, CHARACTERS - COMMON, target.with_name(f"{target.name}-rest.woff2"), FEATURES)
+        write_part(font, GREEK, target.with_name(f"{target.name}-greek.woff2"), COMMON_FEATURES)
+        write_part(font, CHARACTERS - COMMON - GREEK, target.with_name(f"{target.name}-rest.woff2"), FEATURES)
     for style, slope, weight in (("Roman", "Regular", 400), ("Italic", "Italic", 400), ("Roman", "Bold", 700)):
         font = _instance(folder, style, slope, opsz=12, wght=weight)
         font["OS/2"].usWeightClass = weight
@@ -55,7 +58,7 @@ def main(folder: Path) -> None:
         font["head"].macStyle = {"Regular": 0, "Italic": 2, "Bold": 1}[slope]
         _enlarge_prime(font)
         write_part(font, CHARACTERS | LETTERS_OF_FORMULAS, PICTURES / f"book-serif-{slope.lower()}.ttf", ["kern"])
-    print(ranges(COMMON), ranges(CHARACTERS - COMMON), sep="\n")
+    print(ranges(COMMON), ranges(GREEK), ranges(CHARACTERS - COMMON - GREEK), sep="\n")
 
 
 def _instance(folder: Path, style: str, slope: str, **axes: float | tuple[float, float]) -> TTFont:

@@ -10,6 +10,17 @@
     return made;
   };
 
+  // A caption names panels by their sides. Of the two words for a side, the style sheet shows the one for panels next to
+  // each other, or the one for panels that do not fit and are stacked.
+  const STACKED = { Left: "Top", Right: "Bottom" };
+  const nameSides = (caption) => {
+    const texts = [], walker = document.createTreeWalker(caption, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    texts.forEach((text) => text.replaceWith(...text.data.split(/\b(Left|Right)(?=:)/).flatMap((part) => (
+      STACKED[part] ? [element("span", { class: "lab-beside" }, part), element("span", { class: "lab-stacked" }, STACKED[part])] : [part]
+    ))));
+  };
+
   // A view replaces the picture of a figure, in this chapter or in another one, below a line with its message.
   // `says`: the message, or a function of the state that returns it;
   // `settings`: {name: {label, low, high, step, start, say}}, or `stops` for low, high and step; `readings`: {name: label};
@@ -43,6 +54,7 @@
       this.root.append(this.link);
       this.place = figure.id;
       figure.prepend(this.root);
+      figure.querySelectorAll("figcaption .legend").forEach(nameSides);
       figure.classList.add("lab-live");
       this.read(new URLSearchParams(location.search));
       this.redraw = view.build(this);

@@ -10,6 +10,7 @@ The files come from the theme. The theme's icon font is reduced to the icons of 
 import re
 from pathlib import Path
 
+from companion.site.sphinx.script_files import join_scripts
 from companion.site.sphinx.style_sheets import join_sheets
 
 # The theme's icons, which its style sheet shows by fonts; and the search of Sphinx with the marks that it makes in the
@@ -18,6 +19,13 @@ UNUSED_SCRIPT = re.compile(
     r'\s*<script[^>]*\bsrc="[^"]*(?:scripts/fontawesome|searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"'
     r"[^>]*></script>"
 )
+# Scripts of components: by its tag, what a page that needs it contains.
+COMPONENT_SCRIPTS = {
+    re.compile(r'\s*<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>'): re.compile(r"\bsd-tab-set\b"),
+    re.compile(r'\s*<script[^>]*\bsrc="[^"]*/togglebutton\.js[^"]*"[^>]*></script>'): re.compile(
+        r'class="(?:[^"]* )?(?:toggle|admonition (?:[^"]* )?dropdown|dropdown (?:[^"]* )?admonition)[ "]'
+    ),
+}
 # All scripts in the head except the one that chooses the theme, and the theme's requests to load scripts before styles.
 HEAD_SCRIPT = re.compile(r"\s*<script(?! data-cfasync)[^>]*>.*?</script>", re.DOTALL)
 UNDEFERRED = re.compile(r"<script(?=[^>]*\bsrc=)(?![^>]*\bdefer\b)")
@@ -45,6 +53,8 @@ WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 # code needs, each add a tenth of a megabyte.
 TOKEN = re.compile(r'<span class="([a-z]{1,2}\d?)">')
 NAME, SHORT_NAME = '<code class="docutils literal', '<code class="literal'
+# The icon at the end of the title of a dropdown; the style sheet has a triangle before the title, as in other folds.
+STATE_MARKER = re.compile(r'<span class="sd-summary-state-marker[^"]*"><svg\b.*?</svg></span>', re.DOTALL)
 # docutils marks the bibliography as a list, but its children are not list items.
 LIST_OF_WORKS, WORKS = '<div role="list" class="citation-list">', '<div class="citation-list">'
 # Preformatted text and signatures, in which indents are visible, or the indent of a line of the theme's templates.
@@ -73,7 +83,7 @@ def slim(out: Path) -> None:
             path.unlink()
     theme = out / "_static" / THEME_SCRIPT
     theme.write_text(theme.read_text(encoding="utf-8").replace(MEASURED, "[]"), encoding="utf-8")
-    pages = join_sheets(out, {page: _slimmer(text) for page, text in before.items()})
+    pages = join_scripts(out, join_sheets(out, {page: _slimmer(text) for page, text in before.items()}))
     _reduce_icon_fonts(out / "_static")
     for page, text in pages.items():
         if text != before[page]:
@@ -81,7 +91,14 @@ def slim(out: Path) -> None:
 
 
 def _slimmer(page: str) -> str:
-    page = UNUSED_SCRIPT.sub("", page).replace(AUTOMATIC, SYSTEM + LAZY).replace(LIST_OF_WORKS, WORKS)
+    for script, component in COMPONENT_SCRIPTS.items():
+        if not component.search(page):
+            page = script.sub("", page)
+    page = (
+        STATE_MARKER.sub("", UNUSED_SCRIPT.sub("", page))
+        .replace(AUTOMATIC, SYSTEM + LAZY)
+        .replace(LIST_OF_WORKS, WORKS)
+    )
     return without_indents(
         TOKEN.sub(r"<span class=\1>", _scripts_last(WORD.sub(r"\1", page).replace(NAME, SHORT_NAME)))
     )

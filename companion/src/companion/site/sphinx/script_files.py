@@ -1,0 +1,76 @@
+"""Join the scripts of a page: one file for those of every page, and one per chapter for those in its folder `page`.
+
+Each request costs a slow connection more than the bytes of most scripts.
+"""
+
+import os
+import re
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from companion.analysis.dependencies import digest
+from companion.site.sphinx.page_scripts import OF_A_CLASS, PLACE, TABLES
+
+SCRIPT = re.compile(r'<script defer(?:="defer")? src="([^"?:]+\.js)(?:\?[^"]*)?"></script>\s*')
+# A script may end without a semicolon, or with a comment.
+SEPARATOR = "\n;\n"
+
+
+def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
+    """Return the pages of the site in `out` with fewer scripts; write these, and remove those that no page loads now.
+
+    Scripts of one group run in the same order, at the place of the first.
+    """
+    static = out / "_static"
+    joined: set[Path] = set()
+
+    @cache
+    def write(scripts: tuple[Path, ...]) -> tuple[Path, str]:
+        """Write the file for these scripts, and return its path and the digest of its content."""
+        names = "\n".join(script.relative_to(out).as_posix() for script in scripts)
+        target = static / f"scripts-{digest(names.encode())[:8]}.js"
+        text = SEPARATOR.join(script.read_text(encoding="utf-8").strip() for script in scripts) + "\n"
+        target.write_text(text, encoding="utf-8")
+        return target, digest(text.encode())[:8]
+
+    def with_fewer(path: Path, page: str) -> str:
+        groups: dict[str, list[Path]] = {}
+        for source in SCRIPT.findall(page):
+            script = Path(os.path.normpath(path.parent / source))
+            if script.is_file() and (group := _group(static, script)) is not None:
+                groups.setdefault(group, []).append(script)
+        several = {group: tuple(scripts) for group, scripts in groups.items() if len(scripts) > 1}
+        joined.update(script for scripts in several.values() for script in scripts)
+        first = {scripts[0]: scripts for scripts in several.values()}
+
+        def tag(found: re.Match[str]) -> str:
+            script = Path(os.path.normpath(path.parent / found[1]))
+            if (scripts := first.get(script)) is not None:
+                target, version = write(scripts)
+                return f'<script defer src="{os.path.relpath(target, path.parent)}?v={version}"></script>\n'
+            return "" if any(script in scripts for scripts in several.values()) else found[0]
+
+        return SCRIPT.sub(tag, page)
+
+    linking = {path: with_fewer(path, page) for path, page in pages.items()}
+    _remove_unused(joined, linking)
+    return linking
+
+
+def _group(static: Path, script: Path) -> str | None:
+    """Return the chapter of a script, "" for one that every page has, or None for one that stays alone."""
+    if not script.is_relative_to(static):
+        return None
+    place = script.relative_to(static).parts
+    if place[0] == PLACE:
+        return None if TABLES in place else place[1]
+    return None if place[-1] in OF_A_CLASS.values() else ""
+
+
+def _remove_unused(joined: Collection[Path], pages: dict[Path, str]) -> None:
+    linked = {
+        Path(os.path.normpath(path.parent / source)) for path, page in pages.items() for source in SCRIPT.findall(page)
+    }
+    for script in set(joined) - linked:
+        script.unlink()
