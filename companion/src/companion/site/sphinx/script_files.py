@@ -13,6 +13,8 @@ from companion.analysis.dependencies import digest
 from companion.site.sphinx.page_scripts import OF_A_CLASS, PLACE, TABLES
 
 SCRIPT = re.compile(r'<script defer(?:="defer")? src="([^"?:]+\.js)(?:\?[^"]*)?"></script>\s*')
+# The beginning of the names of joined files.
+JOINED = "scripts-"
 # A script may end without a semicolon, or with a comment.
 SEPARATOR = "\n;\n"
 
@@ -29,7 +31,7 @@ def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
     def write(scripts: tuple[Path, ...]) -> tuple[Path, str]:
         """Write the file for these scripts, and return its path and the digest of its content."""
         names = "\n".join(script.relative_to(out).as_posix() for script in scripts)
-        target = static / f"scripts-{digest(names.encode())[:8]}.js"
+        target = static / f"{JOINED}{digest(names.encode())[:8]}.js"
         text = SEPARATOR.join(script.read_text(encoding="utf-8").strip() for script in scripts) + "\n"
         target.write_text(text, encoding="utf-8")
         return target, digest(text.encode())[:8]
@@ -60,7 +62,7 @@ def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 def _group(static: Path, script: Path) -> str | None:
     """Return the chapter of a script, "" for one that every page has, or None for one that stays alone."""
-    if not script.is_relative_to(static):
+    if not script.is_relative_to(static) or script.name.startswith(JOINED):
         return None
     place = script.relative_to(static).parts
     if place[0] == PLACE:
