@@ -12,7 +12,8 @@ def test_indents_go_except_in_preformatted_text():
 def test_scripts_of_every_page_and_of_a_chapter_are_joined(tmp_path):
     """They run in the same order. Tables, and scripts of some pages such as that of the gallery, stay alone."""
     static, page = tmp_path / "_static", tmp_path / "book/one.html"
-    files = ["a.js", "chapters/lab/tables/t.js", "b.js", "chapters/lab/c.js", "chapters/lab/d.js", "png.js", "last/e.js"]
+    chapter = [f"chapters/lab/{name}.js" for name in ("tables/t", "c", "d")]
+    files = ["a.js", chapter[0], "b.js", *chapter[1:], "png.js", "last/e.js"]
     for file in files:
         (static / file).parent.mkdir(parents=True, exist_ok=True)
         (static / file).write_text(f"// {file}", encoding="utf-8")
