@@ -23,17 +23,7 @@ COLUMNS = ["function", "before", "first", "programs", "one", "thirty", "thousand
 # A first call that takes longer than this has a reason; the functions are named without what follows a comma.
 LONG = 0.15
 REASONS = {
-    "it draws random numbers": (
-        "Gaussian.sample",
-        "empirical",
-        "stream_attend",
-        "sample_output",
-        "LinearRegression.bayes_risk",
-        "LinearRegression.draw",
-        "Head.orthogonal",
-        "LocationTask.draw",
-        "fast_normal",
-    ),
+    "it compiles a derivative of `log_mgf`": ("linear_attend",),
     "it imports SciPy's Sobol points": ("QueryAverage.of_frames", "PairAverage.of_frames"),
     "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
@@ -279,7 +269,6 @@ def of_regression() -> dict[str, Measured]:
         "PairAverage.of_frames": once(icl.PairAverage.of_frames, lambda: given(5)),
         "valley_limit": Measured(lambda square: icl.valley_limit(square, 5), lambda n: between(0.1, 0.3, n)),
         "best_in_the_valley": once(icl.best_in_the_valley, lambda: given(5)),
-        "price_of_one_head": once(icl.price_of_one_head, lambda: given(5)),
         "LinearRegression.infinite_risk": with_head(lambda task, params, _: task.infinite_risk(params)),
         "LinearRegression.linear_head_risk": with_head(
             lambda task, params, length: task.linear_head_risk(params, np.exp(length))

@@ -100,6 +100,25 @@ def _default_promotion() -> ExitStack:
     return context
 
 
+def as_array(value: Any, dtype: Any = None) -> Array:
+    """Return `jnp.asarray(value, dtype)`, for NumPy's arrays and numbers without compiling.
+
+    JAX compiles a program for each shape of NumPy's arrays, unless their type is given. Then it may share their memory,
+    hence the copy.
+
+    Args:
+      value: a number or an array.
+      dtype: the type of the result; JAX's type of `value` by default.
+
+    Returns:
+      The array, of the same shape.
+    """
+    if not isinstance(value, np.ndarray | np.generic):
+        return jnp.asarray(value, dtype)
+    dtype = jnp.result_type(value if dtype is None else dtype)
+    return jnp.asarray(np.array(value, dtype), dtype)
+
+
 def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
     """Return `value` as a floating-point array in JAX's current precision; the field converter of `lib`'s pytrees.
 
@@ -114,7 +133,7 @@ def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
     """
     if isinstance(value, int | np.integer | np.ndarray) and np.asarray(value).dtype.kind in "biu":
         value = np.asarray(value, jnp.result_type(float))  # by NumPy, which compiles nothing
-    array = jnp.asarray(value)
+    array = as_array(value)
     require_real("An array of real numbers", array)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.special
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, require_float64
+from lib._checks import as_array, as_float, is_concrete, require_float64
 from lib._types import Scalars
 
 # NumPy computes about this many values of a quadrature in the time in which XLA compiles it. The first values of a
@@ -49,6 +49,12 @@ def known(value: Any) -> Any:
     return np.asarray(value) if is_concrete(value) else value
 
 
+def product(first: Any, second: Any) -> Any:
+    """Return the matrix product in the type that JAX gives it, an array of NumPy if both factors are known."""
+    first, second = known(first), known(second)
+    return (first @ second).astype(jnp.result_type(first, second))
+
+
 def exact(owner: str, *values: Scalars) -> tuple[Any, ...]:
     """Return the values as arrays in double precision, and as NumPy arrays if they are not traced."""
     arrays = tuple(known(as_float(value)) for value in values)
@@ -70,7 +76,7 @@ def in_numpy(function: Callable, *trees: Any) -> Any:
         rows = [function(*jax.tree.unflatten(structure, entry)) for entry in entries]
 
     def stack(*parts: Any) -> Float[Array, "..."]:
-        return jnp.asarray(np.reshape(parts[: columns[0].size], columns[0].shape))
+        return as_array(np.reshape(parts[: columns[0].size], columns[0].shape))
 
     return jax.tree.map(stack, *rows)
 

@@ -5,6 +5,8 @@ quotient is `V` times the gradient of `Λ_μ`. One definition then covers a give
 prompt (the distribution of its tokens), and everything between.
 """
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,10 +15,11 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, public, require_count, require_finite
-from lib._namespace import known, namespace
-from lib._types import AnyArray
-from lib.measures import Gaussian, Measure, tilted_cov, tilted_mean
+from lib._checks import as_array, as_float, is_concrete, public, require_count, require_finite
+from lib._namespace import jitted, known, namespace, product, softmax
+from lib._types import AnyArray, Scalar
+from lib.measures import Gaussian, Measure, _derivatives, _inside_domain, tilted_mean
+from lib.random import _fold_in
 
 
 class Attention(eqx.Module):
@@ -68,7 +71,7 @@ class Attention(eqx.Module):
                 "`Attention.from_kqv(key, query, value)` needs K and Q with the same number of rows, because "
                 f"⟨K z', Q z⟩ pairs them. Got shapes {key.shape} and {query.shape}."
             )
-        return cls(key.T @ query, value)
+        return cls(product(key.T, query), value)
 
 
 @public
@@ -90,7 +93,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
 
     Source: [BB26], for any measure. Transformations: jit, vmap, grad.
     """
-    return params.value @ tilted_mean(measure, _tilt_of(params, measure, query))
+    return as_array(product(params.value, tilted_mean(measure, _tilt_of(params, measure, query))))
 
 
 @public
@@ -141,19 +144,23 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
 
     Source: derived here (delta method). Transformations: jit, vmap, grad.
     """
-    tilt = _tilt_of(params, measure, query)
-    means = tilted_mean(measure, tilt), tilted_mean(measure, 2 * tilt)
-    return _by_delta_method(params, measure, tilt, means, tilted_cov(measure, 2 * tilt))
+    tilt = known(_tilt_of(params, measure, query))
+    single, double = _derivatives(measure, tilt, 1), _derivatives(measure, 2 * tilt, 2)
+    # Λ(ξ) is finite where Λ(2ξ) is
+    return _inside_domain(_by_delta_method(known(params.value), single, double), double[0], 2 * tilt)
 
 
-@eqx.filter_jit
-def _by_delta_method(params: Attention, measure: Measure, tilt, means, cov) -> Float[Array, "e e"]:
-    """Return `fluctuation` from the means at ξ and 2ξ and the covariance at 2ξ."""
-    shift = means[1] - means[0]
-    cov = params.value @ (cov + jnp.outer(shift, shift)) @ params.value.T
-    scale = _mean_square_weight(measure, tilt)
-    zero = jnp.isinf(scale) & (cov == 0)  # an entry that is 0 stays 0 where the scale overflows
-    return jnp.where(zero, 0.0, cov * jnp.where(zero, 1.0, scale))
+@jitted()
+def _by_delta_method(value: Float[AnyArray, "e d"], single: Sequence, double: Sequence) -> Float[AnyArray, "e e"]:
+    """Return `fluctuation` from Λ and its first derivative at ξ, and Λ and its first two derivatives at 2ξ."""
+    xp = namespace(value, *single, *double)
+    with np.errstate(all="ignore"):
+        shift = double[1] - single[1]
+        cov = value @ (double[2] + xp.outer(shift, shift)) @ value.T
+        scale = _mean_square_weight(single[0], double[0])
+        zero = xp.isinf(scale) & (cov == 0)  # an entry that is 0 stays 0 where the scale overflows
+        limit = xp.where(zero, 0.0, cov * xp.where(zero, 1.0, scale))
+    return limit.astype(jnp.result_type(value, double[2]))
 
 
 @public
@@ -197,14 +204,14 @@ def dependent_fluctuation(
     along = value @ drift
     across = value @ cov @ value.T
     limit = xp.sum(scales) * across + xp.sum(scales * lags) * xp.outer(along, along)
-    return jnp.asarray(limit, jnp.result_type(params.value, gaussian.cov))
+    return as_array(limit, jnp.result_type(params.value, gaussian.cov))
 
 
-def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+def _mean_square_weight(single: Scalar, double: Scalar) -> Scalar:
     """Return `E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`: for a prompt of L tokens `L Σ p²`."""
-    double = measure.log_mgf(2 * tilt)
-    single = jnp.where(jnp.isinf(double), 0.0, measure.log_mgf(tilt))  # infinite only where `double` is
-    return jnp.exp(double - 2 * single)
+    xp = namespace(single, double)
+    single = xp.where(xp.isinf(double), 0.0, single)  # infinite only where `double` is
+    return xp.exp(double - 2 * single)
 
 
 @public
@@ -225,7 +232,8 @@ def stream_attend(
       block: the number of tokens in memory at once, at least 1; static under `jit`. Blocks follow one after the other.
 
     Returns:
-      The output, shape (e,). Each n and `block` takes a second to compile.
+      The output, shape (e,). NumPy computes it if the arguments are known and one block is enough; otherwise each n
+      and `block` takes a second to compile.
 
     Raises:
       ValueError: if shapes do not fit, or `n` or `block` is not a whole number ≥ 1.
@@ -234,7 +242,13 @@ def stream_attend(
     """
     n = require_count("stream_attend", "n", n, "an empty prompt defines no probability measure.")
     block = require_count("stream_attend", "block", block, "tokens are drawn a block at a time.")
-    return params.value @ _stream_mean(measure, _tilt_of(params, measure, query), n, key, block)
+    tilt = _tilt_of(params, measure, query)
+    if n <= block and is_concrete(jr.key_data(key), tilt, *jax.tree.leaves(measure)):
+        tokens = known(measure.sample(block, key=_fold_in(key, 0)))[:n]
+        mean = (softmax(tokens @ known(tilt)) @ tokens).astype(tilt.dtype)
+    else:
+        mean = _stream_mean(measure, tilt, n, key, block)
+    return as_array(product(params.value, mean))
 
 
 @eqx.filter_jit
@@ -275,4 +289,4 @@ def _tilt_of(params: Attention, measure: Measure, query: Float[AnyArray, " q"]) 
         )
     query = as_float(query)
     require_finite("attend", "query", query, "a query is a point of R^d.")
-    return params.bilinear @ query
+    return as_array(product(params.bilinear, query))

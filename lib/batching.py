@@ -41,8 +41,10 @@ def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: in
     if n == 0:
         rows = jax.tree.map(lambda leaf: jnp.zeros((1, *leaf.shape[1:]), leaf.dtype), rows)
     batch = max(1, min(n, numbers_at_once // size))
-    padded = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], -n % batch, axis=0)]), rows)
-    return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(function, padded, batch_size=batch))
+    if padding := -n % batch:
+        rows = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], padding, axis=0)]), rows)
+    results = jax.lax.map(function, rows, batch_size=batch)
+    return jax.tree.map(lambda leaf: leaf[:n], results) if padding or n == 0 else results
 
 
 @public

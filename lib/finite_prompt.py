@@ -15,11 +15,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, public, require_count
+from lib._checks import as_array, as_float, is_concrete, public, require_count
 from lib._namespace import (
     constant,
     exact,
@@ -28,6 +27,7 @@ from lib._namespace import (
     known,
     namespace,
     one_at_a_time,
+    product,
     sigmoid,
     softmax,
     softplus,
@@ -42,6 +42,7 @@ from lib.partition import (
     _log_tilted_moments,
     log_survival,
 )
+from lib.random import _split, normal
 
 LARGEST_TAU = 30.0
 # The relative rounding of some 1e5 added positive terms whose exponents, a few hundred, are known to 1e-16.
@@ -142,7 +143,7 @@ def _tabulated(tau_squared: Scalars, log_length: Scalars) -> Iterator[Float[Arra
         for each in np.unique(tau_squared[inside]):
             place = inside & (tau_squared == each)
             values[:, place] = _continued(each, log_length[place])
-    return (jnp.asarray(column.reshape(pairs[0].shape)) for column in values)
+    return (as_array(column.reshape(pairs[0].shape)) for column in values)
 
 
 class _SinkStatistics(eqx.Module):
@@ -239,7 +240,7 @@ def mean_output(
     """
     at = _scores(params, gaussian, query)
     shrinkage = 1 - known(score_statistics(at.variance, log_length).participation)
-    return jnp.asarray(known(params.value) @ (known(gaussian.mean) + shrinkage * at.drift))
+    return as_array(known(params.value) @ (known(gaussian.mean) + shrinkage * at.drift))
 
 
 @public
@@ -269,7 +270,7 @@ def output_error(
     statistics = jax.tree.map(known, score_statistics(at.variance, log_length))
     along = xp.sum((value @ at.drift) ** 2) / xp.where(at.variance > 0, at.variance, 1.0)
     total = xp.einsum("ij,jk,ik->", value, cov, value)
-    return jnp.asarray(along * statistics.score_error + statistics.participation * (total - along))
+    return as_array(along * statistics.score_error + statistics.participation * (total - along))
 
 
 @public
@@ -288,7 +289,8 @@ def sample_output(
       key: JAX random key.
 
     Returns:
-      The output, shape (e,). Each n takes one or two seconds to compile.
+      The output, shape (e,). NumPy computes it if the arguments are known; under `jit` each n takes one or two seconds
+      to compile.
 
     Raises:
       ValueError: if n is not a whole number ≥ 1, or shapes do not fit.
@@ -296,16 +298,18 @@ def sample_output(
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     n = require_count("sample_output", "n", n, "an empty prompt defines no probability measure.")
-    score_key, rest_key = jr.split(key)
+    score_key, rest_key = _split(key)
     at = _scores(params, gaussian, query)
-    tau = jnp.sqrt(at.variance)
-    scores = jr.normal(score_key, (n,), tau.dtype)
-    weights = jax.nn.softmax(tau * scores)
-    direction = at.drift / jnp.where(tau > 0, tau, 1.0)
-    rest = gaussian.sample(1, key=rest_key)[0] - gaussian.mean
+    scores = normal(score_key, (n,), at.variance.dtype)
+    rest, mean, value = map(known, (gaussian.sample(1, key=rest_key), gaussian.mean, params.value))
+    xp = namespace(*at, scores, rest, mean, value)
+    tau = xp.sqrt(at.variance)
+    weights = softmax(tau * scores)
+    direction = at.drift / xp.where(tau > 0, tau, 1.0)
+    rest = rest[0] - mean
     # a draw of N(0, Γ) less its part along the score is a draw of N(0, C)
-    rest -= direction * (at.tilt @ rest) / jnp.where(tau > 0, tau, 1.0)
-    return params.value @ (gaussian.mean + direction * (weights @ scores) + jnp.linalg.norm(weights) * rest)
+    rest = rest - direction * (at.tilt @ rest) / xp.where(tau > 0, tau, 1.0)
+    return as_array(product(value, mean + direction * (weights @ scores) + xp.linalg.norm(weights) * rest))
 
 
 @public
@@ -328,7 +332,7 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     xp, squared = namespace(norm), norm**2
     inverse = 1 / xp.maximum(squared, 0.5)
     # (√(1 + 4x) - 1)/2 without the difference, which has no digits left for large heads
-    return jnp.asarray(xp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + xp.sqrt(1 + 4 * inverse))), norm.dtype)
+    return as_array(xp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + xp.sqrt(1 + 4 * inverse))), norm.dtype)
 
 
 class QueryRay(eqx.Module):
@@ -370,7 +374,7 @@ class QueryRay(eqx.Module):
                 "`QueryRay.through(query=...)` must give scores ⟨Uz, z'⟩ that differ between tokens, because queries "
                 f"are measured in their standard deviation. Got a variance of {variance}."
             )
-        return cls(params, gaussian, as_float(query) / jnp.sqrt(variance))
+        return cls(params, gaussian, as_array(known(as_float(query)) / namespace(variance).sqrt(variance)))
 
     @public
     def queries(self, taus: Scalars | list[float]) -> Float[Array, "*n q"]:
@@ -384,12 +388,12 @@ class QueryRay(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        return jnp.asarray(taus)[..., None] * self.direction
+        return as_array(known(as_float(taus))[..., None] * known(self.direction))
 
     @property
     def line(self) -> Float[Array, " e"]:
         """`V Γ U direction`, by which the infinite prompt's output moves per unit of τ."""
-        return self.params.value @ self.gaussian.cov @ self.params.bilinear @ self.direction
+        return as_array(product(self.params.value, _scores(self.params, self.gaussian, self.direction).drift))
 
     @public
     def read(self, outputs: Float[Array, "*n e"]) -> Float[Array, "*n"]:
@@ -403,7 +407,8 @@ class QueryRay(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        return (outputs - self.params.value @ self.gaussian.mean) @ (self.line / (self.line @ self.line))
+        line, start = known(self.line), product(self.params.value, self.gaussian.mean)
+        return as_array(product(known(outputs) - start, line / (line @ line)))
 
 
 class _Scores(NamedTuple):
@@ -558,7 +563,7 @@ def measured_statistics(scores: Float[AnyArray, "... L"]) -> tuple[Float[Array, 
         )
     # NumPy computes in double precision, JAX in that of the scores
     tau, square = _spread_and_participation(np.asarray(scores, np.float64) if xp is np else scores)
-    return jnp.asarray(tau, scores.dtype), jnp.asarray(square, scores.dtype)
+    return as_array(tau, scores.dtype), as_array(square, scores.dtype)
 
 
 @jitted()

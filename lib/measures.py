@@ -6,9 +6,9 @@ tilted measure, the Hessian its covariance. A new measure is `log_mgf` and `samp
 
 import abc
 import dataclasses
-from collections.abc import Callable
-from functools import partial
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import (
+    as_array,
     as_float,
     is_concrete,
     public,
@@ -32,7 +33,7 @@ from lib._checks import (
 )
 from lib._namespace import known, namespace
 from lib._types import AnyArray
-from lib.random import normal
+from lib.random import _uniform, normal
 
 
 class Measure(eqx.Module):
@@ -75,10 +76,15 @@ class Measure(eqx.Module):
           key: JAX random key.
 
         Returns:
-          The tokens, one per row, shape (n, d). Each n takes half a second to compile.
+          The tokens, one per row, shape (n, d). NumPy draws those of independent coordinates and of a Gaussian in
+          double precision if key and measure are known; otherwise each n takes half a second to compile.
 
         Transformations: jit, vmap, grad.
         """
+
+    def _derivatives_in_numpy(self, tilt: Float[np.ndarray, " d"]) -> Iterable[Any]:
+        """Return Λ(ξ), its gradient and its Hessian, one after the other, or nothing, so that JAX differentiates Λ."""
+        return ()
 
 
 class Gaussian(Measure):
@@ -116,11 +122,17 @@ class Gaussian(Measure):
         """Return `Λ(ξ) = ⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
         return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
 
+    def _derivatives_in_numpy(self, tilt: Float[np.ndarray, " d"]) -> Iterable[Any]:
+        mean, cov = np.asarray(self.mean, np.float64), np.asarray(self.cov, np.float64)
+        yield mean @ tilt + 0.5 * tilt @ cov @ tilt
+        yield mean + cov @ tilt
+        yield cov
+
     @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens `mean + R g`, with `R Rᵀ = cov` and g ~ N(0, I)."""
         normals = normal(key, (n, self.mean.shape[-1]), self.mean.dtype)
-        return jnp.asarray(known(self.mean) + normals @ _covariance_root(known(self.cov)).T)
+        return as_array(known(self.mean) + normals @ _covariance_root(known(self.cov)).T)
 
 
 @public
@@ -183,7 +195,7 @@ class GaussianMixture(Measure):
         """
         label_key, token_key = jr.split(key)
         labels = jr.categorical(label_key, self.log_weights, shape=(n,))
-        normals = jnp.asarray(normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype))
+        normals = as_array(normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype))
 
         def place(tokens, component):
             index, gaussian = component
@@ -229,6 +241,15 @@ class Empirical(Measure):
         """Return `Λ(ξ) = log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
         return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
 
+    def _derivatives_in_numpy(self, tilt: Float[np.ndarray, " d"]) -> Iterable[Any]:
+        points = np.asarray(self.points, np.float64)
+        scores = points @ tilt
+        yield scipy.special.logsumexp(scores) - np.log(len(points))
+        weights = scipy.special.softmax(scores)
+        mean = weights @ points
+        yield mean
+        yield (weights * (points - mean).T) @ (points - mean)
+
     @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of the prompt, drawn with replacement."""
@@ -238,7 +259,7 @@ class Empirical(Measure):
 class _IndependentCoordinates(Measure):
     """Independent coordinates of a standard distribution, times their widths, the only field of a subclass."""
 
-    _standard: ClassVar[Callable]  # draws standard coordinates of a key, a shape and a type
+    _standard: ClassVar[Callable]  # draws the standard coordinates of a key, a shape and a type
 
     def _width(self) -> tuple[str, Float[Array, "*stack d"]]:
         (name,) = (field.name for field in dataclasses.fields(self))
@@ -263,8 +284,8 @@ class _IndependentCoordinates(Measure):
     @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of standard coordinates, times their widths."""
-        width = self._width()[1]
-        return width * self._standard(key, (n, *width.shape), width.dtype)
+        width = known(self._width()[1])
+        return as_array(width * self._standard(key, (n, *width.shape), width.dtype))
 
 
 class Rademacher(_IndependentCoordinates):
@@ -278,7 +299,7 @@ class Rademacher(_IndependentCoordinates):
     """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-    _standard = staticmethod(jr.rademacher)
+    _standard = staticmethod(lambda key, shape, dtype: (2 * (_uniform(key, shape) < 0.5) - 1).astype(dtype))
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
@@ -298,7 +319,7 @@ class Uniform(_IndependentCoordinates):
     """
 
     halfwidth: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-    _standard = staticmethod(partial(jr.uniform, minval=-1.0, maxval=1.0))
+    _standard = staticmethod(lambda key, shape, dtype: 2 * _uniform(key, shape, dtype) - 1)
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
@@ -333,7 +354,13 @@ class Laplace(_IndependentCoordinates):
     """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
-    _standard = staticmethod(jr.laplace)
+
+    @staticmethod
+    def _standard(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any) -> Float[AnyArray, "..."]:
+        lowest = float(jnp.finfo(dtype).epsneg) - 1
+        signed = (1 - lowest) * _uniform(key, shape, dtype) + lowest
+        xp = namespace(signed)
+        return xp.sign(signed) * xp.log1p(-xp.abs(signed))
 
     @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
@@ -437,7 +464,7 @@ def tilted_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Floa
     Transformations: jit, vmap, grad.
     """
     _require_tilt(measure, tilt)
-    log_mgf, mean = _log_mgf_and_mean(measure, tilt)
+    log_mgf, mean = _derivatives(measure, tilt, 1)
     return _inside_domain(mean, log_mgf, tilt)
 
 
@@ -458,18 +485,36 @@ def tilted_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float
     Transformations: jit, vmap, grad.
     """
     _require_tilt(measure, tilt)
-    log_mgf, cov = _log_mgf_and_cov(measure, tilt)
+    log_mgf, _, cov = _derivatives(measure, tilt, 2)
     return _inside_domain(cov, log_mgf, tilt)
 
 
-@eqx.filter_jit
-def _log_mgf_and_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
-    return jax.value_and_grad(measure.log_mgf)(tilt)
+def _derivatives(measure: Measure, tilt: Float[Array | np.ndarray, " d"], order: int) -> Sequence[Any]:
+    """Return Λ(ξ) and its first `order` derivatives, by NumPy if the arguments are known and the measure has a formula.
+
+    NumPy computes in double precision.
+    """
+    leaves = jax.tree.leaves(measure)
+    if is_concrete(tilt, *leaves):
+        with np.errstate(all="ignore"):
+            formulas = measure._derivatives_in_numpy(np.asarray(tilt, np.float64))
+            dtype = jnp.result_type(tilt, *leaves)
+            if found := [np.asarray(each).astype(dtype) for each in islice(formulas, order + 1)]:
+                return found
+    return _differentiated(measure, tilt, order)
 
 
 @eqx.filter_jit
-def _log_mgf_and_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
-    return measure.log_mgf(tilt), jax.hessian(measure.log_mgf)(tilt)
+def _differentiated(measure: Measure, tilt: Float[Array | np.ndarray, " d"], order: int) -> tuple[Any, ...]:
+    if order == 1:
+        return jax.value_and_grad(measure.log_mgf)(tilt)
+
+    def mean_and_both(tilt):
+        log_mgf, mean = jax.value_and_grad(measure.log_mgf)(tilt)
+        return mean, (log_mgf, mean)
+
+    cov, both = jax.jacfwd(mean_and_both, has_aux=True)(tilt)
+    return *both, cov
 
 
 def _require_tilt(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> None:
@@ -480,11 +525,12 @@ def _require_tilt(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> No
         )
 
 
-def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array | np.ndarray, " d"]):
-    return jnp.asarray(
+def _inside_domain(value, log_mgf: Float[AnyArray, ""], tilt: Float[Array | np.ndarray, " d"]):
+    log_mgf = known(log_mgf)
+    return as_array(
         require_now_or_then(
             value,
-            jnp.isfinite(log_mgf),
+            namespace(log_mgf).isfinite(log_mgf),
             "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: elsewhere the tilted distribution does not "
             f"exist, or the scores ⟨ξ, z⟩ are too large for {jnp.result_type(log_mgf)}.",
             lambda: f"Got Λ = {log_mgf} at ξ = {tilt}.",

@@ -13,7 +13,6 @@ see book/exact_finite_prompt.
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -22,8 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import public, require_float64
-from lib._namespace import constant, namespace, sigmoid, softplus
+from lib._checks import as_array, as_float, public, require_float64
+from lib._namespace import constant, few, jitted, namespace, sigmoid, softplus
 from lib._types import AnyArray, Scalar, Scalars
 
 
@@ -285,14 +284,20 @@ def square_given_others(
 
     Source: derived here, see book/temperature_and_length. Transformations: jit, vmap, grad.
     """
-    return _sum_over_scores(jnp.asarray(tau), jnp.asarray(log_others), nodes)
+    arrays = as_float(tau), as_float(log_others)
+    dtype = jnp.result_type(*arrays)
+    if few("square_given_others", *arrays):
+        arrays = tuple(np.asarray(each, np.float64) for each in arrays)
+    return as_array(_sum_over_scores(*arrays, nodes), dtype)
 
 
-@partial(jax.jit, static_argnums=2)
+@jitted(static=(2,))
 def _sum_over_scores(tau, log_others, nodes: int):
-    tau = jnp.abs(tau)
-    reach = 18.0 + 2 * jnp.minimum(tau, 4.5)[..., None]
-    normal = reach * jnp.linspace(0.0, 1.0, nodes, dtype=tau.dtype) - 9.0
-    weights = jax.nn.sigmoid(tau[..., None] * normal - log_others[..., None]) ** 2
-    mean = reach[..., 0] / (nodes - 1) * jnp.sum(weights * jax.scipy.stats.norm.pdf(normal), axis=-1)
-    return jnp.where(tau <= _LARGEST_SQUARE_TAU, mean, jnp.nan)
+    xp = namespace(tau, log_others)
+    tau = xp.abs(tau)
+    reach = 18.0 + 2 * xp.minimum(tau, 4.5)[..., None]
+    normal = reach * xp.linspace(0.0, 1.0, nodes, dtype=tau.dtype) - 9.0
+    density = xp.exp(-(normal**2) / 2) / math.sqrt(2 * math.pi)
+    weights = sigmoid(tau[..., None] * normal - log_others[..., None]) ** 2
+    mean = reach[..., 0] / (nodes - 1) * xp.sum(weights * density, axis=-1)
+    return xp.where(tau <= _LARGEST_SQUARE_TAU, mean, xp.nan)

@@ -1,12 +1,13 @@
 """Random keys by name, so that a new use of randomness changes no other, and standard normals at a low cost.
 
-`normal` computes those of `jax.random.normal` by NumPy if the key is known. `fast_normal` is for trainings on fresh
-prompts, which spend most of their time on a CPU on normals. It draws real ones from JAX's random bits, and complex ones
-from a counter, so that XLA can draw them inside a longer loop.
+`normal` computes those of `jax.random.normal` by NumPy if the key is known, as do the helpers for keys and uniform
+numbers. `fast_normal` is for trainings on fresh prompts, which spend most of their time on a CPU on normals. It draws
+real ones from JAX's random bits, and complex ones from a counter, so that XLA can draw them inside a longer loop.
 """
 
 import hashlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +17,8 @@ import numpy as np
 import scipy.special
 from jaxtyping import Array, Complex, Float, Int, PRNGKeyArray, UInt
 
-from lib._checks import is_concrete, public
+from lib._checks import as_array, is_concrete, public
+from lib._namespace import namespace
 from lib._types import AnyArray
 
 __all__ = ["fast_normal", "named_keys", "normal"]
@@ -68,8 +70,33 @@ def _fold_in_name(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
     """Fold the first 64 bits of the name's SHA-256 digest into a key, in two words of 32 bits."""
     digest = hashlib.sha256(name.encode()).digest()
     for start in (0, 4):
-        key = jr.fold_in(key, int.from_bytes(digest[start : start + 4], "big"))
+        key = _fold_in(key, int.from_bytes(digest[start : start + 4], "big"))
     return key
+
+
+def _known_words(key: PRNGKeyArray) -> UInt[np.ndarray, "2"] | None:
+    """Return the two words of a known key of JAX's default kind, and None for another key."""
+    words = jr.key_data(key)
+    default = jax.threefry_partitionable.value and str(jr.key_impl(key)) == "threefry2x32"
+    return np.asarray(words) if default and is_concrete(words) else None
+
+
+def _fold_in(key: PRNGKeyArray, number: int) -> PRNGKeyArray:
+    """Return `jax.random.fold_in(key, number)`, by NumPy if the key is known."""
+    if (words := _known_words(key)) is None:
+        return jr.fold_in(key, number)
+    return _key_of(np.concatenate(_words_at(words, np.array([number], np.uint64))))
+
+
+def _split(key: PRNGKeyArray, number: int = 2) -> list[PRNGKeyArray]:
+    """Return the keys of `jax.random.split(key, number)`, by NumPy if the key is known."""
+    if (words := _known_words(key)) is None:
+        return list(jr.split(key, number))
+    return [_key_of(pair) for pair in np.stack(_words_at(words, np.arange(number, dtype=np.uint64)), axis=1)]
+
+
+def _key_of(words: UInt[np.ndarray, "2"]) -> PRNGKeyArray:
+    return jr.wrap_key_data(words, impl="threefry2x32")
 
 
 @public
@@ -90,20 +117,38 @@ def normal(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -
 
     Source: [SMDS11] and `jax.random`. Transformations: jit, vmap.
     """
-    words, count = jr.key_data(key), math.prod(shape)
-    default = jax.threefry_partitionable.value and str(jr.key_impl(key)) == "threefry2x32"
-    if not (is_concrete(words) and default and jnp.result_type(dtype) == np.float64):
-        return jr.normal(key, shape, dtype)
+    return _drawn(key, shape, dtype, jr.normal, _normals_of)
+
+
+def _uniform(key: PRNGKeyArray, shape: tuple[int, ...] = (), dtype: Any = float) -> Float[AnyArray, "..."]:
+    """Return `jax.random.uniform(key, shape, dtype)`, computed by NumPy as `normal` is."""
+    return _drawn(key, shape, dtype, jr.uniform, lambda fractions: fractions)
+
+
+def _drawn(
+    key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any, by_jax: Callable, by_numpy: Callable
+) -> Float[AnyArray, "..."]:
+    """Return `by_numpy` of fractions with 52 random bits, or `by_jax(key, shape, dtype)` where NumPy does not serve."""
+    words, count = _known_words(key), math.prod(shape)
+    if words is None or jnp.result_type(dtype) != np.float64:
+        return by_jax(key, shape, dtype)
     blocks = np.split(np.arange(count, dtype=np.uint64), range(_BLOCK, count, _BLOCK))
-    return np.concatenate([_normals_at(np.asarray(words), block) for block in blocks]).reshape(shape)
+    return np.concatenate([by_numpy(_fractions_at(words, block)) for block in blocks]).reshape(shape)
 
 
-def _normals_at(key: UInt[np.ndarray, "2"], counts: UInt[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the standard normals of these counts, each from a uniform number on [-1, 1] with 52 random bits."""
-    high, low = _threefry(key, (counts >> 32).astype(np.uint32), counts.astype(np.uint32))
-    fraction = ((high.astype(np.uint64) << 32 | low) >> 12) * 2.0**-52
+def _fractions_at(key: UInt[np.ndarray, "2"], counts: UInt[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    high, low = _words_at(key, counts)
+    return ((high.astype(np.uint64) << 32 | low) >> 12) * 2.0**-52
+
+
+def _normals_of(fractions: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     smallest = np.nextafter(-1.0, 0.0)
-    return math.sqrt(2) * scipy.special.erfinv(np.maximum(2 * fraction + smallest, smallest))
+    return math.sqrt(2) * scipy.special.erfinv(np.maximum(2 * fractions + smallest, smallest))
+
+
+def _words_at(key: UInt[np.ndarray, "2"], counts: UInt[np.ndarray, " n"]) -> tuple[Any, Any]:
+    """Return the two random words of each count of 64 bits."""
+    return _threefry(key, (counts >> 32).astype(np.uint32), counts.astype(np.uint32))
 
 
 @public
@@ -130,23 +175,33 @@ def fast_normal(
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return _normal_pairs(key, stream, shape, jnp.finfo(jnp.result_type(dtype)).dtype)
     count = math.prod(shape)
-    radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
-    return jnp.concatenate(_box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
+    bits = _bits(key, (2, -(-count // 2)))
+    normals = _box_muller(*bits, dtype=jnp.result_type(dtype))
+    return as_array(namespace(bits).concatenate(normals)[:count].reshape(shape))
+
+
+def _bits(key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt[AnyArray, "..."]:
+    """Return `jax.random.bits(key, shape, uint32)`, by NumPy if the key is known."""
+    if (words := _known_words(key)) is None:
+        return jr.bits(key, shape, jnp.uint32)
+    high, low = _words_at(words, np.arange(math.prod(shape), dtype=np.uint64))
+    return (high ^ low).reshape(shape)
 
 
 def _box_muller(
-    radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    radius_bits: UInt[AnyArray, "..."], angle_bits: UInt[AnyArray, "..."], *, dtype: Any, terms: int = 9
+) -> tuple[Float[AnyArray, "..."], Float[AnyArray, "..."]]:
     """Return two independent standard normals from 64 random bits."""
-    uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
-    radius = jnp.sqrt(-2 * jnp.log(uniform))
-    angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)
+    xp = namespace(radius_bits, angle_bits)
+    uniform = (radius_bits >> 1).astype(np.int32).astype(dtype) * 2.0**-31 + 2.0**-32
+    radius = xp.sqrt(-2 * xp.log(uniform))
+    angle = ((angle_bits >> 2).astype(np.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)
     square = angle**2
-    cosine = jnp.polyval(jnp.asarray(_COSINE[-terms:], dtype), square)
-    sine = angle * jnp.polyval(jnp.asarray(_SINE[-terms:], dtype), square)
-    swap, sign = angle_bits & 1 == 1, (angle_bits & 2).astype(jnp.int32).astype(dtype) - 1
+    cosine = xp.polyval(xp.asarray(_COSINE[-terms:], dtype), square)
+    sine = angle * xp.polyval(xp.asarray(_SINE[-terms:], dtype), square)
+    swap, sign = angle_bits & 1 == 1, (angle_bits & 2).astype(np.int32).astype(dtype) - 1
     signed = sign * radius
-    return signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)
+    return signed * xp.where(swap, sine, cosine), signed * xp.where(swap, cosine, sine)
 
 
 def _normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: np.dtype) -> Complex[Array, "..."]:

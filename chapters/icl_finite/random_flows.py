@@ -72,7 +72,7 @@ def solve_random_flows(
         risks[..., :-1],
         risks[..., -1],
         at_limit=np.asarray([float(risk_and_slope(limit, table)[0]) for table in tables]),
-        valley_limit=sum(spectrum) / d * best_in_the_valley(d)[1] / 2 * np.exp(-log_lengths),
+        valley_limit=sum(spectrum) / d * best_in_the_valley(d).limit / 2 * np.exp(-log_lengths),
         linear=np.asarray([float(task.linear_attention_risk(np.exp(ell))) for ell in log_lengths]),
     )
 

@@ -160,7 +160,7 @@ def solve_rescaled_errors(table: ErrorTable, dimension: int, count: int) -> Resc
         limits,
         np.exp([float(search.x) for search in searches]),
         np.exp([float(search.fun) for search in searches]),
-        best_in_the_valley(dimension)[0],
+        best_in_the_valley(dimension).squared_tilt,
     )
 
 

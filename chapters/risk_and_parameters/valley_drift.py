@@ -124,7 +124,7 @@ def infinite_product(times: np.ndarray, alpha: float) -> np.ndarray:
 
 def late_tilts() -> list[float]:
     """Return u at the start and at the end of the part `LATE_DRIFT`."""
-    end = best_in_the_valley(DIMENSION)[0] ** 0.5
+    end = best_in_the_valley(DIMENSION).squared_tilt ** 0.5
     return [factor * end for factor in LATE_DRIFT]
 
 

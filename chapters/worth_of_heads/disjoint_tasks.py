@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
-from lib.icl import price_of_one_head
+from lib.icl import best_in_the_valley
 from lib.random import normal
 
 # Spread of the keys at the starts of the searches, relative to D^{-1/2}.
@@ -73,14 +73,14 @@ def linear_heads(total: int, heads: int) -> float:
 
 def allocated_heads(tasks: int, dimension: int) -> float:
     """Return the error of one head for each of I tasks of dimension δ, times L."""
-    return tasks * price_of_one_head(dimension) * dimension * (dimension + 1)
+    return tasks * best_in_the_valley(dimension).limit
 
 
 def softmax_heads(tasks: int, dimension: int, heads: int) -> float:
     """Return the error that H softmax heads reach, times L: D(D/(H - 1) + 1), or the price of one head for H = 1."""
     total = tasks * dimension
     if heads == 1:
-        return price_of_one_head(total) * total * (total + 1)
+        return best_in_the_valley(total).limit
     return linear_heads(total, min(heads - 1, tasks))
 
 

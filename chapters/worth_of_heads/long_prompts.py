@@ -120,7 +120,7 @@ def solve_approaches(dimension: int, noise_variance: float) -> list[Approach]:
 
 def solve_single_head(dimension: int, noise_variance: float) -> Approach:
     """Return the excess of the best single head whose value does not exceed each of `SINGLE_VALUES`."""
-    best, _ = best_in_the_valley(dimension, noise_variance)
+    best = best_in_the_valley(dimension, noise_variance).squared_tilt
     squared_keys = np.maximum(best, 1 / SINGLE_VALUES**2)
     linear = dimension * (dimension + 1 + noise_variance)
     return Approach(1, SINGLE_VALUES, np.asarray(valley_limit(squared_keys, dimension, noise_variance)) / linear - 1)

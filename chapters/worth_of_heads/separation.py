@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 
 from chapters.worth_of_heads.disjoint_tasks import allocated_heads, linear_heads
 from lib.finite_prompt import score_statistics
-from lib.icl import price_of_one_head
+from lib.icl import best_in_the_valley
 from lib.statistics import standard_error
 
 # Nodes in the length of the query, and standard deviations of it that they cover on both sides.
@@ -124,7 +124,7 @@ def solve_separations(covariates: int, counts: Sequence[int], heads: tuple[Head,
         np.array(counts, float),
         shared.error,
         np.array([tasks * head.error for tasks, head in zip(counts, single, strict=True)]),
-        price_of_one_head(covariates) * covariates * (covariates + 1),
+        best_in_the_valley(covariates).limit,
         allocated,
         allocated / [linear_heads(covariates, tasks - 1) for tasks in counts],
         allocated / [linear_heads(covariates, tasks) for tasks in counts],

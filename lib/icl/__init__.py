@@ -9,7 +9,6 @@ from lib.icl.blocks import Blocks as Blocks
 from lib.icl.blocks import best_in_the_valley as best_in_the_valley
 from lib.icl.blocks import block_attention as block_attention
 from lib.icl.blocks import block_risk as block_risk
-from lib.icl.blocks import price_of_one_head as price_of_one_head
 from lib.icl.blocks import valley_limit as valley_limit
 from lib.icl.heads import best_pair as best_pair
 from lib.icl.heads import best_values as best_values

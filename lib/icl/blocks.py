@@ -6,6 +6,8 @@ the participation P and the score error Q at τ² = xᵀAᵀSAx. `block_risk` co
 of the module are its limit for long prompts.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.flatten_util
@@ -14,8 +16,8 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, public, require_float64
-from lib._namespace import known, namespace
+from lib._checks import as_array, as_float, public, require_float64
+from lib._namespace import known, namespace, product
 from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
@@ -49,8 +51,10 @@ class Blocks(eqx.Module):
 
         Source: [BB26, Eq. 9]. Transformations: jit, vmap, grad.
         """
-        gram = as_float(theta) @ as_float(theta).T
-        return cls(alpha * gram / jnp.linalg.norm(gram), alpha)
+        theta = as_float(theta)
+        gram = product(theta, theta.T)
+        matrix = known(alpha) * gram / namespace(gram).linalg.norm(gram)
+        return cls(matrix.astype(jnp.result_type(alpha, gram)), alpha)
 
     @classmethod
     @public
@@ -69,7 +73,7 @@ class Blocks(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        return cls(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
+        return cls(known(norm) * np.eye(dimension) / np.sqrt(dimension), gain)
 
     @classmethod
     @public
@@ -86,8 +90,9 @@ class Blocks(eqx.Module):
 
         Source: [BB26, Theorem 5.1]. Transformations: jit, vmap, grad.
         """
-        inverse = jnp.linalg.inv(task.cov)
-        gain = jnp.sqrt(jnp.linalg.norm(inverse))
+        xp = namespace(cov := known(task.cov))
+        inverse = xp.linalg.inv(cov)
+        gain = xp.sqrt(xp.linalg.norm(inverse))
         return cls(inverse / gain, gain)
 
     @classmethod
@@ -124,11 +129,11 @@ class Blocks(eqx.Module):
         scores = ScoreTable.at(log_length)
 
         def log_risk(flat):
-            value, slope = _log_risk_and_slope(task, unflatten(jnp.asarray(flat)), scores, queries)
+            value, slope = _log_risk_and_slope(task, unflatten(as_array(flat)), scores, queries)
             return float(value), np.asarray(jax.flatten_util.ravel_pytree(slope)[0])
 
         result = scipy.optimize.minimize(log_risk, np.asarray(flat), jac=True, method="BFGS", options={"gtol": 1e-7})
-        return unflatten(jnp.asarray(result.x))
+        return unflatten(as_array(result.x))
 
     @public
     def head(self) -> Attention:
@@ -239,38 +244,31 @@ def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float 
     return growth * (dimension / (1 - 2 * squared_tilt) + (dimension + noise) / squared_tilt)
 
 
-@public
-def best_in_the_valley(dimension: int, noise: float = 0.0) -> tuple[float, float]:
-    """Return the u² that minimises `valley_limit`, and the minimum.
+class _BestInTheValley(NamedTuple):
+    """The best softmax head on the valley for long prompts."""
 
-    x = u² solves `(d + 2)(1 + s²/(d + s²)) x² - (d + 4) x + 1 = 0`, and is about 1/d.
+    squared_tilt: float
+    limit: float
+    price: float
+
+
+@public
+def best_in_the_valley(dimension: int, noise: float = 0.0) -> _BestInTheValley:
+    """Return the u² that minimises `valley_limit`, the minimum, and the minimum over the limit of linear attention.
+
+    x = u² solves `(d + 2)(1 + s²/(d + s²)) x² - (d + 4) x + 1 = 0`, and is about 1/d. For linear attention the limit is
+    `d (d + 1 + s²)`.
 
     Args:
       dimension: d ≥ 1.
       noise: s², the variance (not the standard deviation) of the labels' noise.
 
     Returns:
-      u² and the minimum.
+      A named tuple of `squared_tilt`, u²; `limit`, the minimum; and `price`, the ratio, above 1.
 
     Source: derived here, see book/risk_and_parameters.
     """
     excess = (dimension + 2) * noise / (dimension + noise)
     squared = 2 / (dimension + 4 + np.sqrt(dimension**2 + 4.0 * dimension + 8 - 4 * excess))
-    return float(squared), float(valley_limit(squared, dimension, noise))
-
-
-@public
-def price_of_one_head(dimension: int) -> float:
-    """Return `min valley_limit / (d (d + 1))`, the least risk of a softmax head over that of linear attention.
-
-    Both risks fall like 1/L, and this is the limit of their ratio, without label noise.
-
-    Args:
-      dimension: d ≥ 1.
-
-    Returns:
-      The price, above 1.
-
-    Source: derived here, see book/risk_and_parameters.
-    """
-    return best_in_the_valley(dimension)[1] / (dimension * (dimension + 1.0))
+    limit = valley_limit(squared, dimension, noise)
+    return _BestInTheValley(float(squared), float(limit), float(limit / (dimension * (dimension + 1.0 + noise))))

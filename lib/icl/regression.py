@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import (
+    as_array,
     as_float,
     is_concrete,
     public,
@@ -27,14 +28,14 @@ from lib._checks import (
     require_float64,
     require_positive,
 )
-from lib._namespace import exact, known, namespace
+from lib._namespace import MOST_IN_NUMPY, exact, known, namespace
 from lib._types import AnyArray, Numeric, Scalar
 from lib.attention import Attention
 from lib.finite_prompt import _ScoreStatistics
 from lib.icl.averages import PairAverage
 from lib.icl.score_table import ScoreTable
 from lib.measures import _covariance_root
-from lib.random import normal
+from lib.random import _split, normal
 
 
 class _RegressionPrompts(NamedTuple):
@@ -151,7 +152,7 @@ class LinearRegression(eqx.Module):
         task, params = jax.tree.map(known, (self, params))
         constant, linear, quadratic = task._response(params)
         bias = task._mean_square(constant, linear - np.eye(task.dimension), quadratic)
-        return jnp.asarray(0.5 * (bias + task.noise_std**2))
+        return as_array(0.5 * (bias + task.noise_std**2))
 
     @public
     def linear_head_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
@@ -186,7 +187,7 @@ class LinearRegression(eqx.Module):
         product = (power[0] + power[2] * label) * (spread[0] + spread[2] * label)
         product += task.task_scale**2 * power[1] @ spread[1] + power[2] * spread[2] * label_variance
         variance = task._mean_square(*task._response(params)) + product
-        return jnp.asarray(known(self.infinite_risk(params)) + 0.5 * variance / length)
+        return as_array(known(self.infinite_risk(params)) + 0.5 * variance / length)
 
     @public
     def finite_risk(
@@ -297,7 +298,7 @@ class LinearRegression(eqx.Module):
         noise = xp.sum(eigenvalues) + task._noise_ratio
         learned = eigenvalues / ((1 + 1 / length) * eigenvalues + noise / length)
         queries = xp.einsum("ji,jk,ki->i", vectors, task.query_cov, vectors)
-        return jnp.asarray(0.5 * (task.task_scale**2 * xp.sum(queries * (1 - learned)) + task.noise_std**2))
+        return as_array(0.5 * (task.task_scale**2 * xp.sum(queries * (1 - learned)) + task.noise_std**2))
 
     @public
     def debiased_descent(self, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -322,7 +323,7 @@ class LinearRegression(eqx.Module):
         dimension, inverse = task.dimension, namespace(log_length).exp(-log_length)
         step = 1 / (1 + (dimension + task._noise_ratio) * inverse)
         excess = task.task_scale**2 * dimension * inverse * (dimension + 1 + task._noise_ratio) * step
-        return jnp.asarray(step), jnp.asarray(0.5 * (task.noise_std**2 + excess))
+        return as_array(step), as_array(0.5 * (task.noise_std**2 + excess))
 
     @public
     def bayes_risk(self, length: int, *, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
@@ -330,7 +331,7 @@ class LinearRegression(eqx.Module):
 
         The posterior mean is ridge regression with `λ = s²/τ_w²`, or minimum-norm least squares at s = 0. The estimate
         is the mean over drawn prompts of the exact posterior error, which does not depend on labels. Prompts are drawn
-        in batches of 256, one after the other.
+        one after the other by NumPy if the arguments are known and n ≤ 1000, and otherwise in batches of 256.
 
         Args:
           length: the prompt length L, a whole number ≥ 1.
@@ -338,7 +339,8 @@ class LinearRegression(eqx.Module):
           n: number of prompts.
 
         Returns:
-          The estimate, shape (). Each length takes a second to compile.
+          The estimate, shape (). NumPy takes 0.2 ms for each prompt of a hundred tokens; otherwise each length takes a
+          second to compile.
 
         Raises:
           ValueError: if `length` is not a whole number ≥ 1.
@@ -346,18 +348,25 @@ class LinearRegression(eqx.Module):
         Transformations: jit, vmap, grad.
         """
         length = require_count("bayes_risk", "length", length, "an empty prompt defines no probability measure.")
-        root, ridge = _covariance_root(self.cov), self._noise_ratio
+        leaves = jax.tree.leaves((self, jr.key_data(key)))
+        in_numpy = n <= MOST_IN_NUMPY and self.cov.dtype == np.float64 and is_concrete(*leaves)
+        task = jax.tree.map(known, self) if in_numpy else self
+        root, ridge = _covariance_root(task.cov), task._noise_ratio
 
         def posterior_error(key):
-            covariates = jr.normal(key, (length, self.dimension), root.dtype) @ root.T
-            eigenvalues, vectors = jnp.linalg.eigh(covariates.T @ covariates)
-            rounding = self.dimension * jnp.finfo(root.dtype).eps * eigenvalues[-1]
-            eigenvalues = jnp.where(eigenvalues > rounding, eigenvalues, 0.0)
-            unknown = jnp.where(eigenvalues > 0, ridge / jnp.where(eigenvalues > 0, eigenvalues + ridge, 1.0), 1.0)
-            return jnp.einsum("ji,jk,ki,i", vectors, self.query_cov, vectors, unknown)
+            covariates = normal(key, (length, task.dimension), root.dtype) @ root.T
+            xp = namespace(covariates, ridge, task.query_cov)
+            eigenvalues, vectors = xp.linalg.eigh(covariates.T @ covariates)
+            rounding = task.dimension * jnp.finfo(root.dtype).eps * eigenvalues[-1]
+            eigenvalues = xp.where(eigenvalues > rounding, eigenvalues, 0.0)
+            unknown = xp.where(eigenvalues > 0, ridge / xp.where(eigenvalues > 0, eigenvalues + ridge, 1.0), 1.0)
+            return xp.einsum("ji,jk,ki,i", vectors, task.query_cov, vectors, unknown)
 
-        errors = jax.lax.map(posterior_error, jr.split(key, n), batch_size=256)
-        return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
+        if in_numpy:
+            mean = np.mean([posterior_error(each) for each in _split(key, n)])
+        else:
+            mean = jnp.mean(jax.lax.map(posterior_error, jr.split(key, n), batch_size=256))
+        return as_array(0.5 * (task.task_scale**2 * mean + task.noise_std**2))
 
     @public
     def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> _RegressionPrompts:
@@ -380,7 +389,7 @@ class LinearRegression(eqx.Module):
         """
         length = require_count("draw", "length", length, "an empty prompt defines no probability measure.")
         n = require_count("draw", "n", n, "a draw has a prompt.")
-        task_key, covariate_key, noise_key, query_key, label_key = jr.split(key, 5)
+        task_key, covariate_key, noise_key, query_key, label_key = _split(key, 5)
         task = jax.tree.map(known, self)
         d, dtype = task.dimension, task.cov.dtype
         tasks = task.task_scale * normal(task_key, (n, d), dtype)

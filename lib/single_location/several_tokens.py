@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib._namespace import in_numpy, known
-from lib._types import Scalar
+from lib._types import AnyArray, Scalar, Scalars
 from lib.single_location import _several
 from lib.single_location._moments import Moments
 from lib.single_location._posterior import spiked_bayes_risk
@@ -182,7 +182,7 @@ class _RelevantTokens(LocationTask):
         resolved = abs(found.mass * float(self.mean_number) - 1.0) < _several.MASS_TOLERANCE
         return found if resolved else found._replace(risk=math.nan)
 
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[AnyArray, "*n L"], uniform: Scalars) -> Float[AnyArray, "*n L"]:
         """Raise, because replicas and trained heads are known for one relevant token."""
         raise ValueError(
             "`draw`, `fresh_risk`, training and the theory of finite samples need `Spiked` or `Max`, because they "

@@ -15,16 +15,15 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
-from jax.nn import softmax
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, public
-from lib._namespace import namespace
+from lib._checks import as_array, as_float, is_concrete, public
+from lib._namespace import known, namespace, softmax
 from lib._quasi_random import quasi_normals
-from lib._types import Scalar
+from lib._types import AnyArray, Scalar, Scalars
+from lib.random import _split, _uniform, normal
 from lib.single_location import _posterior
 from lib.single_location._moments import Moments
 from lib.single_location._score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
@@ -88,10 +87,11 @@ class Head(eqx.Module):
           key: random key.
 
         Returns:
-          The directions. They take half a second to compile.
+          The directions.
         """
-        frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
-        return cls(*(jnp.sqrt(dimension) * frame.T))
+        normals = normal(key, (dimension, 2))
+        frame, _ = namespace(normals).linalg.qr(normals)
+        return cls(*map(as_array, np.sqrt(dimension) * frame.T))
 
     @public
     def overlaps(self, truth: "Head") -> Overlaps:
@@ -149,17 +149,17 @@ class LocationTask(eqx.Module):
     in_numpy: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[AnyArray, "*n L"], uniform: Scalars) -> Float[AnyArray, "*n L"]:
         """Return the informative part of the L scores, with the hidden token first.
 
         Given it, `χ_l = m_k·signal_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps $m_k$ and $q_k$.
 
         Args:
-          normals: L standard normals, shape (L,).
-          uniform: a uniform number between 0 and 1, shape ().
+          normals: L standard normals, shape (L,), or (..., L) for several draws.
+          uniform: a uniform number between 0 and 1, shape (), or (...).
 
         Returns:
-          The signal of each token, shape (L,).
+          The signal of each token, of the shape of `normals`.
 
         Transformations: jit, vmap, grad.
         """
@@ -176,21 +176,21 @@ class LocationTask(eqx.Module):
 
         Returns:
           Tokens of shape (n, L, D) and labels of shape (n,). `.outputs(activation, head)` returns those of a head.
-          They take two seconds to compile.
 
         Raises:
           ValueError: if the length is traced or above 500, or if the task has several relevant tokens.
 
         Source: [D26].
         """
-        token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
+        token_key, geometry_key, level_key, noise_key = _split(key, 4)
         length, dimension = _static_length(self), truth.key.size
-        signal_scores = jax.vmap(self.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
-        tokens = jr.normal(token_key, (n, length, dimension))
-        along_key = signal_scores / jnp.sqrt(dimension) - self.ambient * tokens @ truth.key / dimension
+        task, truth, noise_std = jax.tree.map(known, (self, truth, noise_std))
+        signal_scores = task.signal_scores(normal(geometry_key, (n, length)), _uniform(level_key, (n,)))
+        tokens = normal(token_key, (n, length, dimension))
+        along_key = signal_scores / np.sqrt(dimension) - self.ambient * tokens @ truth.key / dimension
         tokens = tokens + along_key[..., None] * truth.key
-        labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
-        return _TrainingSet(tokens, labels)
+        labels = tokens[:, 0] @ truth.value / np.sqrt(dimension) + noise_std * normal(noise_key, (n,))
+        return _TrainingSet(as_array(tokens), as_array(labels))
 
     @public
     def fresh_risk(self, activation: Any, overlaps: Overlaps) -> Float[Array, ""]:
@@ -347,9 +347,10 @@ class Spiked(LocationTask):
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
     @public
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[AnyArray, "*n L"], uniform: Scalars) -> Float[AnyArray, "*n L"]:
         """Return √ν for the hidden token and 0 for the others, whatever the draw."""
-        return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
+        xp = namespace(normals, self.snr)
+        return xp.where(np.arange(normals.shape[-1]) == 0, xp.sqrt(self.snr), xp.zeros_like(normals))
 
     @public
     def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:
@@ -421,18 +422,20 @@ class Max(LocationTask):
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
     @public
-    def signal_scores(self, normals: Float[Array, " L"], uniform: Scalar) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[AnyArray, "*n L"], uniform: Scalars) -> Float[AnyArray, "*n L"]:
         """Return the scores themselves, the one that `uniform` chooses first, the others in increasing order.
 
         Scores are sorted before one is chosen, so that a small change of the draw seldom changes much, as quasi-random
         points require.
         """
-        ordered = jnp.sort(normals)
-        certain = jnp.isinf(self.snr)
-        climb = jnp.cumsum(softmax(jnp.where(certain, 0.0, self.snr) * ordered))
-        hidden = jnp.where(certain, normals.size - 1, jnp.minimum(jnp.searchsorted(climb, uniform), normals.size - 1))
-        others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
-        return jnp.concatenate([ordered[hidden][None], others])
+        xp = namespace(normals, uniform, self.snr)
+        ordered, last = xp.sort(normals), normals.shape[-1] - 1
+        certain = xp.isinf(self.snr)
+        climb = xp.cumsum(softmax(xp.where(certain, 0.0, self.snr) * ordered), axis=-1)
+        below = xp.sum(climb < xp.expand_dims(uniform, -1), axis=-1, keepdims=True)
+        hidden = xp.where(certain, last, xp.minimum(below, last))
+        others = xp.where(np.arange(last) < hidden, ordered[..., :-1], ordered[..., 1:])
+        return xp.concatenate([xp.take_along_axis(ordered, hidden, axis=-1), others], axis=-1)
 
     @public
     def score_mixture(self, m_k: Scalar, q_k: Scalar) -> ScoreMixture:

@@ -121,8 +121,8 @@ def test_tilts_stay_inside_the_laplace_domain():
 
 def test_equal_tokens_weigh_the_same(float64):
     ray = query_ray()
-    prompt = Empirical(jnp.ones((8, 3)))
-    assert float(_mean_square_weight(prompt, ray.params.bilinear @ ray.direction)) == pytest.approx(1, rel=1e-12)
+    prompt, tilt = Empirical(jnp.ones((8, 3))), ray.params.bilinear @ ray.direction
+    assert float(_mean_square_weight(prompt.log_mgf(tilt), prompt.log_mgf(2 * tilt))) == pytest.approx(1, rel=1e-12)
 
 
 def test_two_clusters_have_the_moments_of_the_gaussian(float64, assert_exact):

@@ -31,7 +31,7 @@ from chapters.laboratory.trials import Trial
 from companion.analysis.dependencies import digest
 from companion.project.paths import Project
 from lib.icl import LinearRegression, best_pair, best_values, heads_risk
-from lib.icl.blocks import price_of_one_head
+from lib.icl.blocks import best_in_the_valley
 
 NAME = "laboratory"
 PROJECT = Project(Path(__file__).resolve().parents[2])
@@ -123,7 +123,7 @@ def test_the_published_valley_is_the_library(float64):
 def test_the_floor_of_the_valley_has_the_price_of_one_head(dimension):
     grid, tilts = published("live_valley", *VALLEY), np.linspace(0.1, 0.7, 200)
     excess, linear = valley(grid, 1.0, dimension, np.log(1e6), tilts, 0.0)
-    np.testing.assert_allclose(np.min(excess / linear), price_of_one_head(int(dimension)), rtol=0.02)
+    np.testing.assert_allclose(np.min(excess / linear), best_in_the_valley(int(dimension)).price, rtol=0.02)
 
 
 def test_linear_attention_is_never_dearer_than_one_head():

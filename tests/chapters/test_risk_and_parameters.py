@@ -18,7 +18,6 @@ from lib.icl import (
     ScoreTable,
     best_in_the_valley,
     block_risk,
-    price_of_one_head,
     valley_limit,
 )
 from lib.icl.heads import heads_risk
@@ -39,7 +38,7 @@ def test_what_would_be_compared_with_itself_is_refused(run_cells, name):
 
 @pytest.mark.parametrize("dimension", [1, 5, 20])
 def test_the_root_minimises_the_law_of_the_valley(dimension):
-    squared, least = best_in_the_valley(dimension)
+    squared, least, _ = best_in_the_valley(dimension)
     found = minimize_scalar(
         lambda s: valley_limit(s, dimension), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
     )
@@ -48,23 +47,24 @@ def test_the_root_minimises_the_law_of_the_valley(dimension):
 
 
 def test_the_price_is_the_known_one():
-    np.testing.assert_allclose([price_of_one_head(d) for d in (1, 5, 10)], [4.2179, 3.1926, 2.9722], atol=1e-4)
+    np.testing.assert_allclose([best_in_the_valley(d).price for d in (1, 5, 10)], [4.2179, 3.1926, 2.9722], atol=1e-4)
 
 
 @pytest.mark.parametrize("noise", [0.5, 4.0])
 def test_the_root_minimises_the_law_with_noise(noise):
-    squared, least = best_in_the_valley(DIMENSION, noise)
+    squared, least, price = best_in_the_valley(DIMENSION, noise)
     found = minimize_scalar(
         lambda s: valley_limit(s, DIMENSION, noise), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
     )
     np.testing.assert_allclose(least, found.fun, rtol=1e-10)
     np.testing.assert_allclose(squared, found.x, rtol=1e-4)
-    assert least > np.e * DIMENSION * (DIMENSION + 1 + noise)
+    assert price > np.e
+    np.testing.assert_allclose(price, least / (DIMENSION * (DIMENSION + 1 + noise)))
 
 
 def test_the_price_is_above_its_bound_and_this_above_e():
     for dimension in (1, 2, 5, 50):
-        assert price_of_one_head(dimension) > beyond_one_family.least_price(dimension) > np.e
+        assert best_in_the_valley(dimension).price > beyond_one_family.least_price(dimension) > np.e
 
 
 def test_opposite_limit_is_the_average_over_queries():

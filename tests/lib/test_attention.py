@@ -372,16 +372,20 @@ def test_fluctuation_of_dependent_tokens_is_the_covariance_of_many_prompts(float
     assert np.abs(independent / expected - 1).max() > 0.5
 
 
+def mean_square_weight(measure, tilt):
+    return _mean_square_weight(measure.log_mgf(tilt), measure.log_mgf(2 * tilt))
+
+
 def test_mean_square_weight_counts_the_tokens_that_matter(assert_exact):
     """`L Σ p²` of a prompt, by NumPy; `e^{τ²}` of a Gaussian; infinite for Laplace tokens past half the pole."""
     points, query = np.random.default_rng(0).normal(size=(7, 3)), jnp.asarray([0.5, -0.2, 0.8])
     params, square = head(3, scale=1.5), np.random.default_rng(1).normal(size=(3, 3))
     weights, _ = softmax_by_hand(np.asarray(params.bilinear), np.asarray(params.value), points, np.asarray(query))
     tilt = params.bilinear @ query
-    assert_exact(_mean_square_weight(Empirical(points), tilt), 7 * np.sum(weights**2))
+    assert_exact(mean_square_weight(Empirical(points), tilt), 7 * np.sum(weights**2))
     cov = square @ square.T
-    assert_exact(_mean_square_weight(Gaussian(np.ones(3), cov), tilt), np.exp(tilt @ cov @ tilt))
-    assert _mean_square_weight(Laplace(0.7 / np.abs(tilt)), tilt) == np.inf
+    assert_exact(mean_square_weight(Gaussian(np.ones(3), cov), tilt), np.exp(tilt @ cov @ tilt))
+    assert mean_square_weight(Laplace(0.7 / np.abs(tilt)), tilt) == np.inf
 
 
 @pytest.mark.parametrize("make_measure", [*SETTLING, "point", "empirical"], indirect=True)
@@ -397,7 +401,7 @@ def test_no_function_returns_nan_at_extreme_tilts(measure, size):
     identity = Attention(np.eye(measure.dimension), np.eye(measure.dimension))
     for tilt in (np.eye(measure.dimension)[0], np.cos(np.arange(measure.dimension))):
         query = jnp.asarray(size * tilt)
-        for function in (attend, fluctuation, lambda _, measure, query: _mean_square_weight(measure, query)):
+        for function in (attend, fluctuation, lambda _, measure, query: mean_square_weight(measure, query)):
             try:
                 value = function(identity, measure, query)
             except (ValueError, RuntimeError):

@@ -49,6 +49,18 @@ def look(task, truth, head):
     return scores, errors, {name: task.fresh_risk(activation, overlaps) for name, activation in HEADS.items()}
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_prompts_of_known_and_of_traced_keys_agree(truth, assert_exact, name):
+    task = TASKS[name]()
+
+    def draw(key):
+        return task.draw(truth, 5, noise_std=0.3, key=key)
+
+    known, compiled = draw(jr.key(4)), jax.jit(draw)(jr.key(4))
+    assert_exact(known.tokens, compiled.tokens)
+    assert_exact(known.labels, compiled.labels)
+
+
 def test_directions_are_orthogonal_and_long(truth, assert_exact):
     assert_exact(
         jnp.stack([truth.key @ truth.key, truth.value @ truth.value, truth.key @ truth.value]), [60.0, 60.0, 0.0]

@@ -1,6 +1,7 @@
 """In-context linear regression: every exact risk against drawn prompts, closed limits, and itself in other ways."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -133,6 +134,11 @@ def test_bayes_risk_is_that_of_ridge_on_drawn_labels(length, assert_monte_carlo)
     exact = task.bayes_risk(length, key=jr.key(2), n=20_000)
     assert_monte_carlo(samples, exact, laws=3)
     assert exact < task.linear_attention_risk(length)
+
+
+def test_bayes_risk_of_known_and_of_traced_keys_agree(assert_exact):
+    by_key = partial(a_task(5).bayes_risk, 3, n=20)
+    assert_exact(by_key(key=jr.key(0)), jax.jit(lambda key: by_key(key=key))(jr.key(0)))
 
 
 @pytest.mark.parametrize(("d", "length"), [(5, 2), (5, 5), (3, 30)])

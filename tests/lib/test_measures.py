@@ -175,13 +175,20 @@ def test_samples_are_rows_and_depend_on_the_key_alone(measure):
         assert (first[0] != first[1:]).any()
 
 
-@pytest.mark.parametrize("make_measure", ["gaussian"], indirect=True)
+@pytest.mark.parametrize("make_measure", ["gaussian", "rademacher", "uniform", "laplace"], indirect=True)
 def test_jit_changes_nothing(measure, assert_exact):
     (tilt,) = tilts_for(measure, 1)
     log_mgf, mean, _ = derivatives(measure, tilt[None])
     assert_exact(measure.log_mgf(jnp.asarray(tilt)), log_mgf[0])
     assert_exact(tilted_mean(measure, jnp.asarray(tilt)), mean[0])
     assert_exact(measure.sample(3, key=jr.key(0)), draw(measure, 3, jr.key(0)))
+
+
+def test_a_measure_does_not_share_memory_with_the_arrays_of_the_user(float64):
+    scale = np.ones(1000)
+    measure = Rademacher(scale)
+    scale[:] = 2.0
+    np.testing.assert_array_equal(measure.scale, 1.0)
 
 
 @pytest.mark.parametrize("make_measure", KINDS, indirect=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from lib.random import _threefry, fast_normal, named_keys, normal
+from lib.random import _fold_in, _split, _threefry, _uniform, fast_normal, named_keys, normal
 
 
 def words(keys):
@@ -61,6 +61,24 @@ def test_normals_of_known_keys_are_those_of_jax(float64, shape):
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, jr.normal(key, shape), rtol=1e-11)
     np.testing.assert_array_equal(normal(key, shape, jnp.float32), jr.normal(key, shape, jnp.float32))
+
+
+def test_keys_and_uniform_numbers_of_known_keys_are_those_of_jax(float64):
+    key = jr.fold_in(jr.key(5), 2)
+    np.testing.assert_array_equal(_uniform(key, (2, 3)), jr.uniform(key, (2, 3)))
+    keys, of_jax = (*_split(key, 5), _fold_in(key, 2**31)), (*jr.split(key, 5), jr.fold_in(key, 2**31))
+    for found, expected in zip(keys, of_jax, strict=True):
+        np.testing.assert_array_equal(jr.key_data(found), jr.key_data(expected))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_fast_normals_of_a_known_key_are_those_of_a_program(float64, dtype):
+    def draw(key):
+        return fast_normal(key, (3, 5), dtype)
+
+    known, compiled = draw(jr.key(3)), jax.jit(draw)(jr.key(3))
+    assert known.dtype == compiled.dtype == dtype
+    np.testing.assert_allclose(known, compiled, rtol=1e3 * jnp.finfo(dtype).eps)
 
 
 def test_threefry_is_that_of_jax():

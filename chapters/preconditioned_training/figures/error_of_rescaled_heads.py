@@ -18,7 +18,7 @@ from chapters.preconditioned_training.finite_errors import RescaledErrors
 from chapters.style import coloured_rows
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label, ticks_at
-from lib.icl import price_of_one_head
+from lib.icl import best_in_the_valley
 
 # A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
 SEARCH_ERROR = 1e-5
@@ -58,7 +58,7 @@ def numbers(errors: RescaledErrors) -> Numbers:
         f"{setting}, the best rescaled head has the error of linear attention times the price of one head (measured: "
         "the ratio).",
         errors.least[-1],
-        price_of_one_head(errors.dimension),
+        best_in_the_valley(errors.dimension).price,
         within=1e-9,
         because="the relative accuracy of $P$ and $Q$, with a reserve for the length",
         rejects=("the price is $e$, as in high dimension", np.e),

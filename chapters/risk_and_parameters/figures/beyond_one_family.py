@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import WIDE, ink, label
-from lib.icl import best_in_the_valley, price_of_one_head
+from lib.icl import best_in_the_valley
 
 # Bound on the relative error of a search and on the relative correction to the limit at the compared length.
 SEARCH_ERROR = 1e-3
@@ -34,7 +34,7 @@ def numbers(searches: list[LineSearch], noisy: list[NoisyBest]) -> Numbers:
     for kind in ("block", "linear"):
         groups.append({"kind": kind, "length": of_length["length"], "noise": 0.0, "value": of_length[kind]})
     limit = pd.DataFrame({"noise": np.geomspace(found["noise"].min(), found["noise"].max(), 40)})
-    limit["excess"] = [best_in_the_valley(DIMENSION, noise)[1] for noise in limit["noise"]]
+    limit["excess"] = [best_in_the_valley(DIMENSION, noise).limit for noise in limit["noise"]]
     for length, rows in ((np.inf, limit), (NOISY_LENGTH, found)):
         noise = rows["noise"]
         # `lim 2L (R - ½σ²)` of the best linear head, and of ridge regression, the Bayes predictor
@@ -68,7 +68,7 @@ def _claims(ends: pd.DataFrame, noisy: pd.DataFrame) -> Claims:
         source="measured here",
         rejects=("some softmax head has the risk of the best linear head", (ends["block"] / ends["linear"] - 1).max()),
     )
-    limits = np.asarray([best_in_the_valley(DIMENSION, noise)[1] for noise in noisy["noise"]])
+    limits = np.asarray([best_in_the_valley(DIMENSION, noise).limit for noise in noisy["noise"]])
     claim.at_most(
         "not-bayes",
         f"With noisy labels, the excess risk of the best head $A = uI$ at $L = {power(NOISY_LENGTH)}$ is the minimum "
@@ -89,7 +89,7 @@ def _claims(ends: pd.DataFrame, noisy: pd.DataFrame) -> Claims:
         "above-e",
         "The price of one head is above $(1 + 2/(d + 1))^{(d + 3)/2}$, and this is above $e$ (least ratio of the price "
         f"to the larger of the two, for $d$ from 1 to {dimensions[-1]}).",
-        np.min([price_of_one_head(int(d)) for d in dimensions] / bounds),
+        np.min([best_in_the_valley(int(d)).price for d in dimensions] / bounds),
         1,
         because="the bound is proved in the box",
         rejects=("one softmax head has the risk of the best linear head", np.min(1 / bounds)),
@@ -133,5 +133,5 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def least_price(dimension: np.ndarray) -> np.ndarray:
-    """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of `price_of_one_head`, which is itself above e."""
+    """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of the price of one head, which is itself above e."""
     return np.exp((dimension + 3) / 2 * np.log1p(2 / (dimension + 1)))

@@ -73,7 +73,7 @@ def _claims(flows: list[Drift]) -> Claims:
         ),
     )
     on_long_prompts = (longest.length >= LONG, f"it is about long prompts, of {power(LONG)} tokens at least")
-    duration, least = valley_duration(*late_tilts()), best_in_the_valley(DIMENSION)[1]
+    duration, least = valley_duration(*late_tilts()), best_in_the_valley(DIMENSION).limit
     claim.equal(
         "duration",
         f"At $L = {length}$ the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final $u$ takes as long as "

@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.style import tokens
 from chapters.wording import power
 from companion import Claims, Column, Numbers, Table
 from companion.figures.style import COLUMN, ink, label, markers
-from lib.icl import best_in_the_valley, price_of_one_head
+from lib.icl import best_in_the_valley
 
 # Bound on the relative corrections to the closed limits at the lengths and dimensions where they are compared.
 NEXT_TERM = 1e-3
@@ -31,8 +31,9 @@ def numbers(heads: list[BestHead]) -> Numbers:
     lowest = pd.DataFrame(heads).sort_values("ratio").drop_duplicates(["dimension", "length"])
     lowest = lowest.assign(squared=lowest["dimension"] * lowest["tilt"] ** 2).sort_values(["dimension", "length"])
     limit = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int)), "length": np.inf})
-    limit["ratio"] = limit["dimension"].map(price_of_one_head)
-    limit["squared"] = [d * best_in_the_valley(d)[0] for d in limit["dimension"].tolist()]
+    valleys = limit["dimension"].map(best_in_the_valley)
+    limit["ratio"] = [valley.price for valley in valleys]
+    limit["squared"] = [d * valley.squared_tilt for d, valley in zip(limit["dimension"], valleys, strict=True)]
     columns = {
         "dimension": Column("Dimension $d$ of the covariates"),
         "length": Column("Prompt length $L$ at which the best head was searched; `inf`: $L → ∞$", "tokens"),
@@ -46,7 +47,7 @@ def _claims(heads: pd.DataFrame) -> Claims:
     claim = Claims("risk-and-parameters", source="derived here", box="price-of-one-head")
     dimensions = heads["dimension"].nunique()
     longest = heads[heads["length"] == LONG]
-    limit = longest["dimension"].map(price_of_one_head)
+    limit = longest["dimension"].map(lambda dimension: best_in_the_valley(dimension).price)
     corrections = "corrections to the limit are of order $1/L$ with a factor that grows with the dimension"
     claim.at_most(
         "price",
@@ -59,7 +60,7 @@ def _claims(heads: pd.DataFrame) -> Claims:
         because=corrections,
         rejects=("one softmax head has the risk of the best linear head", (1 / limit - 1).abs().max()),
     )
-    best = longest["dimension"].map(lambda dimension: best_in_the_valley(dimension)[0] ** 0.5)
+    best = longest["dimension"].map(lambda dimension: best_in_the_valley(dimension).squared_tilt ** 0.5)
     at_limit = longest["dimension"] ** -0.25
     claim.at_most(
         "best-head",
@@ -79,12 +80,12 @@ def _claims(heads: pd.DataFrame) -> Claims:
     claim.equal(
         "price-e",
         f"As the dimension grows, the price of one head on long prompts tends to $e$ (value at $d = {power(large)}$).",
-        price_of_one_head(large),
+        best_in_the_valley(large).price,
         np.e,
         within=NEXT_TERM,
         because="the next term in $1/d$ is of order 10⁻⁵ at this dimension",
         box="price-in-large-dimensions",
-        rejects=("the price does not change beyond $d = 20$", price_of_one_head(20)),
+        rejects=("the price does not change beyond $d = 20$", best_in_the_valley(20).price),
     )
     of_one_token = (heads["dimension"] + 2) / (heads["dimension"] + 1)
     claim.at_least(
