@@ -22,11 +22,11 @@ from chapters.published_experiment.protocol import (
     published_task,
 )
 from chapters.published_experiment.runs import ROWS, Plan, Schedule, histories
-from chapters.second_minima.landscape import linear_square, softmax_square, task_of
+from chapters.second_minima.landscape import few_nodes, linear_square, softmax_square, task_of
 from chapters.second_minima.parameters import SECOND_LENGTH
 from lib.attention import Attention
 from lib.flow import sgd
-from lib.icl import LinearRegression
+from lib.icl import LinearRegression, PairAverage
 
 STEP_SIZE, BATCH = 0.05, 64
 # As long as the published training.
@@ -74,13 +74,13 @@ def _train_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
     trajectory = histories(plan, "softmax", SECOND_LENGTH, key=key)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trajectory.params)
     heads = jax.vmap(jax.vmap(published_head))(weights)
-    return _paths(trajectory.times, _judge(task_of(law), heads), heads)
+    return _paths(trajectory.times, _judge(task_of(law), heads, few_nodes()), heads)
 
 
 @jax.jit
-def _judge(task: LinearRegression, heads: Attention) -> Float[Array, "starts rows"]:
+def _judge(task: LinearRegression, heads: Attention, average: PairAverage) -> Float[Array, "starts rows"]:
     """Return the exact mean square of each head, computed one after the other to save memory."""
-    return jax.lax.map(partial(jax.lax.map, partial(softmax_square, task)), heads)
+    return jax.lax.map(partial(jax.lax.map, partial(softmax_square, task, average=average)), heads)
 
 
 def _paths(steps: Int[Array, "starts rows"], risks: Float[Array, "starts rows"], heads: Attention) -> Paths:

@@ -16,8 +16,9 @@ from chapters.published_experiment.head_points import ENTRIES, SWAPPED_ENTRIES
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from chapters.second_minima.parameters import SECOND_LENGTH
 from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage
+from lib.icl import LinearRegression, PairAverage, ScoreTable
 
+LOG_LENGTH = float(np.log(SECOND_LENGTH))
 # Quadrature nodes for the softmax head's risk where many heads are evaluated: within 0.4 % of the default, which is the
 # difference that other seeds of the frames make, at a twentieth of the cost.
 NODES = {"frames": 64, "query_radii": 16, "task_radii": 2}
@@ -34,8 +35,19 @@ def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
 
 def softmax_square(task: LinearRegression, head: Attention, *, average: PairAverage | None = None) -> Float[Array, ""]:
     """Return the mean square of softmax attention on prompts of `SECOND_LENGTH` tokens, by default on few nodes."""
-    average = PairAverage.of_frames(WIDTH - 1, **NODES) if average is None else average
-    return 2 * task.finite_risk(head, float(np.log(SECOND_LENGTH)), average=average)
+    average = few_nodes() if average is None else average
+    return 2 * task.finite_risk(head, LOG_LENGTH, average=average)
+
+
+@cache
+def few_nodes() -> PairAverage:
+    """Return the nodes `NODES` as NumPy arrays, and make the table of the prompt length, which `finite_risk` caches.
+
+    A program is traced faster if both exist.
+    """
+    with jax.ensure_compile_time_eval():
+        ScoreTable.at(LOG_LENGTH)
+        return jax.tree.map(np.asarray, PairAverage.of_frames(WIDTH - 1, **NODES))
 
 
 SQUARES = {"softmax": softmax_square, "linear": linear_square}
@@ -50,8 +62,9 @@ def sharp_square(activation: str, task: LinearRegression, head: Attention) -> Fl
 
 def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:
     """Return the head at a point."""
-    bilinear, value = jnp.split(jnp.asarray(point), [WIDTH * (WIDTH - 1)])
-    return Attention(jnp.pad(bilinear.reshape(WIDTH, WIDTH - 1), ((0, 0), (0, 1))), value[None])
+    xp = np if isinstance(point, np.ndarray) else jnp
+    bilinear, value = xp.split(point, [WIDTH * (WIDTH - 1)])
+    return Attention(xp.pad(bilinear.reshape(WIDTH, WIDTH - 1), ((0, 0), (0, 1))), value[None])
 
 
 def alignment(point: Float[np.ndarray, " n"], *, axis: int = 0) -> float:
@@ -79,8 +92,10 @@ def distance(activation: str, one: Float[np.ndarray, " n"], other: Float[np.ndar
 
 
 @jax.jit
-def _softmax_at(task: LinearRegression, point: Float[Array, " n"]) -> tuple[Float[Array, ""], Float[Array, " n"]]:
-    return jax.value_and_grad(lambda point: softmax_square(task, head_at(point)))(point)
+def _softmax_at(
+    task: LinearRegression, point: Float[Array, " n"], average: PairAverage
+) -> tuple[Float[Array, ""], Float[Array, " n"]]:
+    return jax.value_and_grad(lambda point: softmax_square(task, head_at(point), average=average))(point)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -103,7 +118,7 @@ def square_and_slope(
     Softmax, which is slow to compile, has one program for both covariances. Linear attention has one program for each,
     because rounding decides where along its flat direction a search ends.
     """
-    return _linear_at(law, point) if activation == "linear" else _softmax_at(task_of(law), point)
+    return _linear_at(law, point) if activation == "linear" else _softmax_at(task_of(law), point, few_nodes())
 
 
 def settle(

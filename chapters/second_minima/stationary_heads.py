@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 
 import jax
 import numpy as np
@@ -15,10 +16,12 @@ from chapters.second_minima.landscape import (
     distance,
     head_at,
     least_curvature,
+    linear_square,
     settle,
-    sharp_square,
+    softmax_square,
     task_of,
 )
+from lib.icl import PairAverage
 
 # Names in published tables.
 OPTIMUM, SECOND, ELSEWHERE = "optimum", "second minimum", "elsewhere"
@@ -90,13 +93,18 @@ def find_heads_of(activation: str, law: str) -> StationaryHeads:
     task = task_of(law)
     # rounding decides where along the flat direction of linear attention a search ends, and curvatures depend on it
     points = {name: copies(activation, point)[0] for name, point in points.items()}
-    places = {
-        name: StationaryHead(point, float(_square(activation, task, head_at(point)))) for name, point in points.items()
-    }
+    square = linear_square if activation == "linear" else partial(_softmax_square, average=_nodes())
+    places = {name: StationaryHead(point, float(square(task, head_at(point)))) for name, point in points.items()}
     return StationaryHeads(activation, **places)
 
 
-_square = jax.jit(sharp_square, static_argnums=0)
+_softmax_square = jax.jit(softmax_square)
+
+
+@cache
+def _nodes() -> PairAverage:
+    """Return the library's default nodes."""
+    return PairAverage.of_frames(WIDTH - 1)
 
 
 def solve_least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
