@@ -18,7 +18,6 @@ from chapters.trajectory_stability.prediction_tasks import Episode, Task
 from chapters.trajectory_stability.problems import DIMENSION
 from lib.attention import Attention
 from lib.batching import in_batches
-from lib.measures import empirical, tilted_mean
 
 # Number of heads in one call of the program for infinite prompts, fixed so that it is compiled once per task.
 TOGETHER = 8
@@ -98,10 +97,12 @@ class Programs:
 
     def __init__(self, task: Task, longest: int):
         def prompt(episode, key):
-            return empirical(episode.measure, longest, key=key).points
+            return episode.measure.sample(longest, key=key)
 
         def moments(tilt, direction, measure):
-            return jax.jvp(partial(tilted_mean, measure), (tilt,), (direction,))
+            """Return the tilted mean, the tilted covariance times the direction, and Λ at the tilt."""
+            (log_mgf, mean), (_, cov) = jax.jvp(jax.value_and_grad(measure.log_mgf), (tilt,), (direction,))
+            return mean, cov, log_mgf
 
         each_episode = jax.vmap(moments, (0, None, 0))
         self._task = task
@@ -131,7 +132,14 @@ class Programs:
         self, tilts: Float[np.ndarray, "k n e"], directions: Float[np.ndarray, "k e"], episodes: Episode
     ) -> tuple[Float[np.ndarray, "k n e"], Float[np.ndarray, "k n e"]]:
         """Return tilted means of the tokens of each episode, and their tilted covariances times a direction."""
-        return in_batches(lambda *some: self._moments(*some, episodes.measure), tilts, directions, batch=TOGETHER)
+
+        def moments(*some):
+            return self._moments(*some, episodes.measure)
+
+        mean, cov, log_mgf = in_batches(moments, tilts, directions, batch=TOGETHER)
+        if not np.isfinite(log_mgf).all():
+            raise ValueError("A tilt is where Λ(ξ) = log E exp⟨ξ, z⟩ is not finite, and no tilted distribution exists.")
+        return mean, cov
 
 
 @jax.jit
