@@ -277,8 +277,8 @@ MUTATIONS = (
     Mutation(
         "posterior-without-norms",
         "chapters/mixtures/denoisers.py",
-        "noisy.log_weights - 0.5 * jnp.sum((means @ inverse) * means, axis=1)",
-        "noisy.log_weights",
+        "mixture.log_weights - 0.5 * xp.sum((means @ inverse) * means, axis=1)",
+        "mixture.log_weights",
         ("tests/chapters/test_mixtures.py::test_products_of_matrices_are_attention_and_the_posterior_mean",),
     ),
     Mutation(

@@ -11,16 +11,19 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from chapters import UNOPTIMISED
 from chapters.mixtures.denoisers import (
     add_noise,
     denoised,
     denoising_excess,
     denoising_heads,
+    head_outputs,
     residual_denoising_head,
 )
 from chapters.mixtures.settings import DIMENSION, opposite_tokens, published_tokens
 from chapters.mixtures.style import PUBLISHED_NOISE_STD, TOKEN_STD
-from lib.attention import Attention, attend
+from lib.attention import Attention
+from lib.batching import in_batches
 from lib.measures import GaussianMixture
 from lib.mixtures import denoising_bayes_risk, denoising_linear_risk
 from lib.random import normal
@@ -28,6 +31,8 @@ from lib.random import normal
 # Quadrature nodes up to this distance, along the line of the two means and across. The best head changes quickly only
 # along the line: with little noise within a twentieth of a standard deviation, which the fine nodes resolve.
 REACH, ROUGH, FINE = 6.0, (64, 16), (512, 24)
+# Tokens at which the Bayes denoiser is computed at once: those of the rough grid.
+TOGETHER = 2048
 # Quadrature nodes per dimension for two heads, which are smooth.
 NODES = 96
 # Random starts of each search, and their standard deviation.
@@ -96,10 +101,14 @@ def _gain(law: GaussianMixture, noise_std: float = PUBLISHED_NOISE_STD) -> float
     return (linear - affine) / (linear - bayes)
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=UNOPTIMISED)
 def _excess_of_the_sum(heads: tuple[Attention, ...], law: GaussianMixture, noise_std: float) -> Float[Array, ""]:
     noisy = add_noise(law, noise_std)
-    return denoising_excess(lambda z: sum(attend(head, noisy, z) for head in heads), law, noise_std, nodes=NODES)
+
+    def denoiser(z):
+        return sum(head_outputs(head, noisy, z[None])[0] for head in heads)
+
+    return denoising_excess(denoiser, law, noise_std, nodes=NODES)
 
 
 def _search():
@@ -113,7 +122,10 @@ def _search():
     def descend(start, noise_std, nodes):
         normals, probabilities = _grid(*nodes)
         tokens = _tokens(noise_std, normals)
-        grid = (tokens.T, np.asarray(bayes_outputs(law, noise_std, tokens)).T, probabilities)
+        targets = in_batches(
+            partial(bayes_outputs, law, noise_std), tokens, batch=TOGETHER
+        )  # one program for all grids
+        grid = (tokens.T, targets.T, probabilities)
         return minimize(
             _excess_and_slope, start, args=(noise_std, *grid), jac=True, method="BFGS", options={"gtol": 1e-9}
         )

@@ -1,6 +1,6 @@
 """Train a head on labelled tokens by stochastic gradient descent, from two kinds of starts."""
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from chapters.mixtures.labelled_heads import Blocks, score_of
 from chapters.mixtures.settings import OPPOSITE_DIMENSION, opposite_classes
 from chapters.mixtures.style import STARTS
 from lib.flow import sgd
+from lib.measures import GaussianMixture
 from lib.random import normal
 
 # Published: the step size.
@@ -37,17 +38,24 @@ def random_start(kind: str, key: PRNGKeyArray) -> Blocks:
     return Blocks(normal(upper_key, (d, d)), normal(column_key, (d,)), row, normal(corner_key))
 
 
+@cache
+def _law() -> GaussianMixture:
+    """Return `opposite_classes` with NumPy arrays, which are constants of a program."""
+    with jax.ensure_compile_time_eval():
+        return jax.tree.map(np.asarray, opposite_classes())
+
+
 def _draw(key: PRNGKeyArray, count: int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """Return tokens and labels of `opposite_classes`."""
     label_key, token_key = jr.split(key)
     labels = 2.0 * jr.bernoulli(label_key, 0.5, (count,)) - 1.0
     noise = jr.normal(token_key, (count, OPPOSITE_DIMENSION))
-    return labels[:, None] * opposite_classes().components.mean[0] + noise, labels
+    return labels[:, None] * _law().components.mean[0] + noise, labels
 
 
 def _loss(blocks: Blocks, key: PRNGKeyArray) -> Float[Array, ""]:
     tokens, labels = _draw(key, BATCH)
-    scores = jax.vmap(score_of(blocks, opposite_classes()))(tokens)
+    scores = jax.vmap(score_of(blocks, _law()))(tokens)
     return jnp.mean(jax.nn.softplus(-labels * scores))
 
 
@@ -62,10 +70,10 @@ def _run(start: Blocks, key: PRNGKeyArray, steps: int) -> Float[Array, "rows 2"]
     path = sgd(_loss, start, optimiser=optax.sgd(STEP_SIZE), steps=steps, every=EVERY, key=key)
     kept = jax.tree.map(lambda leaf: leaf[recorded_steps(steps) // EVERY - 1], path.params)
     tokens = _draw(jr.fold_in(key, steps), TEST_TOKENS)[0]
-    odds = jax.vmap(bayes_score(opposite_classes()))(tokens)
+    odds = jax.vmap(bayes_score(_law()))(tokens)
 
     def excess(blocks):
-        scores = jax.vmap(score_of(blocks, opposite_classes()))(tokens)
+        scores = jax.vmap(score_of(blocks, _law()))(tokens)
         # the divergence of the predicted probability of a label from the true one
         divergence = jax.nn.softplus(scores) - jax.nn.softplus(odds) - jax.nn.sigmoid(odds) * (scores - odds)
         return jnp.stack([jnp.mean(divergence), jnp.std(divergence) / np.sqrt(TEST_TOKENS)])
@@ -98,5 +106,5 @@ def train_classifiers(steps: int, runs: int, *, key: PRNGKeyArray) -> pd.DataFra
 def simulate_start_overlaps(*, key: PRNGKeyArray) -> np.ndarray:
     """Return ⟨v_21, m⟩²/‖v_21‖² for `OVERLAPS` starts of the value only; 0 under the hypothesis of Theorem 3.6."""
     rows = np.asarray(normal(key, (OVERLAPS, OPPOSITE_DIMENSION)))
-    mean = opposite_classes().components.mean[0]
-    return (rows @ np.asarray(mean)) ** 2 / np.sum(rows**2, axis=1)
+    mean = _law().components.mean[0]
+    return (rows @ mean) ** 2 / np.sum(rows**2, axis=1)

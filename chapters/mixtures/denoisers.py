@@ -12,7 +12,7 @@ import numpy as np
 from jax.nn import log_softmax
 from jaxtyping import Array, Float
 
-from chapters.mixtures.integrals import component_weights, normal_grid
+from chapters.mixtures.integrals import component_weights, namespace_of, normal_grid
 from lib.attention import Attention, attend
 from lib.measures import Gaussian, GaussianMixture, Measure
 
@@ -66,9 +66,10 @@ def head_outputs(head: Attention, noisy: GaussianMixture, queries: Float[Array, 
 
 def denoised(mixture: GaussianMixture, noise_std: float, queries: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """Return the posterior means for many queries, `bayes_denoiser` as a few products of matrices."""
-    noisy, means = add_noise(mixture, noise_std), mixture.components.mean
-    inverse = jnp.linalg.inv(noisy.components.cov[0])
-    offsets = noisy.log_weights - 0.5 * jnp.sum((means @ inverse) * means, axis=1)
+    xp, (mixture, noise_std) = namespace_of(mixture, noise_std)
+    means = mixture.components.mean
+    inverse = xp.linalg.inv(mixture.components.cov[0] + noise_std**2 * np.eye(means.shape[1]))
+    offsets = mixture.log_weights - 0.5 * xp.sum((means @ inverse) * means, axis=1)
     posterior = jax.nn.softmax(queries @ inverse @ means.T + offsets, axis=1)
     return queries - noise_std**2 * (queries - posterior @ means) @ inverse
 
@@ -149,42 +150,43 @@ def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attent
     Source: [GBB26, Thm 4.1 (i), Prop. C.5]. Transformations: none, because the construction depends on the values.
     """
     owner = "denoising_heads"
-    cov, noise = mixture.components.cov[0], jnp.asarray(noise_std) ** 2
+    xp, (mixture, noise_std) = namespace_of(mixture, noise_std)
+    cov, noise = mixture.components.cov[0], noise_std**2
     means = mixture.components.mean
     d = means.shape[1]
-    if any(isinstance(array, jax.core.Tracer) for array in (cov, noise, means)):
+    if xp is not np:
         raise ValueError(
             f"`{owner}(mixture, noise_std)` needs concrete values, because opposite means need another construction: "
             "call it outside `jit`, `vmap` and `grad`. Got traced arrays."
         )
     if len(means) != 2 or d < 2:
         raise ValueError(f"`{owner}(mixture=...)` needs two components and d ≥ 2. Got means of shape {means.shape}.")
-    tokens = jnp.trace(cov) / d
-    if jnp.max(jnp.abs(cov - tokens * jnp.eye(d))) > 1e-12 * tokens:
+    tokens = np.trace(cov) / d
+    if np.max(np.abs(cov - tokens * np.eye(d))) > 1e-12 * tokens:
         raise ValueError(f"`{owner}(mixture=...)` needs a covariance γ² I: others take other heads. Got {cov}.")
     total, difference = tokens + noise, means[0] - means[1]
-    squares = jnp.sum(means**2, axis=1)
-    if jnp.abs(squares[0] - squares[1]) > 1e-9 * jnp.max(squares) or jnp.sum(difference**2) <= 1e-18 * jnp.max(squares):
+    squares = np.sum(means**2, axis=1)
+    if np.abs(squares[0] - squares[1]) > 1e-9 * np.max(squares) or np.sum(difference**2) <= 1e-18 * np.max(squares):
         raise ValueError(
             f"`{owner}(mixture=...)` needs different means of one norm, because attention has no offset for the norm. "
-            f"Got norms {jnp.sqrt(squares)} and a distance of {jnp.linalg.norm(difference)}."
+            f"Got norms {np.sqrt(squares)} and a distance of {np.linalg.norm(difference)}."
         )
-    if jnp.sum((means[0] + means[1]) ** 2) <= 1e-18 * jnp.max(squares):
+    if np.sum((means[0] + means[1]) ** 2) <= 1e-18 * np.max(squares):
         axis = _unit(means[0])
-        smallest = jnp.eye(d)[jnp.argmin(jnp.abs(axis))]
+        smallest = np.eye(d)[np.argmin(np.abs(axis))]
         normal = _unit(smallest - (smallest @ axis) * axis)
-        along, across = jnp.outer(axis, axis), jnp.outer(axis, normal)
-        even = noise / (2 * total) * along + tokens / (2 * total) * (jnp.eye(d) - along)
+        along, across = np.outer(axis, axis), np.outer(axis, normal)
+        even = noise / (2 * total) * along + tokens / (2 * total) * (np.eye(d) - along)
         odd = (tokens - noise) / (2 * total) * across
-        first, second = (Attention((jnp.eye(d) + sign * across.T) / total, even + sign * odd) for sign in (1.0, -1.0))
+        first, second = (Attention((np.eye(d) + sign * across.T) / total, even + sign * odd) for sign in (1.0, -1.0))
         return first, second
-    duals = jnp.linalg.pinv(means.T)
-    rest = 0.5 * (jnp.eye(d) - means.T @ duals)
+    duals = np.linalg.pinv(means.T)
+    rest = 0.5 * (np.eye(d) - means.T @ duals)
 
     def head(own, other):
-        pull = jnp.outer(means[other], difference) / (means[other] @ difference)
-        bilinear = (tokens * jnp.eye(d) + (noise - tokens) * pull) / (noise * total)
-        return Attention(bilinear, noise / total * (jnp.outer(means[own], duals[own]) + rest))
+        pull = np.outer(means[other], difference) / (means[other] @ difference)
+        bilinear = (tokens * np.eye(d) + (noise - tokens) * pull) / (noise * total)
+        return Attention(bilinear, noise / total * (np.outer(means[own], duals[own]) + rest))
 
     return head(0, 1), head(1, 0)
 
@@ -209,11 +211,12 @@ def residual_denoising_head(mixture: GaussianMixture, noise_std: Scalar) -> Atte
     jit, vmap, grad.
     """
     owner = "residual_denoising_head"
-    cov, noise = mixture.components.cov[0], jnp.asarray(noise_std) ** 2
+    xp, (mixture, noise_std) = namespace_of(mixture, noise_std)
+    cov, noise = mixture.components.cov[0], noise_std**2
     means = mixture.components.mean
-    inverse = jnp.linalg.inv(cov + noise * jnp.eye(len(cov)))
-    norms = jnp.einsum("ki,ij,kj->k", means, inverse, means)
-    if not isinstance(norms, jax.core.Tracer) and jnp.max(norms) - jnp.min(norms) > 1e-9 * jnp.max(norms):
+    inverse = xp.linalg.inv(cov + noise * np.eye(len(cov)))
+    norms = xp.einsum("ki,ij,kj->k", means, inverse, means)
+    if xp is np and np.max(norms) - np.min(norms) > 1e-9 * np.max(norms):
         raise ValueError(
             f"`{owner}(mixture=...)` needs components with equal `m_kᵀ S⁻¹ m_k`, because attention has no offset for "
             f"them. Got {norms}."
@@ -279,12 +282,10 @@ def _posterior_mean(mixture, cov, variance, query):
     return query - variance * jnp.linalg.solve(total, jax.nn.softmax(log_posterior) @ centred)
 
 
-def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Return the direction of the vector, or the first axis for a zero vector."""
-    largest = jnp.max(jnp.abs(vector))
-    scaled = vector / jnp.where(largest > 0, largest, 1.0)
-    length = jnp.linalg.norm(jnp.where(largest > 0, scaled, 1.0))
-    return jnp.where(largest > 0, scaled / length, jnp.eye(len(vector))[0])
+def _unit(vector: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+    """Return the direction of a vector that is not zero."""
+    scaled = vector / np.max(np.abs(vector))
+    return scaled / np.linalg.norm(scaled)
 
 
 def _bisect(beyond, low, high):

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
+from chapters import UNOPTIMISED
 from chapters.mixtures.denoisers import add_noise, residual_denoising_head
 from chapters.mixtures.settings import RADIUS, mixture, published_tokens
 from chapters.mixtures.style import PUBLISHED_NOISE_STD, TOKEN_STD
 from lib.attention import Attention, attend, fluctuation
-from lib.measures import Empirical, GaussianMixture
+from lib.batching import in_batches
+from lib.measures import GaussianMixture
 
 # Tasks that are simulated at once.
 BATCH = 50
@@ -31,33 +34,55 @@ def draw_task(key: PRNGKeyArray) -> GaussianMixture:
     return mixture(means, TOKEN_STD**2, jnp.log(jnp.stack([weight, 1 - weight])))
 
 
-def head_of_size(size: Float[Array, ""]) -> Attention:
+def head_of_size(size: float | Float[Array, ""]) -> Attention:
     """Return the head `U = size · S⁻¹, V = ξ² S⁻¹`, which serves all tasks."""
-    head = residual_denoising_head(published_tokens(), PUBLISHED_NOISE_STD)
+    with jax.ensure_compile_time_eval():
+        head = residual_denoising_head(published_tokens(), PUBLISHED_NOISE_STD)
     return Attention(size * head.bilinear, head.value)
 
 
-@partial(jax.jit, static_argnames="lengths")
-def _square_errors(keys: PRNGKeyArray, lengths: tuple[int, ...]):
-    heads = jax.vmap(head_of_size)(jnp.array(list(SIZES.values())))
-    limits = jax.vmap(head_of_size)(jnp.array(list(LIMITS.values())))
+@partial(jax.jit, static_argnums=1)
+@partial(jax.vmap, in_axes=(0, None))
+def _draw(words: UInt[Array, " w"], length: int) -> tuple[GaussianMixture, Float[Array, " d"], Float[Array, "n d"]]:
+    """Return the noisy tokens of a task: their distribution, a query and the longest prompt."""
+    task_key, query_key, prompt_key = jr.split(jr.wrap_key_data(words), 3)
+    noisy = add_noise(draw_task(task_key), PUBLISHED_NOISE_STD)
+    return noisy, noisy.sample(1, key=query_key)[0], noisy.sample(length, key=prompt_key)
 
-    def of_task(key) -> dict[str, Float[Array, " lengths"]]:
-        task_key, query_key, prompt_key = jr.split(key, 3)
-        noisy = add_noise(draw_task(task_key), PUBLISHED_NOISE_STD)
-        query = noisy.sample(1, key=query_key)[0]
-        tokens = noisy.sample(max(lengths), key=prompt_key)
 
-        def square_errors(head):
-            exact = attend(head, noisy, query)
-            return jnp.stack([jnp.sum((attend(head, Empirical(tokens[:n]), query) - exact) ** 2) for n in lengths])
+@partial(jax.jit, compiler_options=UNOPTIMISED)
+@jax.vmap
+def _exact(
+    noisy: GaussianMixture, query: Float[Array, " d"]
+) -> tuple[Float[Array, "sizes d"], Float[Array, " limits"]]:
+    """Return the outputs of the infinite prompt, and the limits of L times the square error."""
+    outputs = jax.vmap(lambda size: attend(head_of_size(size), noisy, query))
+    limits = jax.vmap(lambda size: jnp.trace(fluctuation(head_of_size(size), noisy, query)))
+    return outputs(jnp.array(list(SIZES.values()))), limits(jnp.array(list(LIMITS.values())))
 
-        def limit(head):
-            return jnp.trace(fluctuation(head, noisy, query))[None]
 
-        return dict(zip([*SIZES, *LIMITS], [*jax.vmap(square_errors)(heads), *jax.vmap(limit)(limits)], strict=True))
+def _outputs(
+    head: Attention, tokens: Float[np.ndarray, "n L d"], queries: Float[np.ndarray, "n d"], lengths: Sequence[int]
+) -> Float[np.ndarray, "n lengths d"]:
+    """Return the outputs of beginnings of the prompts; each token's weight is computed once."""
+    scores = (tokens @ (queries @ head.bilinear.T)[..., None])[..., 0]
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    parts = [slice(*ends) for ends in pairwise((0, *lengths))]
+    sums = np.stack([(weights[:, None, part] @ tokens[:, part])[:, 0] for part in parts], axis=1)
+    totals = np.stack([weights[:, part].sum(axis=1) for part in parts], axis=1)
+    return (np.cumsum(sums, axis=1) / np.cumsum(totals, axis=1)[..., None]) @ head.value.T
 
-    return jax.lax.map(of_task, keys, batch_size=BATCH)
+
+def _square_errors(lengths: Sequence[int], words: UInt[np.ndarray, "n w"]) -> dict[str, Float[np.ndarray, "n _"]]:
+    """Return the columns of `simulate_prompts` for some tasks."""
+    noisy, queries, tokens = _draw(words, max(lengths))
+    exact, limits = map(np.asarray, _exact(noisy, queries))
+    errors = {}
+    for index, (name, size) in enumerate(SIZES.items()):
+        head = jax.tree.map(np.asarray, head_of_size(size))
+        outputs = _outputs(head, np.asarray(tokens), np.asarray(queries), lengths)
+        errors[name] = np.sum((outputs - exact[:, index, None]) ** 2, axis=-1)
+    return errors | {name: limits[:, [index]] for index, name in enumerate(LIMITS)}
 
 
 def simulate_prompts(lengths: Sequence[int], tasks: int, *, key: PRNGKeyArray) -> dict[str, pd.DataFrame]:
@@ -72,12 +97,10 @@ def simulate_prompts(lengths: Sequence[int], tasks: int, *, key: PRNGKeyArray) -
       For each name of `SIZES` a table with one column per length. For `limit` a table with one column 0: the limit of L
       times the square error of the head `quarter`; for `untilted` that of the head with U = 0.
     """
-    lengths = tuple(sorted(lengths))
-    errors = _square_errors(jr.split(key, tasks), lengths)
-    return {
-        name: pd.DataFrame(np.asarray(values), columns=list(lengths) if name in SIZES else [0])
-        for name, values in errors.items()
-    }
+    lengths = sorted(lengths)
+    words = np.asarray(jr.key_data(jr.split(key, tasks)))
+    errors = in_batches(partial(_square_errors, lengths), words, batch=BATCH)
+    return {name: pd.DataFrame(values, columns=lengths if name in SIZES else [0]) for name, values in errors.items()}
 
 
 def exponent(errors: pd.DataFrame) -> tuple[float, float]:

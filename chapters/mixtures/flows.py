@@ -1,24 +1,32 @@
 """Gradient flow of the risk near the two families of minimisers, and from a start that leads to the Bayes risk."""
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from chapters.mixtures.gated_scores import GatedScore, bayes_score
-from chapters.mixtures.labelled_heads import Blocks, excess, head_with_constant_gate, head_without_gate, score_of
+from chapters.mixtures.labelled_heads import Blocks, excess, head_with_constant_gate, head_without_gate
 from chapters.mixtures.landscape import ROUNDING, TOKENS
-from chapters.mixtures.score_derivatives import blocks_of, flat, hessian, scores_and_slopes, slope
+from chapters.mixtures.score_derivatives import (
+    Classes,
+    Parameters,
+    blocks_of,
+    flat,
+    hessian,
+    parameters_of,
+    scores_and_slopes,
+    slope,
+)
 from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
-from lib.flow import gradient_flow
+from lib.flow import follow_flow
 from lib.measures import GaussianMixture
 from lib.random import normal
 
@@ -30,15 +38,18 @@ INVARIANT_TIMES = np.linspace(0.25, 36.0, 144)
 FAMILIES = {GATELESS: head_without_gate, CONSTANT: head_with_constant_gate}
 
 
-def distance(family: str, score: GatedScore, best: GatedScore) -> Float[Array, ""]:
+def distance(family: str, score: GatedScore | Parameters, best: GatedScore) -> float:
     """Return the Euclidean distance of (w, b, r, s) to a family of minimisers."""
-    along = score.slope - best.slope
+    slope, intercept, height, gate_slope = map(
+        np.asarray, (score.slope, score.intercept, score.height, score.gate_slope)
+    )
+    along, off = slope - np.asarray(best.slope), float(intercept - best.intercept)
     if family == GATELESS:
-        return jnp.sqrt(jnp.sum(along**2) + (score.intercept - best.intercept) ** 2 + score.height**2)
+        return float(np.sqrt(np.sum(along**2) + off**2 + height**2))
     # {(w*, b* - r σ(s_0), r, 0)} is a line in the plane of b and r
-    chance = jax.nn.sigmoid(best.gate_offset)
-    off = (score.intercept - best.intercept + chance * score.height) / jnp.sqrt(1 + chance**2)
-    return jnp.sqrt(jnp.sum(along**2) + off**2 + jnp.sum(score.gate_slope**2))
+    chance = expit(float(best.gate_offset))
+    off = (off + chance * height) / np.sqrt(1 + chance**2)
+    return float(np.sqrt(np.sum(along**2) + off**2 + np.sum(gate_slope**2)))
 
 
 def solve_flow(start: Blocks, times: np.ndarray) -> Blocks:
@@ -59,10 +70,15 @@ def solve_flow(start: Blocks, times: np.ndarray) -> Blocks:
     return blocks_of(solution.y.T)
 
 
-@partial(jax.jit, static_argnames="family")
-def _distances(path: Blocks, best: GatedScore, family: str) -> Float[Array, " n"]:
-    law = published_classes()
-    return jax.lax.map(lambda blocks: distance(family, score_of(blocks, law), best), path)
+def _distances(path: Blocks, best: GatedScore, family: str) -> Float[np.ndarray, " n"]:
+    scores, best = _scores(path, published_classes()), jax.tree.map(np.asarray, best)
+    return np.array([distance(family, score, best) for score in scores])
+
+
+def _scores(path: Blocks, law: GaussianMixture) -> list[Parameters]:
+    """Return the parameters of the score of each head along a path."""
+    classes_ = Classes.of(law)
+    return [parameters_of(Blocks(*blocks), classes_) for blocks in zip(*map(np.asarray, path), strict=True)]
 
 
 def perturbed(blocks: Blocks, size: float, key: PRNGKeyArray) -> Blocks:
@@ -121,16 +137,16 @@ def growth_of_inverse_square(blocks: Blocks) -> tuple[float, float]:
     A maps a direction in the kernel of the Hessian to the change of s.
     """
     law = published_classes()
-    score, best = score_of(blocks, law), bayes_score(law)
-    chance = float(jax.nn.sigmoid(best.gate_offset))
-    height, tilt = float(score.height), np.asarray(score.gate_slope)
+    score, best = parameters_of(blocks, Classes.of(law)), jax.tree.map(np.asarray, bayes_score(law))
+    chance = expit(best.gate_offset)
+    height, tilt = score.height, score.gate_slope
     # tokens of a product rule, exact for the polynomials of low degree times a smooth function
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     normals = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
     weights = np.outer(weights, weights).ravel() / (2 * np.pi)
     tokens = np.concatenate([mean + normals for mean in np.asarray(law.components.mean)])
     chances = np.exp(np.asarray(law.log_weights))
-    eta = np.asarray(jax.nn.sigmoid(jax.vmap(best)(jnp.asarray(tokens))))
+    eta = expit(tokens @ best.slope + best.intercept)
     masses = np.concatenate([share * weights for share in chances]) * eta * (1 - eta)
     affine = np.column_stack([np.ones(len(tokens)), tokens])
     bend = 0.5 * height * chance * (1 - chance) * (1 - 2 * chance)
@@ -172,14 +188,14 @@ def invariant_classes() -> GaussianMixture:
 
 def invariant_start() -> Blocks:
     """Return the start U_11 = 0, u_12 = 0, v_22 = 0, and v_21 a unit vector orthogonal to the Krylov space."""
-    zero = jnp.zeros(3)
-    return Blocks(jnp.zeros((3, 3)), zero, jnp.array([0.0, 1.0, 0.0]), jnp.zeros(()))
+    return Blocks(np.zeros((3, 3)), np.zeros(3), np.array([0.0, 1.0, 0.0]), np.zeros(()))
 
 
 @jax.jit
-def _invariant_path(start: Blocks, times: Float[Array, " n"]) -> Blocks:
-    law = invariant_classes()
-    return gradient_flow(lambda blocks: excess(blocks, law, 40), start, times).params
+@jax.value_and_grad
+def _invariant_excess(entries: Float[Array, " entries"]) -> Float[Array, ""]:
+    unravel = ravel_pytree(invariant_start())[1]
+    return excess(unravel(entries), invariant_classes(), 40)
 
 
 class InvariantFlow(NamedTuple):
@@ -205,24 +221,24 @@ def solve_invariant_flow() -> InvariantFlow:
     """
     law, cov = invariant_classes(), INVARIANT_COV
     start = invariant_start()
-    path = _invariant_path(start, INVARIANT_TIMES)
-    best = bayes_score(law)
-    scores = jax.lax.map(lambda blocks: score_of(blocks, law), path)
-    balance = jnp.sum(path.upper**2, axis=(1, 2)) - jnp.sum(path.row**2, axis=1)
-    leaks = jnp.concatenate([scores.intercept[:, None], scores.height[:, None], scores.gate_slope], axis=1)
+    accuracy = {"rtol": 1e-12, "atol": 1e-14, "method": "DOP853"}
+    path = blocks_of(follow_flow(_invariant_excess, flat(start), INVARIANT_TIMES, **accuracy)[0])
+    scores, best = _scores(path, law), np.asarray(bayes_score(law).slope)
+    balance = np.sum(path.upper**2, axis=(1, 2)) - np.sum(path.row**2, axis=1)
+    leaks = [[score.intercept, score.height, *score.gate_slope] for score in scores]
     frame = pd.DataFrame(
         {
             "time": INVARIANT_TIMES,
-            "distance": jnp.linalg.norm(scores.slope - best.slope, axis=1),
-            "balance": balance - (jnp.sum(start.upper**2) - jnp.sum(start.row**2)),
-            "leak": jnp.max(jnp.abs(leaks), axis=1),
+            "distance": np.linalg.norm([score.slope - best for score in scores], axis=1),
+            "balance": balance - (np.sum(start.upper**2) - np.sum(start.row**2)),
+            "leak": np.max(np.abs(leaks), axis=1),
         }
     )
     basis = np.eye(3)[:, [0, 2]]
     curvature = basis.T @ _curvature(law) @ basis
-    upper, row = np.asarray(path.upper[-1]), np.asarray(path.row[-1])
+    upper, row = path.upper[-1], path.row[-1]
     matrix = np.sum((cov @ row) ** 2) * np.eye(3) + upper @ cov @ cov @ upper.T
-    bound = np.linalg.eigvalsh(cov)[0] ** 2 * float(jnp.sum(start.row**2))
+    bound = np.linalg.eigvalsh(cov)[0] ** 2 * np.sum(start.row**2)
     return InvariantFlow(
         frame,
         rate=float(np.min(np.linalg.eigvals(basis.T @ matrix @ basis @ curvature).real)),

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.lax import stop_gradient
 from jaxtyping import Array, Float
 
-from chapters.mixtures.integrals import component_weights, normal_grid
+from chapters.mixtures.integrals import component_weights, namespace_of, normal_grid
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
 
@@ -74,11 +74,12 @@ def bayes_score(mixture: GaussianMixture) -> GatedScore:
 
     Source: [GBB26, section 3]. Transformations: jit, vmap, grad.
     """
+    xp, (mixture,) = namespace_of(mixture)
     cov, means = mixture.components.cov[0], mixture.components.mean
-    slope = jnp.linalg.solve(cov, means[0] - means[1])
+    slope = xp.linalg.solve(cov, means[0] - means[1])
     odds = mixture.log_weights[0] - mixture.log_weights[1]
     intercept = odds - 0.5 * (means[0] + means[1]) @ slope
-    return GatedScore(slope, intercept, 0.0, jnp.zeros_like(slope), odds)
+    return GatedScore(slope, intercept, 0.0, 0 * slope, odds)
 
 
 def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:

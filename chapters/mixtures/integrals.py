@@ -1,5 +1,9 @@
 """Integrals over a Gaussian mixture: nodes for each component, and the weights of the components."""
 
+from types import ModuleType
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import log_softmax
@@ -15,6 +19,13 @@ def normal_grid(dimension: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     if dimension == 1:
         return line[:, None], weights
     return np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2), np.outer(weights, weights).ravel()
+
+
+def namespace_of(*trees: Any) -> tuple[ModuleType, list[Any]]:
+    """Return NumPy, which compiles nothing, and the trees as its arrays, or `jax.numpy` and the trees if traced."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees)):
+        return jnp, list(trees)
+    return np, jax.tree.map(np.asarray, list(trees))
 
 
 def component_weights(mixture: GaussianMixture) -> Float[Array, " K"]:

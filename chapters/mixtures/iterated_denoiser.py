@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters import UNOPTIMISED
 from chapters.mixtures.denoisers import bayes_denoiser, denoiser_fixed_point, iterate_denoiser
 from chapters.mixtures.settings import DIMENSION, mixture
 from chapters.mixtures.style import SHOWN_STEPS, STEPS
+from lib.measures import GaussianMixture
 from lib.random import normal
 
 # Starts of each iteration, and their standard deviation in units of half the distance of the components.
@@ -33,8 +35,8 @@ def noisy_components(separation: float, token_std: float = 0.0):
 
     The standard deviation `√(γ² + ξ²)` of noisy tokens is 1.
     """
-    offset = separation * jnp.array([0.6, 0.8])
-    return mixture(MIDDLE + jnp.stack([offset, -offset]), token_std**2), np.sqrt(1 - token_std**2), offset
+    offset = separation * np.array([0.6, 0.8])
+    return mixture(MIDDLE + np.array([[1.0], [-1.0]]) * offset, token_std**2), np.sqrt(1 - token_std**2), offset
 
 
 @partial(jax.jit, static_argnames="steps")
@@ -70,8 +72,8 @@ def simulate_convergence() -> pd.DataFrame:
     steps = np.unique(np.round(np.geomspace(1, STEPS, 40)).astype(int))
     rows = []
     for separation in RATES:
-        start = MIDDLE + separation * np.array([[0.6, 0.8]])
-        path = np.asarray(_positions(separation, start, STEPS))[0]
+        starts = np.tile(MIDDLE + separation * np.array([0.6, 0.8]), (STARTS, 1))  # as many as above: one program
+        path = np.asarray(_positions(separation, starts, STEPS))[0]
         root = float(fixed_point(separation))
         rows += [
             {"separation": separation, "steps": n, "distance": abs(path[n] - root), "root": root}
@@ -83,9 +85,13 @@ def simulate_convergence() -> pd.DataFrame:
 def slope_at_the_middle(separation: float, token_std: float) -> float:
     """Return the derivative of the Bayes denoiser at the midpoint, along the difference of the components."""
     law, noise_std, offset = noisy_components(separation, token_std)
-    direction = offset / jnp.linalg.norm(offset)
-    moved = jax.jvp(partial(bayes_denoiser, law, noise_std), (jnp.asarray(MIDDLE),), (direction,))[1]
-    return float(moved @ direction)
+    direction = offset / np.linalg.norm(offset)
+    return float(np.asarray(_moved(law, noise_std, direction)) @ direction)
+
+
+@partial(jax.jit, compiler_options=UNOPTIMISED)
+def _moved(law: GaussianMixture, noise_std: float, direction: Float[Array, " d"]) -> Float[Array, " d"]:
+    return jax.jvp(partial(bayes_denoiser, law, noise_std), (jnp.asarray(MIDDLE),), (direction,))[1]
 
 
 def solve_slopes() -> dict[str, float]:

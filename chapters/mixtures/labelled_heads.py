@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import expit
 
 from chapters.mixtures.gated_scores import GatedScore, bayes_score, discriminant_excess, gated_score
 from chapters.mixtures.settings import published_classes
@@ -57,15 +58,16 @@ def head_without_gate() -> Blocks:
     U_11, v_21 and v_22 are those of [GBB26, Table 3] as far as they are legible; the second column of U_11 is taken as
     zero. The paper's u_12 is not legible; with (1/2, 1/2) the gate is not steep.
     """
-    intercept = bayes_score(published_classes()).intercept
-    upper = jnp.array([[1.0, 0.0], [-1.0, 0.0]]) / (2 * intercept)
-    return Blocks(upper, jnp.array([0.5, 0.5]), jnp.array([2 * intercept, 0.0]), -intercept)
+    intercept = np.asarray(bayes_score(published_classes()).intercept)
+    upper = np.array([[1.0, 0.0], [-1.0, 0.0]]) / (2 * intercept)
+    return Blocks(upper, np.array([0.5, 0.5]), np.array([2 * intercept, 0.0]), -intercept)
 
 
 def head_with_constant_gate() -> Blocks:
     """Return a head with s = 0 and r ≠ 0 that has the Bayes risk of `published_classes`, of [GBB26, Table 3]."""
     law = published_classes()
-    chance = jax.nn.sigmoid(law.log_weights[0] - law.log_weights[1])
-    (first, second), row = law.components.mean, jnp.array([1.0, -1.0])
-    corner = (row @ second - bayes_score(law).intercept + chance * row @ (first - second)) / (1 - 2 * chance)
-    return Blocks(jnp.eye(2), -0.5 * (first - second), row, corner)
+    best = jax.tree.map(np.asarray, bayes_score(law))
+    chance = expit(best.gate_offset)
+    (first, second), row = np.asarray(law.components.mean), np.array([1.0, -1.0])
+    corner = (row @ second - best.intercept + chance * row @ (first - second)) / (1 - 2 * chance)
+    return Blocks(np.eye(2), -0.5 * (first - second), row, corner)

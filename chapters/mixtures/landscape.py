@@ -4,7 +4,6 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from chapters import UNOPTIMISED
 from chapters.mixtures.gated_scores import GatedScore, bayes_score, discriminant_excess
 from chapters.mixtures.labelled_heads import (
     NODES,
@@ -21,7 +21,16 @@ from chapters.mixtures.labelled_heads import (
     head_without_gate,
     score_of,
 )
-from chapters.mixtures.score_derivatives import Classes, flat, hessian, scores_and_slopes, slope
+from chapters.mixtures.score_derivatives import (
+    Classes,
+    Parameters,
+    flat,
+    hessian,
+    parameters_of,
+    risk_and_forces,
+    scores_and_slopes,
+    slope,
+)
 from chapters.mixtures.settings import classes, published_classes
 from chapters.mixtures.style import PUBLISHED_MEANS
 from lib.measures import GaussianMixture
@@ -111,27 +120,24 @@ def saddle() -> tuple[Blocks, Blocks]:
     U_11 is chosen so that the derivative in v_21 does.
     """
     law = published_classes()
-    mean, other = law.components.mean
+    mean, other = np.asarray(law.components.mean)
 
-    @jax.jit
-    def forces(gate_slope, corner):
-        score = GatedScore(jnp.zeros(2), -corner, 2 * corner, gate_slope, bayes_score(law).gate_offset)
-        return jax.value_and_grad(lambda score: discriminant_excess(law, score, nodes=NODES))(score)
+    def forces_at(point):
+        return risk_and_forces(Parameters(np.zeros(2), -point[2], 2 * point[2], point[:2]))
 
     def value_and_slope(point):
-        value, force = forces(jnp.asarray(point[:2]), jnp.asarray(point[2]))
-        return float(value), np.append(force.gate_slope, 2 * force.height - force.intercept)
+        value, force = forces_at(point)
+        return value, np.append(force.gate_slope, 2 * force.height - force.intercept)
 
     end = minimize(value_and_slope, np.array([0.5, -0.5, 1.0]), jac=True, method="BFGS", options={"gtol": 1e-12}).x
-    gate_slope, corner = jnp.asarray(end[:2]), jnp.asarray(end[2])
-    force = forces(gate_slope, corner)[1]
-    pull = force.slope / jnp.sum(force.slope**2)
-    upper = -force.height * jnp.outer(pull, jnp.linalg.solve(law.components.cov[0], mean + other))
+    gate_slope, corner, force = end[:2], end[2], forces_at(end)[1]
+    pull = force.slope / np.sum(force.slope**2)
+    upper = -force.height * np.outer(pull, np.linalg.solve(law.components.cov[0], mean + other))
 
     def head(upper) -> Blocks:
-        return Blocks(upper, 0.5 * (gate_slope - upper @ (mean - other)), jnp.zeros(2), corner)
+        return Blocks(upper, 0.5 * (gate_slope - upper @ (mean - other)), np.zeros(2), corner)
 
-    return head(upper), head(jnp.zeros((2, 2)))
+    return head(upper), head(np.zeros((2, 2)))
 
 
 def solve_critical_points() -> list[CriticalPoint]:
@@ -222,36 +228,35 @@ def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
       `two`: the largest relative difference with the factor 2 in the cross term of r and s; `one`: without it.
     """
     law = _random_law(2, key)
-    (first, second), cov = law.components.mean, law.components.cov[0]
+    (first, second), cov = np.asarray(law.components.mean), np.asarray(law.components.cov[0])
     difference = first - second
     keys = jr.split(jr.fold_in(key, 1), 8)
     shapes = ((2, 2), (2,), (2,), ())
-    blocks = Blocks(*(normal(key, shape) for key, shape in zip(keys[:4], shapes, strict=True)))
-    moved = Blocks(*(normal(key, shape) for key, shape in zip(keys[4:], shapes, strict=True)))
-    tokens = 2 * normal(jr.fold_in(key, 2), (TOKENS, 2))
+    blocks = Blocks(*(np.asarray(normal(key, shape)) for key, shape in zip(keys[:4], shapes, strict=True)))
+    moved = Blocks(*(np.asarray(normal(key, shape)) for key, shape in zip(keys[4:], shapes, strict=True)))
+    tokens = 2 * np.asarray(normal(jr.fold_in(key, 2), (TOKENS, 2)))
 
     def score(time):
         return jax.vmap(score_of(jax.tree.map(lambda at, by: at + time * by, blocks, moved), law))(tokens)
 
-    measured = jax.jit(jax.jacfwd(jax.jacfwd(score)))(0.0)
-    at = score_of(blocks, law)
-    gate = jax.nn.sigmoid(at.gate_offset + tokens @ at.gate_slope)
+    measured = np.asarray(jax.jit(jax.jacfwd(jax.jacfwd(score)))(0.0))
+    at, gate_offset = parameters_of(blocks, Classes.of(law)), Classes.of(law).gate_offset
+    gate = expit(gate_offset + tokens @ at.gate_slope)
     steepness = gate * (1 - gate)
     turned = tokens @ (2 * moved.column + moved.upper @ difference)
     higher = moved.row @ difference + 2 * moved.corner
     plain = 2 * tokens @ (moved.upper @ cov @ moved.row) + at.height * steepness * (1 - 2 * gate) * turned**2
     cross = higher * steepness * turned
-    scale = jnp.max(jnp.abs(measured))
+    scale = np.max(np.abs(measured))
     return {
-        name: float(jnp.max(jnp.abs(measured - plain - factor * cross)) / scale)
+        name: float(np.max(np.abs(measured - plain - factor * cross)) / scale)
         for name, factor in (("two", 2.0), ("one", 1.0))
     }
 
 
-@partial(jax.jit, static_argnames="weight")
-def _along_the_sequence(length: Float[Array, ""], weight: float) -> Float[Array, ""]:
+@partial(jax.jit, compiler_options=UNOPTIMISED)
+def _along_the_sequence(length: Float[Array, ""], law: GaussianMixture) -> Float[Array, ""]:
     """Return the excess of `(w* - σ'(s_0) c, b* - R σ(s_0), R, c/R)` with c = w*."""
-    law = classes(PUBLISHED_MEANS, 1.0, weight)
     best = bayes_score(law)
     chance = jax.nn.sigmoid(best.gate_offset)
     score = GatedScore(
@@ -268,7 +273,8 @@ def solve_sequence() -> dict[str, float]:
     """Return the exponents of the excess along the sequence of Prop. 3.4, for the published weights and equal ones."""
 
     def exponent(weight):
-        first, last = (float(_along_the_sequence(length, weight)) for length in LENGTHS)
+        law = classes(PUBLISHED_MEANS, 1.0, weight)
+        first, last = (float(_along_the_sequence(length, law)) for length in LENGTHS)
         return float(np.log(last / first) / np.log(LENGTHS[1] / LENGTHS[0]))
 
     return {"unequal": exponent(0.6), "equal": exponent(0.5)}

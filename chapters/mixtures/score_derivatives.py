@@ -86,7 +86,7 @@ def blocks_of(entries: Float[np.ndarray, "*n entries"]) -> Blocks:
     return Blocks(upper.reshape(*upper.shape[:-1], d, d), column, row, corner[..., 0])
 
 
-def _parameters(blocks: Blocks, classes: Classes) -> Parameters:
+def parameters_of(blocks: Blocks, classes: Classes) -> Parameters:
     """Return (w, b, r, s), as `gated_score` does."""
     upper, column, row, corner = map(np.asarray, blocks)
     difference = classes.first - classes.second
@@ -130,27 +130,34 @@ def scores_and_slopes(
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n entries"]]:
     """Return the scores of the tokens, and their derivatives in all entries of the blocks."""
     classes, tokens = Classes.of(law), np.asarray(tokens).T
-    score = _parameters(blocks, classes)
+    score = parameters_of(blocks, classes)
     gates, scores = _gates(score, classes, tokens)
     return scores, _features(score, tokens, gates).T @ _parameter_slopes(blocks, classes)
 
 
-def slope(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " entries"]:
-    """Return the gradient of the risk of `published_classes` in all entries."""
-    grid, blocks = _grid(), blocks_of(np.asarray(entries))
-    score = _parameters(blocks, grid.classes)
+def risk_and_forces(score: Parameters) -> tuple[float, Parameters]:
+    """Return the risk of `published_classes` above the Bayes risk, and its derivatives in (w, b, r, s)."""
+    grid = _grid()
     gates, scores = _gates(score, grid.classes, grid.tokens)
     force = grid.force(scores)
     bent = score.height * (grid.tokens @ (force * gates * (1 - gates)))
-    in_parameters = np.concatenate([grid.tokens @ force, [np.sum(force), gates @ force], bent])
-    return in_parameters @ _parameter_slopes(blocks, grid.classes)
+    divergence = np.logaddexp(0, scores) - np.logaddexp(0, grid.odds) - grid.chances * (scores - grid.odds)
+    forces = Parameters(grid.tokens @ force, float(np.sum(force)), float(gates @ force), bent)
+    return float(grid.probabilities @ divergence), forces
+
+
+def slope(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " entries"]:
+    """Return the gradient of the risk of `published_classes` in all entries."""
+    blocks, classes = blocks_of(np.asarray(entries)), _grid().classes
+    forces = risk_and_forces(parameters_of(blocks, classes))[1]
+    return np.hstack(forces) @ _parameter_slopes(blocks, classes)
 
 
 def hessian(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, "entries entries"]:
     """Return the Hessian of the same risk."""
     grid, blocks = _grid(), blocks_of(np.asarray(entries))
     classes, tokens = grid.classes, grid.tokens
-    score, slopes = _parameters(blocks, classes), _parameter_slopes(blocks, classes)
+    score, slopes = parameters_of(blocks, classes), _parameter_slopes(blocks, classes)
     gates, scores = _gates(score, classes, tokens)
     features, force = _features(score, tokens, gates), grid.force(scores)
     in_parameters = features * (grid.probabilities * expit(scores) * expit(-scores)) @ features.T

@@ -1,6 +1,6 @@
 """The mixtures of this chapter: those of [GBB26, Table 1] and [GBB26, Figure 2], and others of the same kinds."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from chapters.mixtures.style import PUBLISHED_MEANS, TOKEN_STD
@@ -14,14 +14,14 @@ DIMENSION, RADIUS = 2, 3.0
 
 def mixture(means, cov, log_weights=(0.0, 0.0)) -> GaussianMixture:
     """Return two components with these means, shape (2, d), and one covariance, shape (d, d) or, if isotropic, ()."""
-    means, cov = jnp.asarray(means, float), jnp.asarray(cov, float)
-    cov = cov if cov.ndim else cov * jnp.eye(means.shape[-1])
-    return GaussianMixture(jnp.asarray(log_weights), Gaussian(means, jnp.broadcast_to(cov, (2, *cov.shape))))
+    means, cov = means if isinstance(means, jax.Array) else np.asarray(means, float), np.asarray(cov, float)
+    cov = cov if cov.ndim else cov * np.eye(means.shape[-1])
+    return GaussianMixture(log_weights, Gaussian(means, np.broadcast_to(cov, (2, *cov.shape))))
 
 
 def classes(means, cov, weight: float = PUBLISHED_WEIGHT) -> GaussianMixture:
     """Return two classes of these means: component 0 has the label +1 and this weight, component 1 the label -1."""
-    return mixture(means, cov, jnp.log(jnp.array([weight, 1 - weight])))
+    return mixture(means, cov, np.log([weight, 1 - weight]))
 
 
 def published_classes() -> GaussianMixture:

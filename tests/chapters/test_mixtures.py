@@ -159,8 +159,8 @@ def test_proposition_3_4_excess_times_the_square_of_r_has_the_limit_of_the_secon
         along = mean + np.sqrt(2) * nodes
         eta = expit(along + np.log(1.5))
         limit += 0.5 * chance * weights @ (eta * (1 - eta) * (0.5 * second * along**2) ** 2)
-    length = 1e4
-    np.testing.assert_allclose(length**2 * landscape._along_the_sequence(length, 0.6), limit, rtol=1e-2)
+    length, law = 1e4, settings.published_classes()
+    np.testing.assert_allclose(length**2 * landscape._along_the_sequence(length, law), limit, rtol=1e-2)
 
 
 def test_distances_to_the_families_are_the_least_ones():
