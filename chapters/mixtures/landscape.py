@@ -25,9 +25,10 @@ from chapters.mixtures.score_derivatives import (
     Classes,
     Parameters,
     flat,
+    forces,
     hessian,
     parameters_of,
-    risk_and_forces,
+    risk,
     scores_and_slopes,
     slope,
 )
@@ -122,15 +123,15 @@ def saddle() -> tuple[Blocks, Blocks]:
     law = published_classes()
     mean, other = np.asarray(law.components.mean)
 
-    def forces_at(point):
-        return risk_and_forces(Parameters(np.zeros(2), -point[2], 2 * point[2], point[:2]))
+    def score_at(point):
+        return Parameters(np.zeros(2), -point[2], 2 * point[2], point[:2])
 
     def value_and_slope(point):
-        value, force = forces_at(point)
-        return value, np.append(force.gate_slope, 2 * force.height - force.intercept)
+        force = forces(score_at(point))
+        return risk(score_at(point)), np.append(force.gate_slope, 2 * force.height - force.intercept)
 
     end = minimize(value_and_slope, np.array([0.5, -0.5, 1.0]), jac=True, method="BFGS", options={"gtol": 1e-12}).x
-    gate_slope, corner, force = end[:2], end[2], forces_at(end)[1]
+    gate_slope, corner, force = end[:2], end[2], forces(score_at(end))
     pull = force.slope / np.sum(force.slope**2)
     upper = -force.height * np.outer(pull, np.linalg.solve(law.components.cov[0], mean + other))
 

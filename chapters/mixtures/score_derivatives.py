@@ -135,22 +135,27 @@ def scores_and_slopes(
     return scores, _features(score, tokens, gates).T @ _parameter_slopes(blocks, classes)
 
 
-def risk_and_forces(score: Parameters) -> tuple[float, Parameters]:
-    """Return the risk of `published_classes` above the Bayes risk, and its derivatives in (w, b, r, s)."""
+def risk(score: Parameters) -> float:
+    """Return the risk of `published_classes` above the Bayes risk."""
+    grid = _grid()
+    scores = _gates(score, grid.classes, grid.tokens)[1]
+    divergence = np.logaddexp(0, scores) - np.logaddexp(0, grid.odds) - grid.chances * (scores - grid.odds)
+    return float(grid.probabilities @ divergence)
+
+
+def forces(score: Parameters) -> Parameters:
+    """Return the derivatives of this risk in (w, b, r, s)."""
     grid = _grid()
     gates, scores = _gates(score, grid.classes, grid.tokens)
     force = grid.force(scores)
     bent = score.height * (grid.tokens @ (force * gates * (1 - gates)))
-    divergence = np.logaddexp(0, scores) - np.logaddexp(0, grid.odds) - grid.chances * (scores - grid.odds)
-    forces = Parameters(grid.tokens @ force, float(np.sum(force)), float(gates @ force), bent)
-    return float(grid.probabilities @ divergence), forces
+    return Parameters(grid.tokens @ force, float(np.sum(force)), float(gates @ force), bent)
 
 
 def slope(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " entries"]:
     """Return the gradient of the risk of `published_classes` in all entries."""
     blocks, classes = blocks_of(np.asarray(entries)), _grid().classes
-    forces = risk_and_forces(parameters_of(blocks, classes))[1]
-    return np.hstack(forces) @ _parameter_slopes(blocks, classes)
+    return np.hstack(forces(parameters_of(blocks, classes))) @ _parameter_slopes(blocks, classes)
 
 
 def hessian(entries: Float[np.ndarray, " entries"]) -> Float[np.ndarray, "entries entries"]:
