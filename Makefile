@@ -17,7 +17,6 @@ QUICK := \
   tests/test_conclusions.py \
   tests/test_headings.py \
   tests/test_structure.py \
-  tests/test_mutations.py \
   tests/test_statements.py \
   tests/test_symbol_linter.py \
   tests/test_symbols_defined.py \
