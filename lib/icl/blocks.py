@@ -88,6 +88,9 @@ class Blocks(eqx.Module):
         Returns:
           A* and b*.
 
+        Raises:
+          numpy.linalg.LinAlgError: if a known Σ is singular.
+
         Source: [BB26, Theorem 5.1]. Transformations: jit, vmap, grad.
         """
         xp = namespace(cov := known(task.cov))
