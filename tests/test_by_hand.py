@@ -1,8 +1,15 @@
-"""Every by-hand cell runs alone, where only the book's library and its requirements can be imported."""
+"""Every by-hand cell runs alone, where only the book's library and its requirements can be imported.
 
+`tests/chapters/test_notebooks.py` runs the cells in their notebooks and compares what they print with the claims.
+"""
+
+import ast
+import builtins
 import json
 import subprocess
+import symtable
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,15 +19,12 @@ ROOT = Path(__file__).parents[1]
 CHAPTERS = ("measures", "gaussian_limit", "concentration", "exact_finite_prompt", "icl_infinite", "icl_finite")
 CHAPTERS += ("trajectory_stability", "published_experiment", "risk_and_parameters", "softmax_advantage")
 CHAPTERS += ("needle_in_a_long_prompt", "finite_samples")
-# Runs the cells one after the other, each with its own names, and prints one JSON line per cell.
+# Runs the cells one after the other, each with its own names, and prints one line per cell.
 ALONE = """
-import contextlib, io, json, sys
+import json, sys
 sys.modules["companion"] = sys.modules["chapters"] = None
 for name, source in json.load(sys.stdin):
-    written = io.StringIO()
-    with contextlib.redirect_stdout(written):
-        exec(compile(source, name, "exec"), {"__name__": "__main__"})
-    print(json.dumps([name, written.getvalue()]))
+    exec(compile(source, name, "exec"), {"__name__": "__main__"})
 """
 
 
@@ -34,27 +38,51 @@ def by_hand_cells() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def printed(tmp_path_factory) -> list[tuple[str, float]]:
-    """What each cell prints, in a process without the chapters and the publishing tool."""
+CELLS = by_hand_cells()
+
+
+def imported(source: str) -> set[str]:
+    """Return the packages that a cell imports."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names}
+
+
+def foreign_names(source: str) -> set[str]:
+    """Return the names that a cell reads without giving them a value."""
+
+    def read(table: symtable.SymbolTable) -> set[str]:
+        top = table.get_type() == "module"
+        symbols = [symbol for symbol in table.get_symbols() if symbol.is_referenced() and (top or symbol.is_global())]
+        return {symbol.get_name() for symbol in symbols}.union(*map(read, table.get_children()))
+
+    table = symtable.symtable(source, "cell", "exec")
+    given = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    return read(table) - given - set(dir(builtins))
+
+
+def test_each_chapter_has_two_cells():
+    assert Counter(name for name, _ in CELLS) == dict.fromkeys(CHAPTERS, 2)
+
+
+def test_cells_use_no_name_of_their_notebook():
+    assert {name: found for name, source in CELLS if (found := foreign_names(source))} == {}
+    assert foreign_names("import numpy as np\nx = [y + len(z) for y in p.lengths]\nprint(np.ones(x))") == {"p", "z"}
+
+
+def test_cells_with_more_than_numpy_run_alone(tmp_path):
+    """In a process without the chapters and the publishing tool, in which they choose their own precision."""
+    more = [(name, source) for name, source in CELLS if imported(source) != {"numpy"}]
+    assert more
+    record = {name: json.loads((ROOT / f"figures/{name}/claims.json").read_text(encoding="utf-8")) for name, _ in more}
+    command = [sys.executable, "-c", ALONE]
     finished = subprocess.run(
-        [sys.executable, "-c", ALONE],
-        check=False,
-        input=json.dumps(by_hand_cells()),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path_factory.mktemp("alone"),
+        command, check=False, input=json.dumps(more), capture_output=True, text=True, cwd=tmp_path
     )
     assert finished.returncode == 0, finished.stderr
-    return [(name, float(text)) for name, text in map(json.loads, finished.stdout.splitlines())]
-
-
-def test_each_cell_prints_the_number_of_its_claim(printed):
-    """The numbers that the pages quote are those that a reader gets."""
-    assert {name for name, _ in printed} == set(CHAPTERS)
-    for chapter in CHAPTERS:
-        record = json.loads((ROOT / f"figures/{chapter}/claims.json").read_text(encoding="utf-8"))
-        published = [claim["measured"] for claim in record["claims"] if "-by-hand-" in claim["id"]]
-        numbers = [number for name, number in printed if name == chapter]
-        assert numbers == pytest.approx(published, rel=1e-5, abs=1e-13)
-        assert len(numbers) == 2
+    for cell, printed in zip(more, finished.stdout.splitlines(), strict=True):
+        name = cell[0]
+        published = [claim["measured"] for claim in record[name]["claims"] if "-by-hand-" in claim["id"]]
+        place = [other for other in CELLS if other[0] == name].index(cell)
+        assert float(printed) == pytest.approx(published[place], rel=1e-5, abs=1e-13)

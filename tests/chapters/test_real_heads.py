@@ -95,23 +95,33 @@ def transcript(weights, tokens):
     return x, seen
 
 
-def test_forward_pass_is_that_of_a_plain_transcript(trained):
-    """The last layer's tokens of twenty prompts agree to 1e-5 of the largest, as well as float32 allows."""
-    weights, prompts = arrays(), trained.prompts(96, 20)
-    found = jax.lax.map(lambda tokens: encoder.encode(trained.weights, tokens)[0], jnp.asarray(prompts))
-    for mine, tokens in zip(np.asarray(found), prompts, strict=True):
-        expected, _ = transcript(weights, tokens)
-        np.testing.assert_allclose(mine, expected, atol=1e-5 * np.abs(expected).max())
+@pytest.fixture(scope="module")
+def passes(trained):
+    """Return four prompts, their last layer's tokens, and the inputs of all heads, from one compiled program."""
+    prompts = trained.prompts(96, 4)
+
+    @jax.jit
+    def encode(weights, prompts):
+        def heads(inputs, _):
+            return encoder.attend(inputs), inputs
+
+        return jax.lax.map(lambda tokens: encoder.encode(weights, tokens, heads), prompts)
+
+    return prompts, *encode(trained.weights, jnp.asarray(prompts))
 
 
 @needs_weights
-def test_heads_are_given_what_the_transcript_gives_them(trained):
-    tokens = trained.prompts(64, 1)[0]
-    _, seen = encoder.encode(trained.weights, jnp.asarray(tokens), lambda inputs, _: (encoder.attend(inputs), inputs))
-    for layer, (query, key, value) in enumerate(transcript(arrays(), tokens)[1]):
-        for mine, whole in ((seen.queries, query / np.sqrt(32.0)), (seen.keys, key), (seen.values, value)):
-            expected = whole.reshape(64, HEADS, 32).swapaxes(0, 1)
-            np.testing.assert_allclose(mine[layer], expected, atol=2e-5 * np.abs(expected).max())
+def test_forward_pass_is_that_of_a_plain_transcript(passes):
+    """The last layer's tokens agree to 1e-5 of the largest, as well as float32 allows; so do the inputs of heads."""
+    prompts, found, seen = passes
+    for place, tokens in enumerate(prompts):
+        expected, inputs = transcript(arrays(), tokens)
+        np.testing.assert_allclose(found[place], expected, atol=1e-5 * np.abs(expected).max())
+        for layer, (query, key, value) in enumerate(inputs):
+            parts = ((seen.queries, query / np.sqrt(32.0)), (seen.keys, key), (seen.values, value))
+            for mine, whole in parts:
+                expected = whole.reshape(96, HEADS, 32).swapaxes(0, 1)
+                np.testing.assert_allclose(mine[place, layer], expected, atol=2e-5 * np.abs(expected).max())
 
 
 @needs_weights

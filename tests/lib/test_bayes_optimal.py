@@ -13,11 +13,11 @@ from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0])
-def test_one_token_is_bayesian_linear_regression(alpha):
+def test_one_token_is_bayesian_linear_regression(checked, alpha):
     """With L = 1 there is nothing to find, and `q_v = α/(Δ² + 1 - q_v + α)`, here by Brent's method."""
     noise = 0.4
     q = np.float64(brentq(lambda q: q - alpha / (noise**2 + 1 - q + alpha), 0.0, 1.0))  # pyright: ignore
@@ -125,7 +125,7 @@ def test_the_largest_of_several_scores_by_normal_distributions_of_differences(me
     np.testing.assert_allclose(chances.sum(), 1.0, rtol=1e-12)
 
 
-def test_many_prompts_find_the_largest_score():
+def test_many_prompts_find_the_largest_score(checked):
     """At ν = ∞ the population Bayes risk is 0."""
     assert 0 < bayes_optimal_risk(Max(3, np.inf), noise_std=0.3, alpha=1000.0) < 2e-3
 

@@ -32,7 +32,7 @@ from lib.measures import Gaussian, empirical
 from lib.partition import _DEFAULT_RESOLUTION, Resolution, _log_tilted_moments, log_survival, log_tilted
 from lib.statistics import comparison_quantile, standard_error
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 REFERENCES = Path(__file__).parent / "references" / "finite_prompt.json"
 

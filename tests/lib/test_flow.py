@@ -12,7 +12,7 @@ import pytest
 from lib.flow import _descend, _Descent, follow_flow, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 TOEPLITZ = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
 
@@ -99,7 +99,7 @@ def test_flow_of_a_batch():
 
 
 @pytest.mark.parametrize("method", ["LSODA", "DOP853"])
-def test_a_followed_flow_is_the_gradient_flow(method):
+def test_a_followed_flow_is_the_gradient_flow(checked, method):
     """Curvatures differ by 10⁴; a further argument of the risk is passed on."""
     curvature, times = np.array([0.01, 100.0]), np.array([0.0, 0.01, 3.0])
     risk_and_slope = jax.jit(jax.value_and_grad(lambda point, curvature: 0.5 * curvature @ point**2))

@@ -23,7 +23,7 @@ from lib.icl import (
 )
 from lib.icl.averages import _few_radii, _radial
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 DIMENSIONS = (2, 5)
 # prompts drawn a batch, and batches: the samples of a test are the means of batches
@@ -254,7 +254,7 @@ def test_isotropic_blocks_have_the_norm_they_are_given():
 
 
 @pytest.mark.parametrize("isotropic_queries", [False, True])
-def test_best_blocks_do_not_depend_on_the_start(isotropic_queries):
+def test_best_blocks_do_not_depend_on_the_start(checked, isotropic_queries):
     task, log_length = correlated_task(isotropic_queries), math.log(50)
     queries = QueryAverage.of_frames(5, frames=16, radii=24)
     starts = [None, Blocks(np.eye(5), 1.0), Blocks(np.diag(np.arange(1.0, 6.0)) / 3, -2.0)]
@@ -375,7 +375,7 @@ def test_head_reads_the_last_row(assert_exact):
     assert_exact(attend(head, Empirical(tokens), jnp.array([0.3, -0.2, 7.0]))[-1], expected)
 
 
-def test_risk_gap_is_the_difference_and_keeps_its_digits():
+def test_risk_gap_is_the_difference_and_keeps_its_digits(checked):
     """On the line, scores that see labels too; where prompts are long the difference itself has few digits left."""
     task, head, average = (
         LinearRegression(np.eye(1)),

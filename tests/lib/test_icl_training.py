@@ -25,7 +25,7 @@ from lib.icl.training import _collapsed_output, _softmax_pool, _with_gradient
 from lib.random import fast_normal
 from lib.statistics import standard_error
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 DRAWS = 40_000
 

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp
 from lib.measures import Gaussian, GaussianMixture
 from lib.mixtures import denoising_bayes_risk, denoising_linear_risk, discriminant_bayes_risk, mixture_quadrature_error
 
-pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 # The allowed relative difference from a grid in NumPy, which sums 3e5 terms in float64.
 GRID_ROUNDING = 2e-12
@@ -274,7 +274,7 @@ def test_a_dimension_without_means_adds_its_own_gaussian_risk(assert_exact):
     assert_exact(denoising_bayes_risk(make(log_weights, means @ rotation.T, np.eye(3)), 1.0), float(flat) + 0.5)
 
 
-def test_risks_without_information_are_those_of_the_prior(assert_exact):
+def test_risks_without_information_are_those_of_the_prior(checked, assert_exact):
     """Much noise leaves the variance; equal means leave the entropy of the label; one component is Gaussian."""
     mixture = make([0, 1, 0], [[0, 0], [1, 1], [2, -1]], LONG)
     log_weights, means, cov = parts(mixture)
@@ -400,7 +400,7 @@ def test_risks_without_noise_are_zero_with_zero_gradient(name):
     assert [float(risk(jnp.asarray(vector))) for vector in vectors] == [0.0] * 4
 
 
-def test_risks_without_noise_have_no_error():
+def test_risks_without_noise_have_no_error(checked):
     assert float(mixture_quadrature_error(denoising_bayes_risk, make(*DENOISING["singular"][:3]), 0.0)) == 0.0
 
 

@@ -21,7 +21,7 @@ from lib.partition import (
     square_given_others,
 )
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 _rng = np.random.default_rng(23)
 # Random levels of random scores, then corners: scores that hardly differ, both ends of y at the largest τ.

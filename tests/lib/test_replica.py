@@ -26,7 +26,7 @@ from lib.single_location.replica import (
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile
 
-pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 HEADS = {"softmax": softmax, "linear": linear}
 NUMPY = {"softmax": lambda chi: np.exp(chi - chi.max()) / np.exp(chi - chi.max()).sum(), "linear": lambda chi: 1 + chi}
@@ -93,7 +93,7 @@ def test_linear_prox_solves_its_equation(label):
 
 
 @pytest.mark.parametrize("alpha", [0.7, 2.0])
-def test_one_token_is_ridge_regression(alpha):
+def test_one_token_is_ridge_regression(checked, alpha):
     """With L = 1 softmax is the value vector alone, whose ridge regression has a closed form (Marchenko-Pastur)."""
     noise, ridge = 0.5, 0.4
     found = replica(

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
+from scipy.special import softmax
 
 from chapters.laboratory import key_pairs, ranges, regression_heads, several_risks
-from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
+from chapters.laboratory.clouds import draw_clouds, outputs
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
@@ -33,6 +34,8 @@ MOVE = """([figure, values]) => values.forEach((value, place) => {
     slider.value = value;
     slider.dispatchEvent(new Event('input', { bubbles: true }));
 })"""
+# Move to one setting after the other, and return the readings of each. Nothing is painted in between.
+READ_EACH = f"([figure, rows]) => rows.map(row => {{ ({MOVE})([figure, row]); return ({READINGS})(figure); }})"
 FIGURES = ("live-plane", "live-needle", "live-several", "live-valley", "live-cloud", "live-pair")
 ANCHORS = [f"fig-{figure}" for figure in FIGURES]
 
@@ -76,13 +79,15 @@ def readings(page: Page, figure: str) -> dict[str, str]:
     return page.evaluate(READINGS, f"fig-{figure}")
 
 
+def readings_at(page: Page, figure: str, rows: list[list[float]]) -> list[dict[str, str]]:
+    """Return the readings of a picture for each setting of its sliders."""
+    return page.evaluate(READ_EACH, [f"fig-{figure}", rows])
+
+
 def shown_at(page: Page, figure: str, *settings: np.ndarray) -> dict[str, np.ndarray]:
     """Return the readings of a picture, by name, for settings of its sliders: one array per slider."""
-    rows = []
-    for values in np.column_stack(settings).tolist():
-        page.evaluate(MOVE, [f"fig-{figure}", values])
-        rows.append({name: number(text) for name, text in readings(page, figure).items()})
-    return {name: np.asarray([row[name] for row in rows]) for name in rows[0]}
+    rows = readings_at(page, figure, np.column_stack(settings).tolist())
+    return {name: np.asarray([number(row[name]) for row in rows]) for name in rows[0]}
 
 
 def test_the_plane_agrees_with_the_library(float64, lab: Page):
@@ -157,14 +162,18 @@ def test_the_cloud_agrees_with_the_library(float64, lab: Page, site):
         (rng.randrange(61) / 20, 5 * rng.randrange(-36, 37), rng.randrange(6), rng.randrange(2)) for _ in range(25)
     ]
     table = pd.read_csv(site / "figures/laboratory/live_cloud.csv")
+    shown = readings_at(lab, "live-cloud", settings)
+    sizes, angles, places, laws = np.transpose(settings)
+    queries = sizes[:, None] * np.stack([np.cos(np.radians(angles)), np.sin(np.radians(angles))], axis=1)
     clouds = draw_clouds(1, key=jr.key(0))
-    for size, angle, stop, law in settings:
-        lab.evaluate(MOVE, ["fig-live-cloud", [size, angle, stop, law]])
-        shown, name = readings(lab, "live-cloud"), ("Gaussian", "mixture")[law]
-        query = size * np.asarray([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-        tokens = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()[: stops[stop]]
-        np.testing.assert_allclose(pair(shown["prompt"]), prompt_outputs(tokens, query), atol=OFF)
-        np.testing.assert_allclose(pair(shown["law"]), outputs(clouds[name].law, query), atol=OFF + SHOWN)
+    for law, name in enumerate(("Gaussian", "mixture")):
+        points = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()
+        chosen = np.flatnonzero(laws == law)
+        for place, query in zip(chosen, queries[chosen], strict=True):
+            tokens = points[: stops[int(places[place])]]
+            np.testing.assert_allclose(pair(shown[place]["prompt"]), softmax(tokens @ query) @ tokens, atol=OFF)
+        found = [pair(shown[place]["law"]) for place in chosen]
+        np.testing.assert_allclose(found, outputs(clouds[name].law, queries[chosen]), atol=OFF + SHOWN)
 
 
 def pair(text: str) -> list[float]:
