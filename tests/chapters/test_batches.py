@@ -1,7 +1,7 @@
 """Batches by their sums: the law of plain prompts, unbiased for the exact theory, and what they are drawn from."""
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -37,27 +37,30 @@ def a_head(scale=0.4):
     return Attention(scale * rng.normal(size=(3, 3)), rng.normal(size=(1, 3)))
 
 
-def drawn(loss, params, seed):
-    """The loss of a separate prompt per row, and its gradient in the entries of U and V."""
+def drawn(loss):
+    """A compiled function of a head and a seed: the loss of a separate prompt per row, and its gradient by U and V."""
 
-    def one(key):
+    def one(params, key):
         value, slope = jax.value_and_grad(loss)(params, key)
         return jnp.concatenate([value[None], slope.bilinear[:, :2].ravel(), slope.value.ravel()])
 
-    return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
+    compiled = jax.jit(lambda params, keys: jax.lax.map(partial(one, params), keys, batch_size=2000))
+    return lambda params, seed: compiled(params, jr.split(jr.key(seed), DRAWS))
 
 
-def both(head, length, params, seed):
-    pool = POOLS[head]
-    right = drawn(prompt_loss(a_task(), length, batch=1, pool=pool, every_token=True), params, seed)
-    return drawn(batch_loss(a_task(), length, batch=1, pool=pool), params, seed + 1), right
+@cache
+def both(head, length):
+    """Functions for batches and for plain prompts."""
+    options = {"batch": 1, "pool": POOLS[head]}
+    plain = prompt_loss(a_task(), length, every_token=True, **options)
+    return drawn(batch_loss(a_task(), length, **options)), drawn(plain)
 
 
 @pytest.mark.parametrize("length", [1, 2, 20])
 @pytest.mark.parametrize("head", POOLS)
 def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
     """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
-    left, right = both(head, length, a_head(), seed=200 + 2 * length)
+    left, right = (draw(a_head(), 200 + 2 * length + place) for place, draw in enumerate(both(head, length)))
     centre = 0.5 * (left.mean(axis=0) + right.mean(axis=0))
 
     def powers(sample):
@@ -79,8 +82,8 @@ def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_m
     pool = POOLS[head]
     task, length, rng = LinearRegression(np.eye(4), noise_std=0.3), 4, np.random.default_rng(19)
     params = Attention(0.2 * rng.normal(size=(5, 5)), rng.normal(size=(1, 5)))
-    left = drawn(batch_loss(task, length, batch=1, pool=pool), params, seed=400)
-    right = drawn(prompt_loss(task, length, batch=1, pool=pool, every_token=True), params, seed=401)
+    left = drawn(batch_loss(task, length, batch=1, pool=pool))(params, seed=400)
+    right = drawn(prompt_loss(task, length, batch=1, pool=pool, every_token=True))(params, seed=401)
 
     def powers(sample):
         i, j = np.triu_indices(sample.shape[1])
@@ -95,7 +98,8 @@ def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_m
 def test_batches_at_singular_heads(name, head, assert_monte_carlo):
     """Where scores and values do not span a plane."""
     bilinear, value = SINGULAR[name]
-    left, right = both(head, 5, Attention(0.5 * bilinear, np.array([value])), seed=300)
+    params = Attention(0.5 * bilinear, np.array([value]))
+    left, right = (draw(params, 300 + place) for place, draw in enumerate(both(head, 20)))
     assert np.isfinite(left).all()
     assert_monte_carlo(left - right, np.zeros(10), laws=6)
 
@@ -111,21 +115,19 @@ def exact(head):
     return jax.jit(jax.value_and_grad(risks[head]))(a_head())
 
 
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(("precision", "batch"), [(np.float32, 125), (np.float64, 250)])
 @pytest.mark.parametrize("head", POOLS)
-def test_batches_are_unbiased(head, precision, assert_monte_carlo):
+def test_batches_are_unbiased(head, precision, batch, assert_monte_carlo):
     """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
     task, params, weight = a_task(), a_head(), 1.0
     risk, slope = exact(head)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
-    for batch in (250, 125):
-        loss = batch_loss(task, LENGTH, batch=batch, pool=POOLS[head], weight=weight)
-        one = jax.value_and_grad(loss)
-        values, slopes = jax.jit(jax.vmap(lambda key, one=one: one(rounded, key)))(jr.split(jr.key(batch), 160))
-        assert values.dtype == precision
-        assert_monte_carlo(values, risk, laws=24)
-        assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=24)
-        assert_monte_carlo(slopes.value, slope.value, laws=24)
+    one = jax.value_and_grad(batch_loss(task, LENGTH, batch=batch, pool=POOLS[head], weight=weight))
+    values, slopes = jax.jit(jax.vmap(lambda key: one(rounded, key)))(jr.split(jr.key(batch), 160))
+    assert values.dtype == precision
+    assert_monte_carlo(values, risk, laws=24)
+    assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=24)
+    assert_monte_carlo(slopes.value, slope.value, laws=24)
 
 
 @pytest.mark.parametrize("degrees", [0, 1, 2, 9, 10, 99, 1000])

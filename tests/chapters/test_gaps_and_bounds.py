@@ -21,6 +21,7 @@ from chapters.concentration.gaps import (
 from lib.attention import Attention, attend, fluctuation
 from lib.concentration import RadialTable
 from lib.measures import Empirical, Gaussian, GaussianMixture, Rademacher, Uniform
+from lib.random import normal
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
@@ -239,7 +240,7 @@ def test_prompts_that_are_scores_alone_err_by_the_isotropic_error(table, assert_
     exact = np.stack([table.error(norm, dimension)[:2] for dimension in (1, 2, 16)])
     assert_monte_carlo(samples.reshape(2000, -1), exact.ravel(), laws=2)
     few = sample_isotropic(table, norm, [2], [1], prompts=2, key=jr.key(12))
-    score = jr.normal(jr.fold_in(jr.key(12), 1), (1,))[0]
+    score = normal(jr.fold_in(jr.key(12), 1), (1,))[0]
     mean_tau = norm * np.sqrt(np.pi / 2)
     np.testing.assert_allclose(few[1, 0, 0], score**2 - 2 * score * mean_tau + 2 * norm**2 + 1, rtol=1e-7)
 

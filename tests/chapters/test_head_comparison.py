@@ -1,10 +1,10 @@
 """Heads on one prompt: the prediction is that of a Gaussian with the prompt's moments; shares are regressions."""
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from chapters.real_heads.head_comparison import (
     Comparison,
@@ -16,6 +16,7 @@ from chapters.real_heads.head_comparison import (
 from lib.attention import Attention, attend
 from lib.finite_prompt import participation
 from lib.measures import Empirical, Gaussian
+from lib.random import normal
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -101,10 +102,9 @@ def test_gaussian_prompts_have_the_slope_of_a_shrunken_mean(tau, assert_monte_ca
     """With the moments of the law: E⟨o - Vm, o_lin - Vm⟩ = (1 - P)|o_lin - Vm|², at any length."""
     length, loading = 24, np.asarray([0.8, -0.5])
     score_key, rest_key = jr.split(jr.key(7))
-    normal = jr.normal(score_key, (4000, 1, length))
-    values = normal[:, 0, :, None] * loading + 0.7 * jr.normal(rest_key, (4000, length, 2))
-    weights = jax.nn.softmax(tau * normal[:, 0], axis=1)
-    outputs = jnp.einsum("nl,nle->ne", weights, values)
+    scores = normal(score_key, (4000, length))
+    values = scores[..., None] * loading + 0.7 * normal(rest_key, (4000, length, 2))
+    outputs = np.einsum("nl,nle->ne", softmax(tau * scores, axis=1), values)
     slopes = outputs @ loading * tau / (tau**2 * loading @ loading)
     assert_monte_carlo(slopes[:, None], np.asarray([1 - participation(tau, np.log(length))]), laws=3)
 

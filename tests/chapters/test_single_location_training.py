@@ -38,7 +38,7 @@ from chapters.single_location_training.sphere_descent import (
     random_head,
     tangential_step,
 )
-from lib.random import named_keys
+from lib.random import named_keys, normal
 from lib.single_location import Head, Overlaps, Spiked, softmax
 from lib.statistics import comparison_quantile, standard_error
 
@@ -186,11 +186,11 @@ def test_no_run_ends_in_two_ways():
 
 def test_a_tangential_step_is_a_straight_one_of_another_length(float64):
     """Both stay in the plane of the point and the gradient; they agree where the gradient is tangent."""
-    at, slope = (normalise(each) for each in jr.normal(jr.key(11), (2, 7)))
-    normal = slope @ at
-    along = float(0.1 / (1 + 0.1 * normal))  # the straight step's normal part only changes its length
+    at, slope = (normalise(each) for each in jnp.asarray(normal(jr.key(11), (2, 7))))
+    radial = slope @ at
+    along = float(0.1 / (1 + 0.1 * radial))  # the straight step's normal part only changes its length
     np.testing.assert_allclose(tangential_step(at, slope, 0.1), projected_step(at, slope, along), rtol=1e-12)
-    flat = slope - normal * at
+    flat = slope - radial * at
     np.testing.assert_allclose(tangential_step(at, flat, 0.1), projected_step(at, flat, 0.1), rtol=1e-12)
 
 

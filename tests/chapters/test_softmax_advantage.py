@@ -13,6 +13,7 @@ from chapters.softmax_advantage.parameters import SHOWN_HEADS
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, simulate_cosine
 from lib import single_location as sl
 from lib.finite_prompt import participation
+from lib.random import normal
 
 NAME = "softmax_advantage"
 
@@ -52,7 +53,7 @@ def test_the_bayes_risk_of_the_max_model_is_one_less_the_participation(float64):
 def test_products_of_weights_and_posterior_are_those_of_scipy(float64):
     """The same scores, read by SciPy's softmax and error function."""
     key, root = jr.key(4), np.sqrt(GENERIC_SNR)
-    scores = np.array(jr.normal(key, (7, COSINE_LENGTH)))
+    scores = np.array(normal(key, (7, COSINE_LENGTH)))
     scores[:, 0] += root
     p, s = softmax(root * scores, axis=1), 1 + erf(scores + COSINE_BIAS)
     found = simulate_cosine(7, key=key)

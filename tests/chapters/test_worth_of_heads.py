@@ -13,6 +13,7 @@ from chapters.worth_of_heads import allocation, disjoint_tasks, long_prompts, se
 from chapters.worth_of_heads.long_prompts import long_prompt_covariance
 from lib.icl import LinearRegression
 from lib.icl.heads import best_values
+from lib.random import normal
 from lib.statistics import standard_error
 
 DIMENSION, NOISE = 3, 0.7
@@ -241,7 +242,7 @@ def test_simulated_prompts_are_those_of_a_plain_loop():
     covariates, counts, length = 4, [2], 5
     heads = separation.Head(0.4, 1.7, 0.0), [separation.Head(0.6, 1.2, 0.0)]
     simulated = separation.simulate_separations(covariates, counts, length, heads, 3, key=jr.key(8))
-    draws = np.asarray(jr.normal(jr.split(jr.key(8), 1)[0], (length + 2, covariates, separation.BATCH)))
+    draws = normal(jr.split(jr.key(8), 1)[0], (length + 2, covariates, separation.BATCH))
     for prompt in range(3):
         tokens, query, weights = draws[:length, :, prompt], draws[length, :, prompt], draws[length + 1, :, prompt]
         parts = [slice(0, 2), slice(2, 4)]
@@ -292,12 +293,12 @@ def test_the_error_of_long_prompts_is_that_of_simulated_prompts():
 
 def test_the_loss_of_a_batch_is_that_of_softmax_heads_on_each_prompt():
     matrices = jax.tree.map(
-        lambda leaf, key: leaf + 0.2 * jr.normal(key, leaf.shape),
+        lambda leaf, key: leaf + 0.2 * normal(key, leaf.shape),
         allocation.matrices_at_start(),
         allocation.Matrices(*jr.split(jr.key(2), 4)),
     )
     width = allocation.TASKS * allocation.DIMENSION
-    normals = jr.normal(jr.key(3), ((allocation.LENGTH + 2) * width, 2))
+    normals = normal(jr.key(3), ((allocation.LENGTH + 2) * width, 2))
     total = 0.0
     for prompt in range(2):
         drawn = np.asarray(normals[:, prompt]).reshape(allocation.LENGTH + 2, width)

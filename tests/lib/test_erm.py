@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
+from lib.random import normal
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import _minimise, _random_start, _train_loss, _train_once, simulate_erm
 from lib.single_location.population import attention_risk
@@ -28,7 +29,7 @@ def truth(float64):
 @pytest.fixture(scope="module")
 def head(truth):
     """Neither vector is orthogonal to anything."""
-    first, second = jr.normal(jr.key(5), (2, truth.key.size))
+    first, second = normal(jr.key(5), (2, truth.key.size))
     return Head(
         0.8 * truth.key + 0.3 * truth.value + 0.5 * first,
         0.2 * truth.key + 0.7 * truth.value + 0.3 * first + 0.4 * second,

@@ -11,6 +11,7 @@ import pytest
 
 from lib.flow import _descend, _Descent, follow_flow, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression
+from lib.random import normal
 
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
@@ -157,7 +158,7 @@ def test_sgd_is_the_recursion_it_says():
     trajectory = sgd(noisy, start(), **RUN | {"optimiser": optax.sgd(0.1)})
     x, losses = np.arange(3.0), []
     for n in range(40):
-        centre = np.asarray(jr.normal(jr.fold_in(RUN["key"], n), (3,)))
+        centre = normal(jr.fold_in(RUN["key"], n), (3,))
         losses.append(0.5 * np.sum((x - centre) ** 2))
         x = x - 0.1 * (x - centre)
     np.testing.assert_array_equal(trajectory.times, [10, 20, 30, 40])

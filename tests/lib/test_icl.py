@@ -22,6 +22,7 @@ from lib.icl import (
     block_risk,
 )
 from lib.icl.averages import _few_radii, _radial
+from lib.random import normal
 
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
@@ -58,25 +59,23 @@ def a_head(d):
 
 
 def half_squares(task, params, length, key):
-    """Half the square error of softmax and of linear attention on a batch of drawn prompts, from scratch."""
+    """Half the square error of softmax and of linear attention on a batch of drawn prompts, by NumPy."""
     tokens, queries, targets = task.draw(length, BATCH[length], key=key)
-    scores = jnp.einsum("nle,ef,nf->nl", tokens, params.bilinear, queries)
-    values = tokens @ params.value[-1]
-    weights = jnp.exp(scores - scores.max(axis=1, keepdims=True))
-    softmax = jnp.sum(weights * values, axis=1) / jnp.sum(weights, axis=1)
-    return jnp.stack([0.5 * jnp.mean((output - targets) ** 2) for output in (softmax, jnp.mean(scores * values, 1))])
+    scores = np.sum(tokens * (queries @ np.asarray(params.bilinear).T)[:, None], axis=2)
+    values = tokens @ np.asarray(params.value[-1])
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    softmax = np.sum(weights * values, axis=1) / np.sum(weights, axis=1)
+    return [0.5 * np.mean((output - targets) ** 2) for output in (softmax, np.mean(scores * values, axis=1))]
 
 
 @pytest.mark.parametrize(("d", "length"), DRAWN)
 def test_risks_are_those_of_drawn_prompts(d, length, assert_monte_carlo):
     task, params = a_task(d), a_head(d)
     keys = jr.split(jr.key(d + 1000 * length), BATCHES)
-    samples = jax.jit(lambda keys: jax.lax.map(lambda key: half_squares(task, params, length, key), keys))(keys)
+    samples = [half_squares(task, params, length, key) for key in keys]
     # four times the default nodes, whose error is then small compared with that of the drawn prompts
     average = PairAverage.of_frames(d, frames={2: 512, 5: 2048}[d])
-    exact = jnp.stack(
-        [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
-    )
+    exact = [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
     assert_monte_carlo(samples, exact, laws=len(DRAWN))
 
 
@@ -85,15 +84,15 @@ def test_infinite_risk_is_that_of_gaussian_prompts(d, assert_monte_carlo):
     """Tasks and queries drawn, the prompt replaced by its law, attended by the library's own verb."""
     task, params = a_task(d), a_head(d)
 
-    def half_square(key):
-        task_key, query_key = jr.split(key)
-        w = task.task_scale * jr.normal(task_key, (d,))
-        query = Gaussian(jnp.zeros(d), task.query_cov).sample(1, key=query_key)[0]
+    def half_square(w, query):
         cov = jnp.block([[task.cov, (task.cov @ w)[:, None]], [w @ task.cov, w @ task.cov @ w + task.noise_std**2]])
         output = attend(params, Gaussian(jnp.zeros(d + 1), cov), jnp.append(query, 0.0))[-1]
         return 0.5 * ((output - w @ query) ** 2 + task.noise_std**2)
 
-    samples = jax.jit(jax.vmap(half_square))(jr.split(jr.key(d), 50_000))
+    task_key, query_key = jr.split(jr.key(d))
+    tasks = float(task.task_scale) * normal(task_key, (50_000, d))
+    queries = Gaussian(np.zeros(d), task.query_cov).sample(50_000, key=query_key)
+    samples = jax.jit(jax.vmap(half_square))(tasks, queries)
     assert_monte_carlo(samples, task.infinite_risk(params), laws=len(DIMENSIONS))
 
 
@@ -112,13 +111,13 @@ def test_draw_is_the_task(assert_monte_carlo):
     tokens, queries, targets = task.draw(3, 40_000, key=jr.key(0))
     x, y = tokens[..., :5], tokens[..., 5]
     power, noise = task.task_scale**2, task.noise_std**2
-    assert_monte_carlo(jnp.einsum("ni,nj->nij", x[:, 0], x[:, 0]), task.cov, laws=5)
-    assert_monte_carlo(jnp.einsum("ni,nj->nij", queries[:, :5], queries[:, :5]), task.query_cov, laws=5)
+    assert_monte_carlo(np.einsum("ni,nj->nij", x[:, 0], x[:, 0]), task.cov, laws=5)
+    assert_monte_carlo(np.einsum("ni,nj->nij", queries[:, :5], queries[:, :5]), task.query_cov, laws=5)
     assert not queries[:, 5].any()
-    assert_monte_carlo(y**2, jnp.broadcast_to(power * jnp.trace(task.cov) + noise, (3,)), laws=5)
-    assert_monte_carlo(targets**2, power * jnp.trace(task.query_cov) + noise, laws=5)
+    assert_monte_carlo(y**2, np.broadcast_to(power * np.trace(task.cov) + noise, (3,)), laws=5)
+    assert_monte_carlo(targets**2, power * np.trace(task.query_cov) + noise, laws=5)
     # y target x_i x_q,j has the mean power · S[i, :] S_q[:, j], because both labels are of one task
-    shared = jnp.einsum("n,ni,nj->nij", y[:, 1] * targets, x[:, 1], queries[:, :5])
+    shared = np.einsum("n,ni,nj->nij", y[:, 1] * targets, x[:, 1], queries[:, :5])
     assert_monte_carlo(shared, power * task.cov @ task.query_cov, laws=5)
 
 
@@ -159,21 +158,30 @@ def test_linear_attention_risk_without_noise_is_known(d, assert_exact):
         assert_exact(risk, 0.5 * d * (d + 1) / (length + d + 1))
 
 
+@jax.jit
+def linear_risk_of_blocks(task, blocks):
+    """The risk of the linear head of blocks at twelve tokens, and its gradient."""
+    return jax.value_and_grad(lambda blocks: task.linear_head_risk(Blocks.head(blocks), 12))(blocks)
+
+
+@jax.jit
+def slope_of_linear_risk(task, params):
+    return jax.grad(lambda params: task.linear_head_risk(params, 12))(params)
+
+
 @pytest.mark.parametrize("make", [lambda: a_task(2), lambda: a_task(5), correlated_task])
 def test_linear_attention_risk_is_the_least_of_linear_head_risk(make, assert_exact):
     task = make()
     d, length = task.dimension, 12
-    noise = jnp.trace(task.cov) + (task.noise_std / task.task_scale) ** 2
+    cov, noise = np.asarray(task.cov), float(np.trace(task.cov) + (task.noise_std / task.task_scale) ** 2)
     # ŷ = b ⟨w̃, A x_q⟩ with w̃ = (1/L) Σ y x, so A = M at b = 1
-    best = jnp.linalg.inv((1 + 1 / length) * task.cov + noise / length * jnp.eye(d))
-    of_blocks = jax.jit(jax.value_and_grad(lambda blocks: task.linear_head_risk(Blocks.head(blocks), length)))
-    risk, slope = of_blocks(Blocks(best, 1.0))
+    best = np.linalg.inv((1 + 1 / length) * cov + noise / length * np.eye(d))
+    risk, slope = linear_risk_of_blocks(task, Blocks(best, 1.0))
     assert_exact(risk, task.linear_attention_risk(length))
-    assert max(jnp.abs(leaf).max() for leaf in jax.tree.leaves(slope)) < 1e-12
+    assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(slope)) < 1e-12
     # and of all heads, not only of blocks
-    of_heads = jax.jit(jax.grad(lambda params: task.linear_head_risk(params, length)))
-    general = of_heads(block_attention(best, 1.0))
-    assert max(jnp.abs(leaf).max() for leaf in jax.tree.leaves(general)) < 1e-12
+    general = slope_of_linear_risk(task, block_attention(best, 1.0))
+    assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(general)) < 1e-12
 
 
 STEPS = (1e-4, -1e-4)
@@ -182,14 +190,14 @@ STEPS = (1e-4, -1e-4)
 def test_finite_risk_of_no_scores_is_smooth(assert_exact):
     """U = 0: plain averaging, where τ = 0 for every query, and the gradient is that of the plain average."""
     task, length = a_task(2), 10
-    params = Attention(jnp.zeros((3, 3)), a_head(2).value)
+    params = Attention(np.zeros((3, 3)), a_head(2).value)
     risk, slope = jax.jit(jax.value_and_grad(lambda params: task.finite_risk(params, math.log(length))))(params)
-    v, b = params.value[-1, :2], params.value[-1, 2]
-    label = task.task_scale**2 * jnp.trace(task.cov) + task.noise_std**2
-    target = task.task_scale**2 * jnp.trace(task.query_cov) + task.noise_std**2
-    assert_exact(risk, 0.5 * (target + (v @ task.cov @ v + b**2 * label) / length))
-    nudged = [task.finite_risk(Attention(step * jnp.ones((3, 3)), params.value), math.log(length)) for step in STEPS]
-    np.testing.assert_allclose((nudged[0] - nudged[1]) / 2e-4, jnp.sum(slope.bilinear[:, :2]), rtol=1e-5)
+    v, b = np.asarray(params.value[-1, :2]), float(params.value[-1, 2])
+    label = task.task_scale**2 * np.trace(task.cov) + task.noise_std**2
+    target = task.task_scale**2 * np.trace(task.query_cov) + task.noise_std**2
+    assert_exact(risk, 0.5 * (target + (v @ np.asarray(task.cov) @ v + b**2 * label) / length))
+    nudged = [task.finite_risk(Attention(step * np.ones((3, 3)), params.value), math.log(length)) for step in STEPS]
+    np.testing.assert_allclose((nudged[0] - nudged[1]) / 2e-4, np.sum(slope.bilinear[:, :2]), rtol=1e-5)
 
 
 def test_blocks_are_heads(assert_exact):
@@ -203,14 +211,10 @@ def test_blocks_are_heads(assert_exact):
         queries = QueryAverage.of_frames(5, frames=4, radii=32)
         by_nodes = task.finite_risk(head, log_length, average=pairs)
         assert_exact(risk_of_blocks(task, blocks, ScoreTable.at(log_length), queries), by_nodes)
-    predicted = (
-        0.5
-        * task.task_scale**2
-        * jnp.sum(
-            ((1.3 * task.cov @ blocks.matrix - jnp.eye(5)) @ jnp.linalg.cholesky(task.query_cov + 1e-15 * jnp.eye(5)))
-            ** 2
-        )
+    missed = (1.3 * np.asarray(task.cov) @ blocks.matrix - np.eye(5)) @ np.linalg.cholesky(
+        np.asarray(task.query_cov) + 1e-15 * np.eye(5)
     )
+    predicted = 0.5 * task.task_scale**2 * np.sum(missed**2)
     assert_exact(task.infinite_risk(head), predicted + 0.5 * task.noise_std**2)
 
 

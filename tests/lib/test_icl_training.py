@@ -1,7 +1,7 @@
 """Training on fresh prompts: two samplers of one law, unbiased for the exact theory."""
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from lib.icl import (
     prompt_loss,
 )
 from lib.icl.training import _collapsed_output, _softmax_pool, _with_gradient
-from lib.random import fast_normal
+from lib.random import fast_normal, normal
 from lib.statistics import standard_error
 
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
@@ -45,15 +45,21 @@ def linear_pool(scores, values):
     return scores @ values / scores.size
 
 
-def gradients(every_token, pool, length, params, seed):
-    """One gradient a row, each of a prompt of its own, in the entries of U and V."""
+@cache
+def gradient_of(every_token, pool, length):
+    """A compiled function of a head and keys: one gradient per row, in the entries of U and V."""
     loss = prompt_loss(a_task(), length, batch=1, pool=pool, every_token=every_token)
 
-    def one(key):
+    def one(params, key):
         slope = jax.grad(loss)(params, key)
         return jnp.concatenate([slope.bilinear[:, :2].ravel(), slope.value.ravel()])
 
-    return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
+    return jax.jit(lambda params, keys: jax.lax.map(partial(one, params), keys, batch_size=2000))
+
+
+def gradients(every_token, pool, length, params, seed):
+    """One gradient per row, each of its own prompt, in the entries of U and V."""
+    return gradient_of(every_token, pool, length)(params, jr.split(jr.key(seed), DRAWS))
 
 
 @pytest.mark.parametrize("length", [1, 20])
@@ -84,11 +90,11 @@ def outputs(every_token, pool, length, seed):
     function = plain if every_token else _with_gradient(partial(_collapsed_output, pool))
     count = 4 * length if every_token else 2 * (length + 4)
 
-    def one(key):
-        output, slopes = jax.value_and_grad(function, (0, 1))(tilt, value, jr.normal(key, (count,)))
+    def one(normals):
+        output, slopes = jax.value_and_grad(function, (0, 1))(tilt, value, normals)
         return jnp.concatenate([output[None], *slopes])
 
-    return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
+    return jax.jit(partial(jax.lax.map, one, batch_size=2000))(normal(jr.key(seed), (DRAWS, count)))
 
 
 @pytest.mark.parametrize("length", [2, 20])
@@ -129,7 +135,7 @@ def test_collapsed_gradients_at_singular_heads(name, assert_monte_carlo):
     """Where the two vectors that span what is seen of a token do not span a plane."""
     bilinear, value = SINGULAR[name]
     params = Attention(0.5 * bilinear, np.array([value]))
-    difference = gradients(True, _softmax_pool, 5, params, 3) - gradients(False, _softmax_pool, 5, params, 4)
+    difference = gradients(True, _softmax_pool, 20, params, 3) - gradients(False, _softmax_pool, 20, params, 4)
     assert np.isfinite(difference).all()
     assert_monte_carlo(difference, np.zeros(9), laws=3)
 

@@ -33,7 +33,7 @@ def test_names_and_seeds_give_different_keys():
 
 def test_keys_of_similar_names_are_independent():
     """The correlation of 10⁴ normals is within the 99.9 % quantile of independent ones."""
-    first, second = (jr.normal(key, 10_000) for key in named_keys(0, "a", "b").values())
+    first, second = (normal(key, (10_000,)) for key in named_keys(0, "a", "b").values())
     assert abs(np.corrcoef(first, second)[0, 1]) < 3.29 / 100
 
 

@@ -145,7 +145,7 @@ def test_reported_error_is_not_smaller_than_the_true_one():
 
 def test_errors_are_standard_errors_of_the_mean():
     """They are SciPy's, also for few samples."""
-    samples = jax.random.normal(jax.random.key(3), (8, 2))
+    samples = np.random.default_rng(3).normal(size=(8, 2))
     means, errors = _mean_and_error({"risk": samples})
     np.testing.assert_allclose(means["risk"], samples.mean(axis=0))
     np.testing.assert_allclose(errors["risk"], sem(samples, axis=0), rtol=1e-12)
