@@ -1,6 +1,7 @@
-"""Every by-hand cell runs alone, where only the book's library and its requirements can be imported.
+"""Every by-hand cell works alone: with its own names, the book's library and its requirements.
 
-`tests/chapters/test_notebooks.py` runs the cells in their notebooks and compares what they print with the claims.
+Cells with more than NumPy run in a process without the chapters and the publishing tool. All cells run in their
+notebooks in `tests/chapters/test_notebooks.py`, which compares what they print with the claims.
 """
 
 import ast

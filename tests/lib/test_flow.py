@@ -13,7 +13,7 @@ from lib.flow import _descend, _Descent, follow_flow, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression
 from lib.random import normal
 
-pytestmark = pytest.mark.usefixtures("float64", "unchecked")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 TOEPLITZ = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
 

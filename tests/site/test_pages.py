@@ -161,13 +161,17 @@ EXAMINED = (
     *("needle_in_a_long_prompt", "laboratory", "lib_attention", "index", "claims"),
     *("statements", "gallery", "maps", "notation"),
 )
-# Keep the first three entries of each kind in the lists of claims and of statements.
+# Shorten lists, tables, code and the entries of the API: an element stays if it or a descendant is one of the first
+# three of their kind, which is the name of the element and its classes.
 SHORTEN_LISTS = """() => {
-    const kinds = new Map();
-    for (const entry of document.querySelectorAll(':is(.companion-chapter, .companion-statements) > *')) {
-        const number = (kinds.get(entry.className) ?? 0) + 1;
-        kinds.set(entry.className, number);
-        if (number > 3) entry.remove();
+    const kinds = new Map(), lists = [
+        '.companion-chapter', '.companion-statements', '.companion-gallery-cards', '.companion-users', 'tbody', 'pre',
+    ];
+    for (const entry of document.querySelectorAll(`article :is(:is(${lists}) > *, dl.py)`)) {
+        const parts = [entry, ...entry.querySelectorAll('*')];
+        const found = new Set(parts.map(part => `${part.localName}.${part.getAttribute('class')}`));
+        if ([...found].every(kind => kinds.get(kind) >= 3)) entry.remove();
+        else found.forEach(kind => kinds.set(kind, (kinds.get(kind) ?? 0) + 1));
     }
 }"""
 # Rules that the Sphinx theme itself breaks on every page.
