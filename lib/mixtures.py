@@ -10,16 +10,13 @@ in units of the components' standard deviations, so an integral over the span of
 Every term is positive, so small risks keep their digits. Derived here.
 """
 
+import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.lax import stop_gradient
-from jax.nn import log_softmax
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from lib._checks import (
@@ -30,7 +27,8 @@ from lib._checks import (
     require_float64,
     require_now_or_then,
 )
-from lib._types import Scalar
+from lib._namespace import constant, jitted, known, log_softmax, logsumexp, namespace, softplus
+from lib._types import AnyArray, Scalar
 from lib.measures import GaussianMixture
 from lib.partition import _crossing
 
@@ -47,6 +45,9 @@ _LARGEST_STEP = 0.5
 _EPS = float(np.finfo(np.float64).eps)
 # Below this variance noise is none: its square root is 1e-154.
 _SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+# Nodes of one block, which fit a processor's cache, and the most nodes, times components, that NumPy computes.
+_BLOCK, _MOST_NODES = 4096, 2**22
 
 
 @public
@@ -73,7 +74,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[A
     Transformations: jit and vmap (on a grid that resolves components up to 30 standard deviations apart), grad (first
     derivatives).
     """
-    return _denoising_bayes(mixture, noise_std).value
+    return jnp.asarray(_denoising_bayes(mixture, noise_std).value)
 
 
 @public
@@ -98,7 +99,7 @@ def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, interc
 
     Source: [GBB26, Lemma C.7]. Transformations: jit, vmap, grad (first derivatives).
     """
-    return _denoising_linear(mixture, noise_std, intercept=intercept).value
+    return jnp.asarray(_denoising_linear(mixture, noise_std, intercept=intercept).value)
 
 
 @public
@@ -124,7 +125,7 @@ def discriminant_bayes_risk(mixture: GaussianMixture) -> Float[Array, ""]:
     Source: the model is that of [GBB26, section 3]; the integral is derived here. Transformations: jit, vmap, grad
     (first derivatives).
     """
-    return _discriminant(mixture).value
+    return jnp.asarray(_discriminant(mixture).value)
 
 
 @public
@@ -154,9 +155,10 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
             f"Got {function!r}."
         )
     here, finer, farther = (estimate(*args, refinement=refinement, **options) for refinement in _REFINEMENTS)
-    change = jnp.maximum(jnp.abs(finer.value - here.value), jnp.abs(farther.value - here.value))
-    scale = jnp.where(here.value == 0, 1.0, here.value)
-    return jnp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + _ROUNDING)
+    xp = namespace(here.value)
+    change = xp.maximum(xp.abs(finer.value - here.value), xp.abs(farther.value - here.value))
+    scale = xp.where(here.value == 0, 1.0, here.value)
+    return jnp.asarray(xp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + _ROUNDING))
 
 
 # --- the three risks at a resolution ----------------------------------------------------------------------------------
@@ -165,8 +167,8 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
 class _Estimate(NamedTuple):
     """A risk and an absolute bound of its rounding, without that of long sums."""
 
-    value: Float[Array, ""]
-    rounding: Float[Array, ""]
+    value: Scalar
+    rounding: Scalar
 
 
 class _Refinement(NamedTuple):
@@ -181,62 +183,64 @@ _REFINEMENTS = (_Refinement(), _Refinement(factor=1.5), _Refinement(factor=1.5, 
 
 def _denoising_bayes(mixture, noise_std, *, refinement=_REFINEMENTS[0]) -> _Estimate:
     owner = "denoising_bayes_risk"
-    cov = _shared_cov(owner, mixture)
+    mixture, cov = _with_shared_cov(owner, mixture)
     noise_std = _noise(owner, noise_std)
     means = _planar_means(owner, mixture)
+    xp = namespace(cov, noise_std, means)
     noiseless = noise_std**2 < _SMALLEST_VARIANCE
-    variance = jnp.where(noiseless, 1.0, noise_std) ** 2
+    variance = xp.where(noiseless, 1.0, noise_std) ** 2
     whitening = _whitening(cov, variance)
-    within = variance * jnp.sum(whitening.eigenvalues / (whitening.eigenvalues + variance))
-    error = jnp.sum((variance / (whitening.eigenvalues + variance)) ** 2) * whitening.residual
+    within = variance * xp.sum(whitening.eigenvalues / (whitening.eigenvalues + variance))
+    error = xp.sum((variance / (whitening.eigenvalues + variance)) ** 2) * whitening.residual
     differences = means - means[0]
     whitened = differences @ whitening.matrix.T
     moved = variance * whitened @ whitening.matrix
     between, between_error = _confusion(_log_weights(mixture), whitened, moved, whitening, refinement)
     value, rounding = within + between, error + between_error
-    return _Estimate(*(jnp.where(noiseless, 0.0, each) for each in (value, rounding)))
+    return _Estimate(*(xp.where(noiseless, 0.0, each) for each in (value, rounding)))
 
 
 def _denoising_linear(mixture, noise_std, *, intercept=False, refinement=_REFINEMENTS[0]) -> _Estimate:
     del refinement
     owner = "denoising_linear_risk"
-    cov = _shared_cov(owner, mixture)
-    return _affine_estimate(mixture, cov, _noise(owner, noise_std), intercept)
+    mixture, cov = _with_shared_cov(owner, mixture)
+    return _affine_estimate(_log_weights(mixture), mixture.components.mean, cov, _noise(owner, noise_std), intercept)
 
 
-@partial(jax.jit, static_argnums=3)
-def _affine_estimate(mixture, cov, noise_std, intercept) -> _Estimate:
+@jitted(static=(4,))
+def _affine_estimate(log_weights, means, cov, noise_std, intercept) -> _Estimate:
     """The risk of the best affine denoiser, or of the best linear one."""
-    weights = jnp.exp(_log_weights(mixture))
-    means = mixture.components.mean
+    xp = namespace(log_weights, means, cov, noise_std)
+    weights = xp.exp(log_weights)
     if intercept:
         means = means - weights @ means
     moment = cov + (weights[:, None] * means).T @ means
     noiseless = noise_std**2 < _SMALLEST_VARIANCE
-    variance = jnp.where(noiseless, 1.0, noise_std) ** 2
+    variance = xp.where(noiseless, 1.0, noise_std) ** 2
     eigenvalues = _whitening(moment, variance).eigenvalues
-    value = jnp.sum(eigenvalues * (variance / (eigenvalues + variance)))
+    value = xp.sum(eigenvalues * (variance / (eigenvalues + variance)))
     # of the moment's sum and of its eigenvalues
-    uncertain = len(moment) * _EPS * (4 * jnp.max(eigenvalues) + 8 * jnp.max(weights @ means**2))
-    rounding = uncertain * jnp.sum((variance / (eigenvalues + variance)) ** 2)
-    return _Estimate(*(jnp.where(noiseless, 0.0, each) for each in (value, rounding)))
+    uncertain = len(moment) * _EPS * (4 * xp.max(eigenvalues) + 8 * xp.max(weights @ means**2))
+    rounding = uncertain * xp.sum((variance / (eigenvalues + variance)) ** 2)
+    return _Estimate(*(xp.where(noiseless, 0.0, each) for each in (value, rounding)))
 
 
 def _discriminant(mixture, *, refinement=_REFINEMENTS[0]) -> _Estimate:
     owner = "discriminant_bayes_risk"
     _require_pair(owner, mixture)
-    cov = _shared_cov(owner, mixture)
+    mixture, cov = _with_shared_cov(owner, mixture)
     means = mixture.components.mean
+    xp = namespace(cov, means)
     difference = means[1] - means[0]
-    whitening = _whitening(cov, jnp.zeros(()))
-    outside = jnp.max(jnp.abs(difference - whitening.projection @ difference))
-    separable = outside > 16 * len(cov) * _EPS * jnp.max(jnp.abs(means))
+    whitening = _whitening(cov, np.zeros(()))
+    outside = xp.max(xp.abs(difference - whitening.projection @ difference))
+    separable = outside > 16 * len(cov) * _EPS * xp.max(xp.abs(means))
     whitened = whitening.matrix @ difference
-    distance = jnp.where(separable, 0.0, whitened @ _unit(stop_gradient(whitened)))
-    centres = jnp.stack([jnp.zeros(()), distance])[:, None]
+    distance = xp.where(separable, 0.0, whitened @ _unit(*constant(whitened)))
+    centres = xp.stack([xp.zeros(()), distance])[:, None]
     entropy = _pair_integrals(_label_entropy, _log_weights(mixture), centres, refinement)[0]
-    change = whitening.residual * jnp.sum((whitening.matrix.T @ whitened) ** 2) + 4 * _EPS * (1 + distance**2)
-    return _Estimate(*(jnp.where(separable, 0.0, each) for each in (entropy, entropy * change)))
+    change = whitening.residual * xp.sum((whitening.matrix.T @ whitened) ** 2) + 4 * _EPS * (1 + distance**2)
+    return _Estimate(*(xp.where(separable, 0.0, each) for each in (entropy, entropy * change)))
 
 
 _ESTIMATES: dict[Callable, Callable[..., _Estimate]] = {
@@ -248,129 +252,138 @@ _ESTIMATES: dict[Callable, Callable[..., _Estimate]] = {
 
 def _confusion(log_weights, whitened, moved, whitening, refinement) -> _Estimate:
     """`Σ_{k<l} ‖moved_k - moved_l‖² ∫ p_k p_l / Σ_j p_j`: what not knowing the component adds to the risk."""
+    xp = namespace(log_weights, whitened, moved)
     first, second = np.triu_indices(len(log_weights), 1)
     if not first.size:
-        return _Estimate(jnp.zeros(()), jnp.zeros(()))
+        return _Estimate(xp.zeros(()), xp.zeros(()))
     centres, lost = _coordinates(whitened)
     overlaps = _pair_integrals(_overlap, log_weights, centres, refinement)
-    terms = jnp.sum((moved[first] - moved[second]) ** 2, axis=1) * overlaps
-    squared_distances = jnp.sum((whitened[first] - whitened[second]) ** 2, axis=1)
+    terms = xp.sum((moved[first] - moved[second]) ** 2, axis=1) * overlaps
+    squared_distances = xp.sum((whitened[first] - whitened[second]) ** 2, axis=1)
     # ‖S⁻¹(m_k - m_l)‖² and ‖S⁻¹‖ times an error of S change a squared distance and the factor of an overlap
-    solved = jnp.sum(((whitened[first] - whitened[second]) @ whitening.matrix) ** 2, axis=1)
-    change = whitening.residual * (solved + 2 * jnp.max(whitening.inverse)) + 4 * _EPS * squared_distances + lost**2
-    return _Estimate(jnp.sum(terms), jnp.sum(terms * change))
+    solved = xp.sum(((whitened[first] - whitened[second]) @ whitening.matrix) ** 2, axis=1)
+    change = whitening.residual * (solved + 2 * xp.max(whitening.inverse)) + 4 * _EPS * squared_distances + lost**2
+    return _Estimate(xp.sum(terms), xp.sum(terms * change))
 
 
 # --- integrals over a line or a plane ---------------------------------------------------------------------------------
 
 
 def _overlap(log_densities, first, second):
-    """`p_k p_l / Σ_j p_j` of the pair (k, l)."""
-    pair = jnp.take(log_densities, first, axis=-1) + jnp.take(log_densities, second, axis=-1)
-    return jnp.exp(pair - logsumexp(log_densities, axis=-1))
+    """`p_k p_l / Σ_j p_j` of the pair (k, l); components along the first axis."""
+    pair = log_densities[first] + log_densities[second]
+    return namespace(pair).exp(pair - logsumexp(log_densities, axis=0))
 
 
 def _label_entropy(log_densities, first, second):
-    """`Σ_k p_k log(Σ_j p_j / p_k)` of two components."""
-    one, other = jnp.take(log_densities, first, axis=-1), jnp.take(log_densities, second, axis=-1)
-    return jnp.exp(one) * jax.nn.softplus(other - one) + jnp.exp(other) * jax.nn.softplus(one - other)
+    """`Σ_k p_k log(Σ_j p_j / p_k)` of two components, along the first axis."""
+    one, other = log_densities[first], log_densities[second]
+    xp = namespace(one)
+    return xp.exp(one) * softplus(other - one) + xp.exp(other) * softplus(one - other)
 
 
 def _pair_integrals(
-    integrand: Callable, log_weights: Float[Array, " K"], centres: Float[Array, "K r"], refinement: _Refinement
-) -> Float[Array, " pairs"]:
+    integrand: Callable, log_weights: Float[AnyArray, " K"], centres: Float[AnyArray, "K r"], refinement: _Refinement
+) -> Float[AnyArray, " pairs"]:
     """Return integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair."""
-    if is_concrete(log_weights, centres):
-        windows = _windows(log_weights, centres, refinement.drop)
-        needed = [float(jnp.max(each)) for each in (windows.along, windows.across)]
-    else:
-        needed = [1000.0, 500.0]
+    windows = _windows(*constant(log_weights, centres), refinement.drop)
+    in_numpy = namespace(log_weights, centres) is np
+    needed = [np.max(each) for each in (windows.along, windows.across)] if in_numpy else [1000.0, 500.0]
     fewest, most = (256, 2**16) if centres.shape[1] == 1 else (64, 2**11)
     # in powers of four, so that few programs are compiled
-    sizes = [min(fewest * 4 ** max(0, int(np.ceil(np.log2(each / fewest) / 2))), most) for each in needed]
+    sizes = [min(fewest * 4 ** max(0, math.ceil(math.log2(each / fewest) / 2)), most) for each in needed]
     along, across = (int(refinement.factor * size) for size in sizes)
-    return _trapezoid(log_weights, centres, integrand=integrand, drop=refinement.drop, along=along, across=across)
+    arguments = log_weights, centres, windows
+    if math.prod((along, across)[: centres.shape[1]]) * centres.shape[0] * len(windows.middle) > _MOST_NODES:
+        arguments = jax.tree.map(jnp.asarray, arguments)
+    return known(_trapezoid(*arguments, integrand, (refinement.drop, along, across)))
 
 
 class _Windows(NamedTuple):
     """For each pair, its middle, its axes, the ends of the window along the first axis, and the number of nodes."""
 
-    middle: Float[Array, "pairs r"]
-    axes: Float[Array, "pairs r r"]
-    low: Float[Array, " pairs"]
-    high: Float[Array, " pairs"]
-    along: Float[Array, " pairs"]
-    across: Float[Array, " pairs"]
+    middle: Float[AnyArray, "pairs r"]
+    axes: Float[AnyArray, "pairs r r"]
+    low: Float[AnyArray, " pairs"]
+    high: Float[AnyArray, " pairs"]
+    along: Float[AnyArray, " pairs"]
+    across: Float[AnyArray, " pairs"]
 
 
-@partial(jax.jit, static_argnames=("integrand", "drop", "along", "across"))
-def _trapezoid(log_weights, centres, *, integrand, drop, along, across):
+@jitted(static=(3, 4))
+def _trapezoid(log_weights, centres, windows, integrand, grid):
+    xp, (drop, along, across) = namespace(log_weights, centres), grid
     first, second = np.triu_indices(len(log_weights), 1)
-    windows = _windows(stop_gradient(log_weights), stop_gradient(centres), drop)
     nodes = np.sqrt(2 * drop) * np.linspace(-1.0, 1.0, across)
     plane = centres.shape[1] == 2
+    block = max(1, _BLOCK // across) if plane else along
 
     def pair(of):
         k, l, window = of  # noqa: E741
         places = (centres - window.middle) @ window.axes.T
         step = (window.high - window.low) / (along - 1)
 
-        @jax.checkpoint
-        def line(i):
-            logs = log_weights - 0.5 * (window.low + step * i - places[:, 0]) ** 2 - 0.5 * np.log(2 * np.pi)
+        def lines(rows):
+            """Return the integrals across the window at some nodes along it."""
+            logs = log_weights[:, None] - 0.5 * (window.low + step * rows - places[:, :1]) ** 2 - _LOG_ROOT
             if not plane:
                 return integrand(logs, k, l)
-            logs = logs - 0.5 * (nodes[:, None] - places[:, 1]) ** 2 - 0.5 * np.log(2 * np.pi)
-            return (nodes[1] - nodes[0]) * jnp.sum(integrand(logs, k, l))
+            logs = logs[..., None] - 0.5 * (nodes - places[:, 1:, None]) ** 2 - _LOG_ROOT
+            return (nodes[1] - nodes[0]) * xp.sum(integrand(logs, k, l), axis=-1)
 
-        lines = max(1, 4096 // across) if plane else along
-        return step * jnp.sum(jax.lax.map(line, jnp.arange(along), batch_size=lines))
+        rows = np.arange(along)
+        if xp is np:
+            return step * sum(np.sum(lines(part)) for part in np.split(rows, range(block, along, block)))
+        return step * jnp.sum(jax.lax.map(jax.checkpoint(lines), jnp.asarray(rows)[:, None], batch_size=block))
 
-    return jax.lax.map(pair, (jnp.asarray(first), jnp.asarray(second), windows))
+    pairs = first, second, windows
+    if xp is np:
+        return np.array([pair((*of[:2], _Windows(*of[2:]))) for of in zip(first, second, *windows, strict=True)])
+    return jax.lax.map(pair, jax.tree.map(jnp.asarray, pairs))
 
 
-@partial(jax.jit, static_argnames=("drop",))
+@jitted(static=(2,))
 def _windows(log_weights, centres, drop) -> _Windows:
+    """The windows of all pairs: the logarithm of √(p_k p_l) / 2cosh(log-odds/2) is concave along a pair's line."""
+    xp = namespace(log_weights, centres)
     first, second = np.triu_indices(len(log_weights), 1)
-    pairs = jax.vmap(partial(_window, log_weights, centres, drop))
-    return pairs(jnp.asarray(first), jnp.asarray(second))
-
-
-def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
-    """The window of the pair (k, l): the logarithm of √(p_k p_l) / 2cosh(log-odds/2) is concave along its line."""
-    difference = centres[l] - centres[k]
+    difference = centres[second] - centres[first]
     direction = _unit(difference)
-    distance = difference @ direction
-    middle = 0.5 * (centres[k] + centres[l])
-    odds = log_weights[l] - log_weights[k]
-    reach = np.sqrt(2 * drop)
+    distance = xp.sum(difference * direction, axis=1)
+    middle = 0.5 * (centres[first] + centres[second])
+    odds = log_weights[second] - log_weights[first]
+    reach = math.sqrt(2 * drop)
 
     def log_density(u):
-        half = 0.5 * jnp.abs(odds + distance * u)
-        return -0.5 * u**2 - half - jnp.log1p(jnp.exp(-2 * half))
+        half = 0.5 * xp.abs(odds + distance * u)
+        return -0.5 * u**2 - half - xp.log1p(xp.exp(-2 * half))
 
-    density_rises = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) <= 0  # noqa: E731
+    density_rises = lambda u: u + 0.5 * distance * xp.tanh(0.5 * (odds + distance * u)) <= 0  # noqa: E731
     mode = _crossing(density_rises, -0.5 * distance, 0.5 * distance, halvings=60)
     floor = log_density(mode) - drop
     low = _crossing(lambda u: log_density(u) <= floor, mode - reach, mode, halvings=60)
     high = _crossing(lambda u: log_density(u) >= floor, mode, mode + reach, halvings=60)
 
-    axes = direction[None] if direction.size == 1 else jnp.stack([direction, direction[::-1] * np.array([-1.0, 1.0])])
-    places = (centres - middle) @ axes.T
+    rotated = direction[:, ::-1] * np.array([-1.0, 1.0])[: centres.shape[1]]
+    axes = xp.stack([direction, rotated], axis=1)[:, : centres.shape[1]]
+    places = (centres - middle[:, None]) @ xp.swapaxes(axes, 1, 2)
     # Where in the window a component's posterior changes: its log-odds against both of the pair are not all below
     # -drop, where it is negligible; nor all above drop, where the pair is.
-    ends = jnp.stack([jnp.stack([low, high]), reach * np.array([-1.0, 1.0])])[: places.shape[1]]
-    centre, halfwidth = ends.mean(axis=1), 0.5 * (ends[:, 1] - ends[:, 0])
-    log_odds = log_weights - 0.5 * jnp.sum((places - centre) ** 2, axis=1)
-    log_odds = log_odds - jnp.stack([log_odds[k], log_odds[l]])[:, None]
-    spread = jnp.abs(places - jnp.stack([places[k], places[l]])[:, None]) @ halfwidth
-    matters = jnp.all(log_odds + spread > -drop, axis=0) & jnp.any(log_odds - spread < drop, axis=0)
-    matters = matters.at[jnp.stack([k, l])].set(True)
-    steepness = jnp.max(jnp.where(matters[:, None], places, -jnp.inf), axis=0)
-    steepness -= jnp.min(jnp.where(matters[:, None], places, jnp.inf), axis=0)
+    across = xp.full_like(low, reach)
+    ends = xp.stack([xp.stack([low, -across]), xp.stack([high, across])], axis=-1)[: centres.shape[1]]
+    centre, halfwidth = (
+        xp.swapaxes(each, 0, 1)[:, None] for each in (ends.mean(axis=-1), 0.5 * (ends[..., 1] - ends[..., 0]))
+    )
+    log_odds = log_weights - 0.5 * xp.sum((places - centre) ** 2, axis=-1)
+    rows, own = np.arange(len(first)), np.stack([first, second])
+    log_odds = log_odds - log_odds[rows, own][..., None]
+    spread = xp.sum(xp.abs(places - places[rows, own][:, :, None]) * halfwidth, axis=-1)
+    matters = xp.all(log_odds + spread > -drop, axis=0) & xp.any(log_odds - spread < drop, axis=0)
+    matters = (matters | (np.arange(len(log_weights)) == own[..., None]).any(axis=0))[..., None]
+    steepness = xp.max(xp.where(matters, places, -xp.inf), axis=1) - xp.min(xp.where(matters, places, xp.inf), axis=1)
     # The trapezoid's error is e^{-2π²/(step · steepness)}, for smooth integrands as if they had a steepness of 1.
-    count = 1 + 2 * halfwidth * jnp.maximum(steepness, 1.0) / _LARGEST_STEP
-    return _Windows(middle, axes, low, high, count[0], count[-1])
+    count = 1 + 2 * halfwidth[:, 0] * xp.maximum(steepness, 1.0) / _LARGEST_STEP
+    return _Windows(middle, axes, low, high, count[:, 0], count[:, -1])
 
 
 # --- linear algebra whose first derivatives hold for equal eigenvalues too --------------------------------------------
@@ -379,63 +392,67 @@ def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
 class _Whitening(NamedTuple):
     """A matrix W with `Wᵀ W = S⁻¹` on the range of the covariance S = Γ + variance · I, and related quantities of S."""
 
-    matrix: Float[Array, "d d"]
-    eigenvalues: Float[Array, " d"]
-    inverse: Float[Array, " d"]
-    projection: Float[Array, "d d"]
-    residual: Float[Array, ""]
+    matrix: Float[AnyArray, "d d"]
+    eigenvalues: Float[AnyArray, " d"]
+    inverse: Float[AnyArray, " d"]
+    projection: Float[AnyArray, "d d"]
+    residual: Scalar
 
 
-@jax.jit
-def _whitening(cov: Float[Array, "d d"], variance: Float[Array, ""]) -> _Whitening:
-    fixed = stop_gradient(cov)
-    eigenvalues, vectors = jnp.linalg.eigh(fixed)
-    eigenvalues = jnp.maximum(eigenvalues, 0.0)
-    total = eigenvalues + stop_gradient(variance)
-    kept = total > jnp.where(variance > 0, 0.0, len(cov) * _EPS * jnp.max(eigenvalues))
-    inverse = jnp.where(kept, 1 / jnp.where(kept, total, 1.0), 0.0)
-    root = jnp.sqrt(inverse)[:, None] * vectors.T
+@jitted()
+def _whitening(cov: Float[AnyArray, "d d"], variance: Scalar) -> _Whitening:
+    xp = namespace(cov, variance)
+    fixed, fixed_variance = constant(cov, variance)
+    eigenvalues, vectors = xp.linalg.eigh(fixed)
+    eigenvalues = xp.maximum(eigenvalues, 0.0)
+    total = eigenvalues + fixed_variance
+    kept = total > xp.where(variance > 0, 0.0, len(cov) * _EPS * xp.max(eigenvalues))
+    inverse = xp.where(kept, 1 / xp.where(kept, total, 1.0), 0.0)
+    root = xp.sqrt(inverse)[:, None] * vectors.T
     # a zero that carries the derivative of S: W = S^{-1/2} up to a rotation, so dW = -½ W dS Wᵀ W
-    change = cov - fixed + (variance - stop_gradient(variance)) * jnp.eye(len(cov))
+    change = cov - fixed + (variance - fixed_variance) * np.eye(len(cov))
     return _Whitening(
         matrix=root - 0.5 * root @ change @ root.T @ root,
-        eigenvalues=eigenvalues + jnp.diag(vectors.T @ (cov - fixed) @ vectors),
+        eigenvalues=eigenvalues + xp.diag(vectors.T @ (cov - fixed) @ vectors),
         inverse=inverse,
-        projection=jnp.where(kept, vectors, 0.0) @ vectors.T,
-        residual=jnp.linalg.norm(fixed - (vectors * eigenvalues) @ vectors.T),
+        projection=xp.where(kept, vectors, 0.0) @ vectors.T,
+        residual=xp.linalg.norm(fixed - (vectors * eigenvalues) @ vectors.T),
     )
 
 
-def _coordinates(points: Float[Array, "K d"]) -> tuple[Float[Array, "K r"], Float[Array, ""]]:
+def _coordinates(points: Float[AnyArray, "K d"]) -> tuple[Float[AnyArray, "K r"], Scalar]:
     """Coordinates in the plane, or the line if possible, through all points, and the largest distance from it."""
+    xp, (fixed,) = namespace(points), constant(points)
     if len(points) == 2:
-        axis = _unit(stop_gradient(points[1] - points[0]))
-        return (points - points[0]) @ axis[:, None], jnp.zeros(())
-    _, sizes, axes = jnp.linalg.svd(stop_gradient(points), full_matrices=False)
+        axis = _unit(fixed[1] - fixed[0])
+        return (points - points[0]) @ axis[:, None], xp.zeros(())
+    _, sizes, axes = xp.linalg.svd(fixed, full_matrices=False)
     rank = min(2, len(sizes))
-    if is_concrete(sizes) and rank == 2 and sizes[1] <= _TOLERANCE * sizes[0]:
+    if xp is np and rank == 2 and sizes[1] <= _TOLERANCE * sizes[0]:
         rank = 1
-    return points @ axes[:rank].T, sizes[rank] if rank < len(sizes) else jnp.zeros(())
+    return points @ axes[:rank].T, sizes[rank] if rank < len(sizes) else xp.zeros(())
 
 
-@jax.jit
-def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """The vector's direction; the first axis for a zero vector."""
-    largest = jnp.max(jnp.abs(vector))
-    scaled = vector / jnp.where(largest > 0, largest, 1.0)
-    length = jnp.linalg.norm(jnp.where(largest > 0, scaled, 1.0))
-    return jnp.where(largest > 0, scaled / length, jnp.eye(len(vector))[0])
+@jitted()
+def _unit(vector: Float[AnyArray, "*n d"]) -> Float[AnyArray, "*n d"]:
+    """The directions of vectors; the first axis for a zero vector."""
+    xp = namespace(vector)
+    largest = xp.max(xp.abs(vector), axis=-1, keepdims=True)
+    scaled = vector / xp.where(largest > 0, largest, 1.0)
+    length = xp.linalg.norm(xp.where(largest > 0, scaled, 1.0), axis=-1, keepdims=True)
+    return xp.where(largest > 0, scaled / length, np.eye(vector.shape[-1])[0])
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _log_weights(mixture: GaussianMixture) -> Float[Array, " K"]:
-    return jnp.maximum(log_softmax(mixture.log_weights), _SMALLEST_LOG_WEIGHT)
+def _log_weights(mixture: GaussianMixture) -> Float[AnyArray, " K"]:
+    log_weights = log_softmax(mixture.log_weights)
+    return namespace(log_weights).maximum(log_weights, _SMALLEST_LOG_WEIGHT)
 
 
-def _noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
-    noise_std = as_float(noise_std)
+def _noise(owner: str, noise_std: Scalar) -> Scalar:
+    noise_std = known(as_float(noise_std))
     if noise_std.shape != ():
         raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise_std.shape}.")
     require_finite(owner, "noise_std", noise_std, "it is a standard deviation.")
@@ -449,33 +466,34 @@ def _require_pair(owner: str, mixture: GaussianMixture) -> None:
         raise ValueError(f"`{owner}(mixture=...)` needs two components, because a label is +1 or -1. Got {count}.")
 
 
-def _shared_cov(owner: str, mixture: GaussianMixture) -> Float[Array, "d d"]:
+def _with_shared_cov(owner: str, mixture: GaussianMixture) -> tuple[GaussianMixture, Float[AnyArray, "d d"]]:
+    """The mixture, with arrays of NumPy where they are not traced, and the covariance of all its components."""
+    mixture = jax.tree.map(known, mixture)
     require_float64(owner, mixture.components.mean)
     covs = mixture.components.cov
     require_float64(owner, covs)
-    spread, largest = jnp.max(jnp.abs(covs - covs[0])), jnp.max(jnp.abs(covs[0]))
-    return jnp.asarray(
-        require_now_or_then(
-            covs[0],
-            spread <= _TOLERANCE * largest,
-            f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds "
-            "of components linear in a token.",
-            lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
-        )
+    xp = namespace(covs)
+    spread, largest = xp.max(xp.abs(covs - covs[0])), xp.max(xp.abs(covs[0]))
+    cov = require_now_or_then(
+        covs[0],
+        spread <= _TOLERANCE * largest,
+        f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds "
+        "of components linear in a token.",
+        lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
     )
+    return mixture, cov
 
 
-def _planar_means(owner: str, mixture: GaussianMixture) -> Float[Array, "K d"]:
+def _planar_means(owner: str, mixture: GaussianMixture) -> Float[AnyArray, "K d"]:
     means = mixture.components.mean
     if min(len(means) - 1, means.shape[1]) <= 2:
         return means
-    third, largest = jnp.linalg.svd(means - means[0], compute_uv=False)[2], jnp.max(jnp.abs(means))
-    return jnp.asarray(
-        require_now_or_then(
-            means,
-            third <= _TOLERANCE * largest,
-            f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates "
-            "over their span.",
-            lambda: f"Got differences of means with a third singular value of {third:.3g}.",
-        )
+    xp = namespace(means)
+    third, largest = xp.linalg.svd(means - means[0], compute_uv=False)[2], xp.max(xp.abs(means))
+    return require_now_or_then(
+        means,
+        third <= _TOLERANCE * largest,
+        f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates "
+        "over their span.",
+        lambda: f"Got differences of means with a third singular value of {third:.3g}.",
     )
