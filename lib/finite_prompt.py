@@ -60,8 +60,8 @@ _UNDERFLOW = 1e-300
 class _ScoreStatistics(eqx.Module):
     """The two numbers that decide the error of a finite Gaussian prompt."""
 
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
+    participation: Float[AnyArray, "..."]
+    score_error: Float[AnyArray, "..."]
 
 
 @public

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import (
+    as_array,
     as_float,
     is_concrete,
     public,
@@ -46,8 +47,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # Below this variance noise is none: its square root is 1e-154.
 _SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
-# Nodes of one block, which fit a processor's cache, and the most nodes, times components, that NumPy computes.
-_BLOCK, _MOST_NODES = 4096, 2**22
+# Nodes of one block, which fit a processor's cache.
+_BLOCK = 4096
 
 
 @public
@@ -63,7 +64,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[A
       The risk, summed over the d coordinates, without a factor 1/2, shape (); 0 at ξ = 0. Its relative error is below
       1e-10 (`mixture_quadrature_error` estimates it) except where rounding of a singular Γ counts: where ξ² is below
       1e-6 of its largest eigenvalue. A risk below 1e-308 is 0. Milliseconds for two components or collinear means; up
-      to seconds for ten components in a plane, plus seconds to compile.
+      to seconds for ten components in a plane. Traced mixtures take seconds to compile.
 
     Raises:
       ValueError: if the covariances differ by more than 1e-12 of their largest entry, the differences of the means span
@@ -74,7 +75,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[A
     Transformations: jit and vmap (on a grid that resolves components up to 30 standard deviations apart), grad (first
     derivatives).
     """
-    return jnp.asarray(_denoising_bayes(mixture, noise_std).value)
+    return as_array(_denoising_bayes(mixture, noise_std).value)
 
 
 @public
@@ -99,7 +100,7 @@ def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, interc
 
     Source: [GBB26, Lemma C.7]. Transformations: jit, vmap, grad (first derivatives).
     """
-    return jnp.asarray(_denoising_linear(mixture, noise_std, intercept=intercept).value)
+    return as_array(_denoising_linear(mixture, noise_std, intercept=intercept).value)
 
 
 @public
@@ -125,7 +126,7 @@ def discriminant_bayes_risk(mixture: GaussianMixture) -> Float[Array, ""]:
     Source: the model is that of [GBB26, section 3]; the integral is derived here. Transformations: jit, vmap, grad
     (first derivatives).
     """
-    return jnp.asarray(_discriminant(mixture).value)
+    return as_array(_discriminant(mixture).value)
 
 
 @public
@@ -158,7 +159,7 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
     xp = namespace(here.value)
     change = xp.maximum(xp.abs(finer.value - here.value), xp.abs(farther.value - here.value))
     scale = xp.where(here.value == 0, 1.0, here.value)
-    return jnp.asarray(xp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + _ROUNDING))
+    return as_array(xp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + _ROUNDING))
 
 
 # --- the three risks at a resolution ----------------------------------------------------------------------------------
@@ -290,13 +291,10 @@ def _pair_integrals(
     in_numpy = namespace(log_weights, centres) is np
     needed = [np.max(each) for each in (windows.along, windows.across)] if in_numpy else [1000.0, 500.0]
     fewest, most = (256, 2**16) if centres.shape[1] == 1 else (64, 2**11)
-    # in powers of four, so that few programs are compiled
+    # in powers of four, so that nearly equal mixtures have equal grids
     sizes = [min(fewest * 4 ** max(0, math.ceil(math.log2(each / fewest) / 2)), most) for each in needed]
     along, across = (int(refinement.factor * size) for size in sizes)
-    arguments = log_weights, centres, windows
-    if math.prod((along, across)[: centres.shape[1]]) * centres.shape[0] * len(windows.middle) > _MOST_NODES:
-        arguments = jax.tree.map(jnp.asarray, arguments)
-    return known(_trapezoid(*arguments, integrand, (refinement.drop, along, across)))
+    return _trapezoid(log_weights, centres, windows, integrand, (refinement.drop, along, across))
 
 
 class _Windows(NamedTuple):

@@ -17,7 +17,7 @@ import scipy.optimize
 from jaxtyping import Array, Float
 
 from lib._checks import as_array, as_float, public, require_float64
-from lib._namespace import known, namespace, product
+from lib._namespace import known, namespace, numpy_if_known, product
 from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
@@ -171,7 +171,7 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
 
 
 @public
-@eqx.filter_jit
+@numpy_if_known
 def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
     """Return `R_L = ½ E(ŷ - y)²` of a block head on finite prompts, averaged over tasks in closed form.
 
@@ -189,7 +189,8 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
       The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
       `QueryAverage.radial(d)`, for S, $S_q$ and A multiples of the identity, its relative error is below 1e-9 for heads
       with ‖A‖ ≤ 2. With `QueryAverage.of_frames(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in
-      three dimensions; more frames lower it. It takes a second to compile.
+      three dimensions; more frames lower it. NumPy takes 5 ms at the default nodes. It takes a second to compile where
+      an argument is traced.
 
     Raises:
       ValueError: if float64 is off.
@@ -199,23 +200,20 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
     require_float64("block_risk", task.cov)
     root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
     power = task.task_scale**2
-    value = blocks.gain**2 * (power * jnp.trace(task.cov) + task.noise_std**2)
-
-    def given_query(node):
-        query = query_root @ node
-        tilt = root.T @ (blocks.matrix @ query)
-        tau_squared = tilt @ tilt
-        predicted = blocks.gain * root @ tilt
-        miss = query - predicted
-        terms = _ErrorTerms(
-            infinite=power * miss @ miss,
-            shrink=power * predicted @ miss,
-            along=power * predicted @ predicted / jnp.where(tau_squared > 0, tau_squared, 1.0),
-            value=value,
-        )
-        return terms.square_error(scores.statistics(tau_squared))
-
-    return 0.5 * (queries.weights @ jax.vmap(given_query)(queries.nodes) + task.noise_std**2)
+    query = queries.nodes @ query_root.T
+    tilt = query @ blocks.matrix.T @ root
+    xp = namespace(query, tilt)
+    tau_squared = xp.sum(tilt**2, axis=1)
+    predicted = blocks.gain * tilt @ root.T
+    miss = query - predicted
+    terms = _ErrorTerms(
+        infinite=power * xp.sum(miss**2, axis=1),
+        shrink=power * xp.sum(predicted * miss, axis=1),
+        along=power * xp.sum(predicted**2, axis=1) / xp.where(tau_squared > 0, tau_squared, 1.0),
+        value=blocks.gain**2 * (power * task.cov.trace() + task.noise_std**2),
+    )
+    square_error = terms.square_error(scores.statistics(tau_squared))
+    return 0.5 * (queries.weights @ square_error + task.noise_std**2)
 
 
 @jax.jit

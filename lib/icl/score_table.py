@@ -9,14 +9,13 @@ from itertools import groupby
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from lib._checks import as_float, is_concrete, public
-from lib._namespace import known, namespace
-from lib._types import Scalar, Scalars
+from lib._checks import as_array, as_float, is_concrete, public
+from lib._namespace import constant, known, namespace
+from lib._types import AnyArray, Scalar, Scalars
 from lib.finite_prompt import LARGEST_TAU, _ScoreStatistics, score_statistics
 
 _NODES = 16  # Chebyshev nodes a panel
@@ -29,6 +28,7 @@ _TRANSFORM = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), _ANGLES))
 _TRANSFORM[0] /= 2
 # Tables are computed together if their ln L are in one interval of this width: tables farther apart share few nodes.
 _INTERVAL = 50.0
+_MOST_TABLES = 1024  # in the cache, of 8 kB each
 
 
 class ScoreTable(eqx.Module):
@@ -37,7 +37,7 @@ class ScoreTable(eqx.Module):
     Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
     prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512
     quadratures and takes about a second; twenty tables of similar lengths take little more if `ScoreTable.at_each`
-    makes them together. `ScoreTable.at` and `at_each` keep their tables.
+    makes them together. `ScoreTable.at` and `at_each` keep the last thousand of their tables.
 
     Args:
       log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; or (...) for a stack.
@@ -50,8 +50,8 @@ class ScoreTable(eqx.Module):
       ValueError: if float64 is off.
     """
 
-    log_participation: Float[Array, "*lengths panels nodes"]
-    log_score_error: Float[Array, "*lengths panels nodes"]
+    log_participation: Float[AnyArray, "*lengths panels nodes"]
+    log_score_error: Float[AnyArray, "*lengths panels nodes"]
 
     def __init__(self, log_length: Scalars):
         low, high = _EDGES[:-1, None] ** 2, _EDGES[1:, None] ** 2
@@ -61,27 +61,26 @@ class ScoreTable(eqx.Module):
         self.log_score_error = _log_coefficients(exact.score_error)
 
     @public
-    def statistics(self, tau_squared: Scalar) -> _ScoreStatistics:
+    def statistics(self, tau_squared: Scalars) -> _ScoreStatistics:
         """Return participation P and score error Q at τ².
 
         Args:
-          tau_squared: τ² ≥ 0, shape ().
+          tau_squared: τ² ≥ 0, any shape.
 
         Returns:
-          P and Q, of shape ().
+          P and Q, of the same shape; arrays of NumPy for one of NumPy and a table of them.
 
         Transformations: jit, vmap, grad.
         """
-        tau_squared = as_float(tau_squared)
-        inside = jnp.minimum(tau_squared, LARGEST_TAU**2)
-        tau = jnp.sqrt(jax.lax.stop_gradient(inside))
-        panel = jnp.minimum(jnp.minimum(2 * tau, tau + 2).astype(int), _EDGES.size - 2)
-        low, high = jnp.asarray(_EDGES[:-1] ** 2)[panel], jnp.asarray(_EDGES[1:] ** 2)[panel]
+        xp = namespace(tau_squared, self.log_participation, self.log_score_error)
+        inside = xp.minimum(tau_squared, LARGEST_TAU**2)
+        tau = xp.sqrt(*constant(inside))
+        panel = xp.minimum(xp.minimum(2 * tau, tau + 2).astype(int), _EDGES.size - 2)
+        low, high = xp.asarray(_EDGES[:-1] ** 2)[panel], xp.asarray(_EDGES[1:] ** 2)[panel]
         x = (2 * inside - low - high) / (high - low)
-        series = jnp.stack([self.log_participation[panel], self.log_score_error[panel]])
-        p, q = jnp.exp(_chebyshev(series, x))
+        p, q = (xp.exp(_chebyshev(each, panel, x)) for each in (self.log_participation, self.log_score_error))
         # frozen: E ĝ = τ(1 - P) and E ĝ² stay what they are at the largest τ; inside, `tau` is that and nothing changes
-        tau = jnp.sqrt(jnp.maximum(tau_squared, LARGEST_TAU**2))
+        tau = xp.sqrt(xp.maximum(tau_squared, LARGEST_TAU**2))
         frozen_share = LARGEST_TAU / tau
         return _ScoreStatistics(
             1 - frozen_share + frozen_share * p,
@@ -127,7 +126,10 @@ class ScoreTable(eqx.Module):
         missing = sorted(set(log_lengths) - _tables.keys())
         for _, interval in groupby(missing, lambda log_length: log_length // _INTERVAL):
             _remember(list(interval))
-        return [jax.tree.map(jnp.asarray, _tables[log_length]) for log_length in log_lengths]
+        tables = [jax.tree.map(as_array, _tables[log_length]) for log_length in log_lengths]
+        for oldest in list(_tables)[:-_MOST_TABLES]:
+            del _tables[oldest]
+        return tables
 
 
 _tables: dict[float, ScoreTable] = {}
@@ -144,12 +146,14 @@ def _remember(log_lengths: list[float]) -> None:
 def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Array, "*lengths panels nodes"]:
     """Return the Chebyshev coefficients of the logarithms of positive values at the nodes."""
     values = known(values)
-    return jnp.asarray(namespace(values).log(values) @ _TRANSFORM.T)
+    return as_array(namespace(values).log(values) @ _TRANSFORM.T)
 
 
-def _chebyshev(coefficients: Float[Array, "series n"], x: Float[Array, ""]) -> Float[Array, " series"]:
-    """Return `Σ c_k T_k(x)` for each series, by Clenshaw's recurrence."""
-    ahead = further = jnp.zeros_like(x)
+def _chebyshev(
+    coefficients: Float[AnyArray, "panels n"], panel: Int[AnyArray, "*batch"], x: Float[AnyArray, "*batch"]
+) -> Float[AnyArray, "*batch"]:
+    """Return `Σ c_k T_k(x)` with the coefficients of the panel, by Clenshaw's recurrence."""
+    ahead = further = namespace(coefficients, x).zeros_like(x)
     for k in range(_NODES - 1, 0, -1):
-        ahead, further = 2 * x * ahead - further + coefficients[:, k], ahead
-    return x * ahead - further + coefficients[:, 0]
+        ahead, further = 2 * x * ahead - further + coefficients[:, k][panel], ahead
+    return x * ahead - further + coefficients[:, 0][panel]
