@@ -150,7 +150,7 @@ def is_concrete(*values: npt.ArrayLike | float | int) -> bool:
     return not any(isinstance(value, Tracer) for value in values)
 
 
-def require_finite(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:
+def require_finite(owner: str, name: str, value: Float[AnyArray, "..."], reason: str) -> None:
     """Raise `ValueError` if a concrete `value` has a NaN or an infinity. Traced values pass unchecked.
 
     Args:

@@ -191,7 +191,8 @@ def log_softmax(x: Any) -> Any:
     """Return x minus the logarithm of the sum of its exponentials, along the last axis."""
     if isinstance(x, jax.Array):
         return jax.nn.log_softmax(x)
-    return x - logsumexp(x, axis=-1)[..., None]
+    shifted = x - np.max(x, axis=-1, keepdims=True)
+    return shifted - logsumexp(shifted, axis=-1)[..., None]
 
 
 def logsumexp(x: Any, axis: int | None = None) -> Any:

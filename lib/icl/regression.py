@@ -460,7 +460,7 @@ def _whitened(
 
 
 # Nodes that NumPy computes in the time in which XLA compiles the average of an error, and rays that it takes at once.
-_MOST_NODES, _RAYS = 2**24, 64
+_MOST_NODES, _RAYS = 2**24, 8
 
 
 def _average_error(
@@ -516,4 +516,4 @@ def _error_on_rays(
     terms = _ErrorTerms(square * miss**2, square * output * miss, along, xp.sum(value**2, axis=-1))
     statistics = scores.statistics(square * tau_squared)
     values = xp.stack([terms.finite(statistics), terms.infinite, statistics.participation])
-    return xp.einsum("jqtna,q,t->nj", values, average.query_weights, average.task_weights) / (2 * d)
+    return xp.einsum("jqtn,q,t->nj", xp.mean(values, axis=-1), average.query_weights, average.task_weights)

@@ -154,6 +154,7 @@ def _chebyshev(
 ) -> Float[AnyArray, "*batch"]:
     """Return `Σ c_k T_k(x)` with the coefficients of the panel, by Clenshaw's recurrence."""
     ahead = further = namespace(coefficients, x).zeros_like(x)
+    rows = coefficients[panel]
     for k in range(_NODES - 1, 0, -1):
-        ahead, further = 2 * x * ahead - further + coefficients[:, k][panel], ahead
-    return x * ahead - further + coefficients[:, 0][panel]
+        ahead, further = 2 * x * ahead - further + rows[..., k], ahead
+    return x * ahead - further + rows[..., 0]

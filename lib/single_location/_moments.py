@@ -10,6 +10,7 @@ import math
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Float
 
 from lib._checks import public
@@ -20,6 +21,8 @@ from lib.single_location._score_mixture import ScoreMixture, half_line_weights
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
 Y_NODES, LOG_DROP, MASS_TOLERANCE = 224, 40.0, 1e-8
+# Nodes that NumPy takes at once, so that they fit into the cache.
+BLOCK = 512
 # Halvings that find where the nodes end: a place, not a number.
 HALVINGS = 25
 # The largest probability below one.
@@ -186,11 +189,15 @@ def normalised_moments(
     xp = namespace(mixture.scores, log_kernel)
     length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
     (y,) = constant(_window(mixture, log_kernel, inside))
-    weight = xp.exp(y + log_kernel[:, None])
-    factor, complement = xp.exp(-weight), -xp.expm1(-weight)
-    first_integrand, second_integrand = weight * factor, weight**2 * factor
-    log_others = xp.log1p(-xp.minimum(others @ complement, LARGEST_PROBABILITY))
-    hidden_factor = 1.0 - hidden @ complement
+    c, score, rows = mixture.scores - mixture.offset, mixture.scores, len(mixture.row_weights)
+    densities = [hidden, others]
+    if with_scores and rows == 1:
+        densities += [hidden * c, hidden * c**2, others * score, others * score**2]
+    lost, first, square = (
+        xp.split(each, len(densities)) for each in _laplace_averages(xp.concatenate(densities), y, log_kernel)
+    )
+    log_others = xp.log1p(-xp.minimum(lost[1], LARGEST_PROBABILITY))
+    hidden_factor = 1.0 - lost[0]
 
     def of_others(tokens):
         """`φ^{L - tokens}` times the number of ways to choose tokens - 1 others."""
@@ -203,36 +210,48 @@ def normalised_moments(
     def integral(values):
         return mixture.row_weights @ row_integrals(values)
 
-    first, square = hidden @ first_integrand, hidden @ second_integrand
     no_weight = (1.0 - xp.sum(hidden, axis=1)) * xp.maximum(1.0 - xp.sum(others, axis=1), 0.0) ** (length - 1.0)
-    mass = row_integrals(first * of_others(1) + others @ first_integrand * hidden_factor * of_others(2))
+    mass = row_integrals(first[0] * of_others(1) + first[1] * hidden_factor * of_others(2))
     mass_error = mixture.row_weights @ xp.abs(mass + no_weight - 1.0)
 
-    hidden_mean = integral(first * of_others(1))
-    power = integral(square * of_others(1) + others @ second_integrand * hidden_factor * of_others(2))
-    hidden_power = integral(square * of_others(1))
-    if len(mixture.row_weights) > 1 or not with_scores:
+    hidden_mean = integral(first[0] * of_others(1))
+    power = integral(square[0] * of_others(1) + square[1] * hidden_factor * of_others(2))
+    hidden_power = integral(square[0] * of_others(1))
+    if len(densities) == 2:
         moments = Moments(hidden_mean, power, hidden_power, *(xp.full((), xp.nan),) * 4)
         return nan_unless(mass_error < MASS_TOLERANCE, moments)
-    c, score = mixture.scores - mixture.offset, mixture.scores
-    mean_other_score, mean_hidden_score = others * score @ first_integrand, hidden * c @ first_integrand
+    mean_hidden_score, mean_other_score = first[2], first[4]
     moments = Moments(
         hidden=hidden_mean,
         power=power,
         hidden_power=hidden_power,
         hidden_score=integral(mean_hidden_score * of_others(1)),
-        hidden_pooled=integral(
-            hidden * c**2 @ first_integrand * of_others(1) - hidden * c @ complement * mean_other_score * of_others(2)
-        ),
-        weight_pooled=integral(hidden * c @ second_integrand * of_others(1) + first * mean_other_score * of_others(2)),
+        hidden_pooled=integral(first[3] * of_others(1) - lost[2] * mean_other_score * of_others(2)),
+        weight_pooled=integral(square[2] * of_others(1) + first[0] * mean_other_score * of_others(2)),
         pooled_power=integral(
-            hidden * c**2 @ second_integrand * of_others(1)
-            + (others * score**2 @ second_integrand * hidden_factor + 2 * mean_hidden_score * mean_other_score)
-            * of_others(2)
+            square[3] * of_others(1)
+            + (square[5] * hidden_factor + 2 * mean_hidden_score * mean_other_score) * of_others(2)
             + mean_other_score**2 * hidden_factor * of_others(3)
         ),
     )
     return nan_unless(mass_error < MASS_TOLERANCE, moments)
+
+
+def _laplace_averages(
+    densities: Float[AnyArray, "rows n"], y: Float[AnyArray, " levels"], log_kernel: Float[AnyArray, " n"]
+) -> list[Float[AnyArray, "rows levels"]]:
+    """Return the averages of `1 - e^{-w}`, `w e^{-w}` and `w² e^{-w}` over densities, with w = κ e^y."""
+    xp = namespace(densities, y, log_kernel)
+
+    def of_nodes(part: slice) -> list[Float[AnyArray, "rows levels"]]:
+        weight = xp.exp(y + log_kernel[part, None])
+        factor = xp.exp(-weight)
+        first = weight * factor
+        return [densities[:, part] @ each for each in (-xp.expm1(-weight), first, weight * first)]
+
+    block = BLOCK if xp is np else log_kernel.size
+    parts = [of_nodes(slice(start, start + block)) for start in range(0, log_kernel.size, block)]
+    return [sum(part) for part in zip(*parts, strict=True)]
 
 
 def _window(

@@ -7,7 +7,7 @@ exp, and, with a bias to be chosen, erf, sigmoid and relu.
 
 import abc
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -31,7 +31,7 @@ from lib.single_location._moments import (
     sum_above,
 )
 from lib.single_location._prox import Channel, gauss_newton_scores, linear_scores
-from lib.single_location._score_mixture import ScoreMixture
+from lib.single_location._score_mixture import SCORE_NODES, ScoreMixture
 from lib.single_location._search import minimise_scalar
 from lib.single_location.several_tokens import _RelevantTokens
 from lib.single_location.tasks import LocationTask
@@ -196,6 +196,11 @@ def _compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
 def _compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Scalar:
     """Return `activation.lowest_risk(mixture)`, compiled once for all tasks."""
     return activation.lowest_risk(mixture)
+
+
+@partial(jax.jit, static_argnums=0)
+def _evaluated(function: Callable, values: Float[Array, " n"]) -> Float[Array, " n"]:
+    return function(values)
 
 
 def _optimal_risk(hidden: Scalars, power: Scalars) -> Any:
@@ -369,17 +374,15 @@ class _Softplus(_Normalised):
 class _Kernel(_Normalised):
     """The weights of `Activation.of_kernel`."""
 
+    searches_in_numpy: ClassVar[int] = 1000
     logarithm: Callable = eqx.field(static=True)
 
     def log_kernel(self, chi: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch"]:
-        """Return log κ of each score."""
-        return self.logarithm(jnp.asarray(chi))
-
-    def best_risk(self, task: LocationTask) -> Scalar:
-        """Return the lowest risk by a search in XLA, because the kernel is a function of JAX."""
-        one = namespace(task.length).ones(())
-        mixture = replace(self.score_mixture(task, one, one), stride=1)
-        return _compiled_lowest_risk(self, jax.tree.map(jnp.asarray, mixture))
+        """Return log κ of each score; where scores are known, a program for all grids of a score mixture."""
+        if namespace(chi) is jnp:
+            return self.logarithm(chi)
+        padded = np.resize(chi, max(chi.size, SCORE_NODES))
+        return np.asarray(_evaluated(self.logarithm, padded))[: chi.size].reshape(chi.shape)
 
 
 class _Hardmax(Activation):
