@@ -24,18 +24,18 @@ COLUMNS = ["function", "before", "first", "programs", "one", "thirty", "thousand
 LONG = 0.15
 REASONS = {
     "it compiles a derivative of `log_mgf`": ("linear_attend",),
-    "it imports SciPy's Sobol points": ("QueryAverage.of_frames", "PairAverage.of_frames"),
+    "it imports SciPy's Sobol points": (
+        "QueryAverage.of_frames",
+        "PairAverage.of_frames",
+        "LocationTask.fresh_risk",
+    ),
     "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
-    "it averages over thousands of nodes": (
-        "LinearRegression.finite_risk",
-        "LinearRegression.finite_risk_error",
-        "LocationTask.fresh_risk",
-        "block_risk",
-    ),
     "its computation takes that long": (
         "RadialTable.at",
         "ScoreTable.at",
+        "LinearRegression.finite_risk",
+        "LinearRegression.finite_risk_error",
         "heads_risk",
         "best_values",
         "best_pair",
@@ -44,12 +44,6 @@ REASONS = {
         "Activation.of_kernel",
         "Prompts.of",
         "Prompts.best_key_risk",
-    ),
-    "it integrates over the span of the means": (
-        "denoising_bayes_risk",
-        "denoising_linear_risk",
-        "discriminant_bayes_risk",
-        "mixture_quadrature_error",
     ),
 }
 COUNTS = {"one": 1, "thirty": 30, "thousand": 1000}

@@ -460,7 +460,7 @@ def _whitened(
 
 
 # Nodes that NumPy computes in the time in which XLA compiles the average of an error, and rays that it takes at once.
-_MOST_NODES, _RAYS = 2**24, 8
+_MOST_NODES, _RAYS = 2**24, 64
 
 
 def _average_error(

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float, Int
@@ -153,8 +154,14 @@ def _chebyshev(
     coefficients: Float[AnyArray, "panels n"], panel: Int[AnyArray, "*batch"], x: Float[AnyArray, "*batch"]
 ) -> Float[AnyArray, "*batch"]:
     """Return `Σ c_k T_k(x)` with the coefficients of the panel, by Clenshaw's recurrence."""
-    ahead = further = namespace(coefficients, x).zeros_like(x)
-    rows = coefficients[panel]
+    xp = namespace(coefficients, panel, x)
+    # XLA gathers whole rows fastest, NumPy one column after the other
+    rows = coefficients[panel] if xp is jnp else None
+
+    def column(k):
+        return coefficients[:, k][panel] if rows is None else rows[..., k]
+
+    ahead = further = xp.zeros_like(x)
     for k in range(_NODES - 1, 0, -1):
-        ahead, further = 2 * x * ahead - further + rows[..., k], ahead
-    return x * ahead - further + rows[..., 0]
+        ahead, further = 2 * x * ahead - further + column(k), ahead
+    return x * ahead - further + column(0)
