@@ -79,7 +79,7 @@ class ScoreTable(eqx.Module):
         panel = xp.minimum(xp.minimum(2 * tau, tau + 2).astype(int), _EDGES.size - 2)
         low, high = xp.asarray(_EDGES[:-1] ** 2)[panel], xp.asarray(_EDGES[1:] ** 2)[panel]
         x = (2 * inside - low - high) / (high - low)
-        p, q = xp.exp(_chebyshev(xp.stack([self.log_participation, self.log_score_error]), panel, x))
+        p, q = xp.exp(_chebyshev((self.log_participation, self.log_score_error), panel, x))
         # frozen: E ĝ = τ(1 - P) and E ĝ² stay what they are at the largest τ; inside, `tau` is that and nothing changes
         tau = xp.sqrt(xp.maximum(tau_squared, LARGEST_TAU**2))
         frozen_share = LARGEST_TAU / tau
@@ -151,15 +151,15 @@ def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Ar
 
 
 def _chebyshev(
-    coefficients: Float[AnyArray, "series panels n"], panel: Int[AnyArray, "*batch"], x: Float[AnyArray, "*batch"]
+    tables: tuple[Float[AnyArray, "panels n"], ...], panel: Int[AnyArray, "*batch"], x: Float[AnyArray, "*batch"]
 ) -> Float[AnyArray, "series *batch"]:
-    """Return `Σ c_k T_k(x)` of each series with the coefficients of the panel, by Clenshaw's recurrence."""
-    xp = namespace(coefficients, panel, x)
+    """Return `Σ c_k T_k(x)` with the coefficients of the panel in each table, by Clenshaw's recurrence."""
+    xp = namespace(*tables, panel, x)
     # XLA gathers whole rows fastest, NumPy one column after the other
-    rows = coefficients[:, panel] if xp is jnp else None
+    rows = xp.stack([table[panel] for table in tables]) if xp is jnp else None
 
     def column(k):
-        return coefficients[:, :, k][:, panel] if rows is None else rows[..., k]
+        return np.stack([table[:, k][panel] for table in tables]) if rows is None else rows[..., k]
 
     ahead = further = xp.zeros_like(x)
     for k in range(_NODES - 1, 0, -1):
