@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
-from scipy.special import softmax
 
 from chapters.laboratory import key_pairs, ranges, regression_heads, several_risks
-from chapters.laboratory.clouds import draw_clouds, outputs
+from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
@@ -162,18 +161,13 @@ def test_the_cloud_agrees_with_the_library(float64, lab: Page, site):
         (rng.randrange(61) / 20, 5 * rng.randrange(-36, 37), rng.randrange(6), rng.randrange(2)) for _ in range(25)
     ]
     table = pd.read_csv(site / "figures/laboratory/live_cloud.csv")
-    shown = readings_at(lab, "live-cloud", settings)
-    sizes, angles, places, laws = np.transpose(settings)
-    queries = sizes[:, None] * np.stack([np.cos(np.radians(angles)), np.sin(np.radians(angles))], axis=1)
     clouds = draw_clouds(1, key=jr.key(0))
-    for law, name in enumerate(("Gaussian", "mixture")):
-        points = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()
-        chosen = np.flatnonzero(laws == law)
-        for place, query in zip(chosen, queries[chosen], strict=True):
-            tokens = points[: stops[int(places[place])]]
-            np.testing.assert_allclose(pair(shown[place]["prompt"]), softmax(tokens @ query) @ tokens, atol=OFF)
-        found = [pair(shown[place]["law"]) for place in chosen]
-        np.testing.assert_allclose(found, outputs(clouds[name].law, queries[chosen]), atol=OFF + SHOWN)
+    for (size, angle, stop, law), shown in zip(settings, readings_at(lab, "live-cloud", settings), strict=True):
+        name = ("Gaussian", "mixture")[law]
+        query = size * np.asarray([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+        tokens = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()[: stops[stop]]
+        np.testing.assert_allclose(pair(shown["prompt"]), prompt_outputs(tokens, query), atol=OFF)
+        np.testing.assert_allclose(pair(shown["law"]), outputs(clouds[name].law, query), atol=OFF + SHOWN)
 
 
 def pair(text: str) -> list[float]:
