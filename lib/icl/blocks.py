@@ -213,7 +213,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
         value=blocks.gain**2 * (power * task.cov.trace() + task.noise_std**2),
     )
     square_error = terms.square_error(scores.statistics(tau_squared))
-    return 0.5 * (queries.weights @ square_error + task.noise_std**2)
+    return as_array(0.5 * (queries.weights @ square_error + task.noise_std**2))
 
 
 @jax.jit
