@@ -83,7 +83,7 @@ def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    return score_statistics(known(as_float(tau)) ** 2, log_length).participation
+    return as_array(score_statistics(known(as_float(tau)) ** 2, log_length).participation)
 
 
 @public
@@ -104,7 +104,7 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
     Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
-    return score_statistics(known(as_float(tau)) ** 2, log_length).score_error
+    return as_array(score_statistics(known(as_float(tau)) ** 2, log_length).score_error)
 
 
 @public
@@ -416,7 +416,7 @@ class _Scores(NamedTuple):
 
     tilt: Float[AnyArray, " d"]
     drift: Float[AnyArray, " d"]
-    variance: Scalar
+    variance: Float[AnyArray, ""]
 
 
 def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> _Scores:

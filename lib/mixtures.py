@@ -450,13 +450,13 @@ def _log_weights(mixture: GaussianMixture) -> Float[AnyArray, " K"]:
 
 
 def _noise(owner: str, noise_std: Scalar) -> Scalar:
-    noise_std = known(as_float(noise_std))
-    if noise_std.shape != ():
-        raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise_std.shape}.")
-    require_finite(owner, "noise_std", noise_std, "it is a standard deviation.")
-    if is_concrete(noise_std) and noise_std < 0:
-        raise ValueError(f"`{owner}(noise_std=...)` must be at least 0: it is a standard deviation. Got {noise_std}.")
-    return noise_std.astype(np.float64)
+    noise = known(as_float(noise_std))
+    if noise.shape != ():
+        raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise.shape}.")
+    require_finite(owner, "noise_std", noise, "it is a standard deviation.")
+    if is_concrete(noise) and noise < 0:
+        raise ValueError(f"`{owner}(noise_std=...)` must be at least 0: it is a standard deviation. Got {noise}.")
+    return noise.astype(np.float64)
 
 
 def _require_pair(owner: str, mixture: GaussianMixture) -> None:

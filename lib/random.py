@@ -96,7 +96,7 @@ def _split(key: PRNGKeyArray, number: int = 2) -> list[PRNGKeyArray]:
 
 
 def _key_of(words: UInt[np.ndarray, "2"]) -> PRNGKeyArray:
-    return jr.wrap_key_data(words, impl="threefry2x32")
+    return jr.wrap_key_data(as_array(words), impl="threefry2x32")
 
 
 @public

@@ -476,9 +476,10 @@ def _average_error(
     first = is_concrete(*jax.tree.leaves(arguments)) and few((_average_error, nodes.shape), nodes, most=_MOST_NODES)
     if not first:
         return tuple(map(known, _compiled_average_error(*arguments)))
-    *head, average = jax.tree.map(known, arguments)
+    task, params, scores, average = jax.tree.map(known, arguments)
     parts = [slice(start, start + _RAYS) for start in range(0, rays, _RAYS)]
-    by_ray = [_error_on_rays(*head, _on_rays(average, average.rays[part], average.frames[part])) for part in parts]
+    drawn = (_on_rays(average, average.rays[part], average.frames[part]) for part in parts)
+    by_ray = [_error_on_rays(task, params, scores, each) for each in drawn]
     return tuple(np.mean(np.concatenate(by_ray), axis=0))
 
 

@@ -144,7 +144,7 @@ def _remember(log_lengths: list[float]) -> None:
         _tables[log_length] = jax.tree.map(lambda leaf, place=place: leaf[place], stack)
 
 
-def _log_coefficients(values: Float[Array, "*lengths panels nodes"]) -> Float[Array, "*lengths panels nodes"]:
+def _log_coefficients(values: Float[AnyArray, "*lengths panels nodes"]) -> Float[Array, "*lengths panels nodes"]:
     """Return the Chebyshev coefficients of the logarithms of positive values at the nodes."""
     values = known(values)
     return as_array(namespace(values).log(values) @ _TRANSFORM.T)

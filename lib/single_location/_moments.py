@@ -7,6 +7,8 @@ normalised kernel, `s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫
 """
 
 import math
+import operator
+from functools import reduce
 
 import equinox as eqx
 import jax
@@ -251,7 +253,7 @@ def _laplace_averages(
 
     block = BLOCK if xp is np else log_kernel.size
     parts = [of_nodes(slice(start, start + block)) for start in range(0, log_kernel.size, block)]
-    return [sum(part) for part in zip(*parts, strict=True)]
+    return [reduce(operator.add, part) for part in zip(*parts, strict=True)]
 
 
 def _window(

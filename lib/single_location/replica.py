@@ -122,7 +122,7 @@ class _PromptDraws(eqx.Module):
 
     scores: Float[Array, "points L"]
     values: Float[Array, "points L"]
-    signal_scores: Float[Array, "points L"]
+    signal_scores: Float[AnyArray, "points L"]
     noise: Float[Array, " points"]
 
 
