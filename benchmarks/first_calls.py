@@ -31,11 +31,10 @@ REASONS = {
     ),
     "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
+    "it averages over thousands of nodes": ("LinearRegression.finite_risk", "LinearRegression.finite_risk_error"),
     "its computation takes that long": (
         "RadialTable.at",
         "ScoreTable.at",
-        "LinearRegression.finite_risk",
-        "LinearRegression.finite_risk_error",
         "heads_risk",
         "best_values",
         "best_pair",

@@ -6,7 +6,6 @@ compiling pays. The functions here choose between the two libraries, or hide tha
 """
 
 import functools
-import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -133,21 +132,6 @@ def jitted(*, static: tuple[int, ...] = ()) -> Callable[[Callable], Callable]:
         return either
 
     return decorate
-
-
-def numpy_if_known(function: Callable) -> Callable:
-    """Return a function that NumPy computes if all arguments are known, and a compiled program if any is traced.
-
-    `function` finds its namespace in its arguments. The results are arrays of JAX.
-    """
-    signature, either = inspect.signature(function), jitted()(function)
-
-    @functools.wraps(function)
-    def computed(*args: Any, **options: Any) -> Any:
-        arguments = signature.bind(*args, **options).args
-        return jax.tree.map(as_array, either(*jax.tree.map(known, arguments)))
-
-    return computed
 
 
 def constant(*values: Any) -> tuple[Any, ...]:

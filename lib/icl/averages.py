@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from lib._checks import public, require_count
 from lib._namespace import namespace, softmax
 from lib._quasi_random import quasi_normals
-from lib._types import AnyArray, Scalar
+from lib._types import Scalar
 
 
 class QueryAverage(eqx.Module):
@@ -92,12 +92,12 @@ class PairAverage(eqx.Module):
       task_weights: their weights, of sum 1.
     """
 
-    rays: Float[AnyArray, "n d"]
-    frames: Float[AnyArray, "n d d"]
-    query_radii: Float[AnyArray, " r"]
-    query_weights: Float[AnyArray, " r"]
-    task_radii: Float[AnyArray, " k"]
-    task_weights: Float[AnyArray, " k"]
+    rays: Float[Array, "n d"]
+    frames: Float[Array, "n d d"]
+    query_radii: Float[Array, " r"]
+    query_weights: Float[Array, " r"]
+    task_radii: Float[Array, " k"]
+    task_weights: Float[Array, " k"]
 
     @classmethod
     @public

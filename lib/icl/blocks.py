@@ -17,7 +17,7 @@ import scipy.optimize
 from jaxtyping import Array, Float
 
 from lib._checks import as_array, as_float, public, require_float64
-from lib._namespace import known, namespace, numpy_if_known, product
+from lib._namespace import jitted, known, namespace, product
 from lib._types import AnyArray, Scalar
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage
@@ -171,7 +171,6 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
 
 
 @public
-@numpy_if_known
 def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
     """Return `R_L = ½ E(ŷ - y)²` of a block head on finite prompts, averaged over tasks in closed form.
 
@@ -198,6 +197,11 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
     Source: derived here. Transformations: jit, vmap, grad.
     """
     require_float64("block_risk", task.cov)
+    return as_array(_block_risk(*jax.tree.map(known, (task, blocks, scores, queries))))
+
+
+@jitted()
+def _block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Scalar:
     root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
     power = task.task_scale**2
     query = queries.nodes @ query_root.T
@@ -213,7 +217,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
         value=blocks.gain**2 * (power * task.cov.trace() + task.noise_std**2),
     )
     square_error = terms.square_error(scores.statistics(tau_squared))
-    return as_array(0.5 * (queries.weights @ square_error + task.noise_std**2))
+    return 0.5 * (queries.weights @ square_error + task.noise_std**2)
 
 
 @jax.jit

@@ -7,7 +7,6 @@ noise. Exact risks take the natural logarithm of the prompt length, `log_length`
 and `bayes_risk` draw `length` tokens.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from lib._checks import (
     require_float64,
     require_positive,
 )
-from lib._namespace import MOST_IN_NUMPY, exact, few, known, namespace
+from lib._namespace import MOST_IN_NUMPY, exact, known, namespace
 from lib._types import AnyArray, Numeric, Scalar, Scalars
 from lib.attention import Attention
 from lib.finite_prompt import _ScoreStatistics
@@ -210,8 +209,8 @@ class LinearRegression(eqx.Module):
           default nodes 2e-4 of the risk at the best block heads, and up to 1e-3 at heads twice as large or far from
           them. `block_risk` needs a block head and is faster, but not more accurate at its default nodes: 2e-4 at
           the best heads and up to 4e-3 off them (d = 3), which `QueryAverage.of_frames(d, frames=1024)` lowers to 4e-4.
-          A new length costs a `ScoreTable`, about a second (built again at each call where `log_length` is traced).
-          NumPy computes the first calls in 0.4 s each; others take 2 s to compile, and 0.2 s each.
+          A new length costs a `ScoreTable`, about a second (built again at each call where `log_length` is traced);
+          then the first call compiles for 2 s, and each takes 0.2 s.
 
         Raises:
           ValueError: if float64 is off.
@@ -220,7 +219,8 @@ class LinearRegression(eqx.Module):
         """
         require_float64("LinearRegression.finite_risk", self.cov)
         average = PairAverage.of_frames(self.dimension) if average is None else average
-        finite, infinite, participation = _average_error(self, params, ScoreTable.at(log_length), average)
+        scores = ScoreTable.at(log_length)
+        finite, infinite, participation = map(known, _average_error(self, params, scores, average))
         # right in mean at any strength; best at 1 for long prompts, and at 0 for single tokens
         strength, noise = (1 - participation) ** 2, known(self.noise_std) ** 2
         exact_infinite = 2 * known(self.infinite_risk(params)) - noise
@@ -268,15 +268,11 @@ class LinearRegression(eqx.Module):
         finer = PairAverage.of_frames(self.dimension, seed=3, query_radii=48, task_radii=6)
 
         def risk(average):
-            return known(self.finite_risk(params, log_length, average=average))
+            return self.finite_risk(params, log_length, average=average)
 
         # one program computes all three; the first rule is the default of `finite_risk`
-        traced = not is_concrete(log_length, *jax.tree.leaves((self, params)))
-        first, *others = (
-            jax.lax.map(risk, jax.tree.map(lambda *leaves: jnp.stack(leaves), *rules)) if traced else map(risk, rules)
-        )
-        xp = namespace(first)
-        return as_array(2 * xp.max(xp.abs(xp.stack([*others, risk(finer)]) - first)))
+        first, *others = jax.lax.map(risk, jax.tree.map(lambda *leaves: jnp.stack(leaves), *rules))
+        return 2 * jnp.max(jnp.abs(jnp.stack([*others, risk(finer)]) - first))
 
     @public
     def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:
@@ -449,72 +445,43 @@ def _identity(owner: str, task: LinearRegression) -> LinearRegression:
     return jax.tree.map(known, task)
 
 
-def _whitened(
-    root: Float[AnyArray, "d d"], noise_std: Scalar, w: Float[AnyArray, "*m d"], dual: Float[AnyArray, "*n e"]
-) -> Float[AnyArray, "*k e"]:
+def _whitened(root, noise_std, w: Float[Array, " d"], dual: Float[Array, " e"]) -> Float[Array, " e"]:
     """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise), x = Rg, n = (g, h) normal."""
-    xp = namespace(root, w, dual)
-    covariates = (dual[..., :-1] + dual[..., -1:] * w) @ root
-    noise = xp.broadcast_to(noise_std * dual[..., -1:], (*covariates.shape[:-1], 1))
-    return xp.concatenate([covariates, noise], axis=-1)
-
-
-# Nodes that NumPy computes in the time in which XLA compiles the average of an error, and rays that it takes at once.
-_MOST_NODES, _RAYS = 2**24, 64
-
-
-def _average_error(
-    task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
-) -> tuple[Scalar, Scalar, Scalar]:
-    """Return means over nodes: `E (ŷ - y)²` minus the infinite prompt's, the infinite prompt's, the participation.
-
-    The first known averages of a process are computed by NumPy.
-    """
-    arguments = task, params, scores, average
-    rays, d = average.rays.shape
-    nodes = np.broadcast_to(0.0, (rays, 2 * d, average.query_radii.size, average.task_radii.size))
-    first = is_concrete(*jax.tree.leaves(arguments)) and few((_average_error, nodes.shape), nodes, most=_MOST_NODES)
-    if not first:
-        return tuple(map(known, _compiled_average_error(*arguments)))
-    task, params, scores, average = jax.tree.map(known, arguments)
-    parts = [slice(start, start + _RAYS) for start in range(0, rays, _RAYS)]
-    drawn = (_on_rays(average, average.rays[part], average.frames[part]) for part in parts)
-    by_ray = [_error_on_rays(task, params, scores, each) for each in drawn]
-    return tuple(np.mean(np.concatenate(by_ray), axis=0))
+    return jnp.append((dual[:-1] + dual[-1] * w) @ root, noise_std * dual[-1])
 
 
 @eqx.filter_jit
-def _compiled_average_error(task, params, scores, average):
-    @jax.checkpoint
-    def on_ray(ray_and_frame):
-        return _error_on_rays(task, params, scores, _on_rays(average, *(each[None] for each in ray_and_frame)))[0]
-
-    return tuple(jnp.mean(jax.lax.map(on_ray, (average.rays, average.frames)), axis=0))
-
-
-def _on_rays(average: PairAverage, rays: Float[AnyArray, "n d"], frames: Float[AnyArray, "n d d"]) -> PairAverage:
-    return replace(average, rays=rays, frames=frames)
-
-
-def _error_on_rays(
+def _average_error(
     task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
-) -> Float[AnyArray, "n 3"]:
-    """Return the three means of `_average_error` over the radii of queries and the tasks of each ray."""
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Return means over nodes: `E (ŷ - y)²` minus the infinite prompt's, the infinite prompt's, the participation."""
     d = task.dimension
     root, query_root = _covariance_root(task.cov), _covariance_root(task.query_cov)
-    xp = namespace(*jax.tree.leaves((task, params, scores, average)))
-    queries = (average.rays @ query_root.T)[:, None]
-    axes = task.task_scale * xp.concatenate([average.frames, -average.frames], axis=1)
-    tasks = average.task_radii[:, None, None, None] * axes
 
-    whiten = partial(_whitened, root, task.noise_std, tasks)
-    tilt, value = whiten(queries @ params.bilinear[:, :d].T), whiten(params.value[-1])
-    # their length is that of the ray
-    tau_squared, output = xp.sum(tilt**2, axis=-1), xp.sum(tilt * value, axis=-1)
-    miss = xp.sum(queries * tasks, axis=-1) - output
-    along = output**2 / xp.where(tau_squared > 0, tau_squared, 1.0)
-    square = average.query_radii[:, None, None, None] ** 2
-    terms = _ErrorTerms(square * miss**2, square * output * miss, along, xp.sum(value**2, axis=-1))
-    statistics = scores.statistics(square * tau_squared)
-    values = xp.stack([terms.finite(statistics), terms.infinite, statistics.participation])
-    return xp.einsum("jqtn,q,t->nj", xp.mean(values, axis=-1), average.query_weights, average.task_weights)
+    whiten = partial(_whitened, root, task.noise_std)
+
+    def given_task(query, w):
+        """Averages over the length of the query, its direction given."""
+        tilt = whiten(w, params.bilinear[:, :d] @ query)
+        value = whiten(w, params.value[-1])
+        tau_squared, output = tilt @ tilt, tilt @ value
+        miss = query @ w - output
+        along = output**2 / jnp.where(tau_squared > 0, tau_squared, 1.0)
+
+        def given_radius(radius):
+            square = radius**2
+            terms = _ErrorTerms(square * miss**2, square * output * miss, along, value @ value)
+            statistics = scores.statistics(square * tau_squared)
+            return jnp.stack([terms.finite(statistics), terms.infinite, statistics.participation])
+
+        return average.query_weights @ jax.vmap(given_radius)(average.query_radii)
+
+    def given_ray(ray_and_frame):
+        ray, frame = ray_and_frame
+        axes = task.task_scale * jnp.concatenate([frame, -frame])
+        tasks = average.task_radii[:, None, None] * axes
+        values = jax.vmap(jax.vmap(given_task, (None, 0)), (None, 0))(query_root @ ray, tasks)
+        return average.task_weights @ jnp.mean(values, axis=1)
+
+    by_ray = jax.lax.map(jax.checkpoint(given_ray), (average.rays, average.frames))
+    return tuple(jnp.mean(by_ray, axis=0))
