@@ -3,9 +3,9 @@
     python -m benchmarks.first_calls                      # all functions, to `book/first_calls.csv`
     python -m benchmarks.first_calls participation best   # those whose names contain one of these words, to look at
 
-CPU time of all threads, in which the load of the machine counts little. The first call follows the import, and its
-arguments are made before. Programs are those that XLA compiles during the first call. Functions that train, draw or
-fit are called on one set of arguments only.
+Times are CPU times of all threads, which depend little on the load of the machine. The first call follows the import,
+and its arguments are made before. Programs are those that XLA compiles during the first call. Some functions, such as
+those that train, draw or fit, are called on one set of arguments only.
 """
 
 import argparse
@@ -29,7 +29,7 @@ REASONS = {
         "PairAverage.of_frames",
         "LocationTask.fresh_risk",
     ),
-    "it trains": ("Blocks.best", "prompt_loss", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
+    "it trains": ("Blocks.best", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
     "it averages over thousands of nodes": ("LinearRegression.finite_risk", "LinearRegression.finite_risk_error"),
     "its computation takes that long": (

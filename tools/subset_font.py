@@ -31,7 +31,7 @@ CHARACTERS = {
 }
 # The part of the site's fonts that every page needs.
 COMMON = {*range(0x20, 0x7F), *map(ord, "\xa0©°±²³·¹¼½¾×áäéöü–—‘’“”…′⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉←→−√≈≤≥")}
-# The Greek letters and signs in running text, by far the most frequent of the others.
+# Greek letters and signs, the most frequent of the other characters in running text.
 GREEK = {*range(0x391, 0x3CA), *map(ord, "∂∞≠")}
 # The second shapes of the letters theta, phi and epsilon, which formulas in pictures use.
 LETTERS_OF_FORMULAS = {0x3D1, 0x3D5, 0x3F5}

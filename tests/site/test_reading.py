@@ -26,8 +26,6 @@ CURRENT = """() => [...document.querySelectorAll('article section[id] > :is(h2, 
     .filter(node => node.getBoundingClientRect().top <= innerHeight * 0.3)
     .map(node => '#' + node.parentElement.id).pop()"""
 MARKED = "() => [...document.querySelectorAll('.bd-sidebar-secondary a[aria-current]')].map(link => link.hash)"
-
-
 # Whether the tab shows the chapter that `chapter` loaded.
 OPEN = "() => Boolean(window.chapterOfTests)"
 

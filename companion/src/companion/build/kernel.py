@@ -40,7 +40,7 @@ class RunKernel(AsyncKernelManager):
 class RunEngine(NBClientEngine):
     """Papermill's engine, but it writes the notebook only when the run ends, and not before and after each cell.
 
-    Without `request_save_on_cell_execute`, papermill would write nothing if the kernel dies or a cell takes too long.
+    With `request_save_on_cell_execute=False`, papermill writes nothing if the kernel dies or a cell takes too long.
     """
 
     @classmethod

@@ -19,7 +19,7 @@ UNUSED_SCRIPT = re.compile(
     r'\s*<script[^>]*\bsrc="[^"]*(?:scripts/fontawesome|searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"'
     r"[^>]*></script>"
 )
-# Scripts of components: by its tag, what a page that needs it contains.
+# Tags of the scripts of components, and what only pages with such a component contain.
 COMPONENT_SCRIPTS = {
     re.compile(r'\s*<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>'): re.compile(r"\bsd-tab-set\b"),
     re.compile(r'\s*<script[^>]*\bsrc="[^"]*/togglebutton\.js[^"]*"[^>]*></script>'): re.compile(

@@ -5,7 +5,6 @@ Each request costs a slow connection more than the bytes of most scripts.
 
 import os
 import re
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
     Scripts of one group run in the same order, at the place of the first.
     """
     static = out / "_static"
-    joined: set[Path] = set()
+    replaced: set[Path] = set()
 
     @cache
     def write(scripts: tuple[Path, ...]) -> tuple[Path, str]:
@@ -39,25 +38,33 @@ def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
     def with_fewer(path: Path, page: str) -> str:
         groups: dict[str, list[Path]] = {}
         for source in SCRIPT.findall(page):
-            script = Path(os.path.normpath(path.parent / source))
+            script = _script(path, source)
             if script.is_file() and (group := _group(static, script)) is not None:
                 groups.setdefault(group, []).append(script)
-        several = {group: tuple(scripts) for group, scripts in groups.items() if len(scripts) > 1}
-        joined.update(script for scripts in several.values() for script in scripts)
-        first = {scripts[0]: scripts for scripts in several.values()}
+        several = [tuple(scripts) for scripts in groups.values() if len(scripts) > 1]
+        members = {script for scripts in several for script in scripts}
+        replaced.update(members)
+        first = {scripts[0]: scripts for scripts in several}
 
         def tag(found: re.Match[str]) -> str:
-            script = Path(os.path.normpath(path.parent / found[1]))
+            script = _script(path, found[1])
             if (scripts := first.get(script)) is not None:
                 target, version = write(scripts)
                 return f'<script defer src="{os.path.relpath(target, path.parent)}?v={version}"></script>\n'
-            return "" if any(script in scripts for scripts in several.values()) else found[0]
+            return "" if script in members else found[0]
 
         return SCRIPT.sub(tag, page)
 
     linking = {path: with_fewer(path, page) for path, page in pages.items()}
-    _remove_unused(joined, linking)
+    linked = {_script(path, source) for path, page in linking.items() for source in SCRIPT.findall(page)}
+    for script in replaced - linked:
+        script.unlink()
     return linking
+
+
+def _script(page: Path, source: str) -> Path:
+    """Return the path of a script that a page loads."""
+    return Path(os.path.normpath(page.parent / source))
 
 
 def _group(static: Path, script: Path) -> str | None:
@@ -68,11 +75,3 @@ def _group(static: Path, script: Path) -> str | None:
     if place[0] == PLACE:
         return None if TABLES in place else place[1]
     return None if place[-1] in OF_A_CLASS.values() else ""
-
-
-def _remove_unused(joined: Collection[Path], pages: dict[Path, str]) -> None:
-    linked = {
-        Path(os.path.normpath(path.parent / source)) for path, page in pages.items() for source in SCRIPT.findall(page)
-    }
-    for script in set(joined) - linked:
-        script.unlink()

@@ -42,7 +42,7 @@ DEFINITION = re.compile(
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
 # A page preloads the faces of the text, because browsers do not use a face that comes late (`font-display: optional`).
-# Not on a disk, where the faces are there at once and browsers refuse to preload them.
+# A page on a disk does not: its faces are there at once, and browsers refuse to preload them.
 PRELOAD = """
 <script>if (location.protocol !== "file:") for (const face of ["regular", "italic"])
   document.head.append(Object.assign(document.createElement("link"),
