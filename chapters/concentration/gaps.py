@@ -201,9 +201,9 @@ def sample_gaps(
     """Return gaps of independent prompts at several lengths: the first L tokens of one long prompt, for each L.
 
     Rows are independent, columns are not. Each prompt has fresh queries, and its row is the mean over them, so that the
-    mean over rows is unbiased for prompts and queries, and its standard error covers both. (If all prompts shared
-    one set of queries, it would leave out the error of that set; for a fixed set pass `queries=Empirical(set)`.) Prompt
-    i is drawn from `fold_in(key, i)`, for any number of prompts.
+    mean over rows is unbiased for prompts and queries, and its standard error covers both. If all prompts shared one
+    set of queries, the standard error would leave out the error of that set; for a fixed set pass
+    `queries=Empirical(set)`. Prompt i is drawn from `fold_in(key, i)`, for any number of prompts.
 
     Args:
       gap: a function of a head, prompts, the distribution of tokens and queries, such as `output_gap`.

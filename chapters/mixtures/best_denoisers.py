@@ -122,9 +122,8 @@ def _search():
     def descend(start, noise_std, nodes):
         normals, probabilities = _grid(*nodes)
         tokens = _tokens(noise_std, normals)
-        targets = in_batches(
-            partial(bayes_outputs, law, noise_std), tokens, batch=TOGETHER
-        )  # one program for all grids
+        # one program for all grids
+        targets = in_batches(partial(bayes_outputs, law, noise_std), tokens, batch=TOGETHER)
         grid = (tokens.T, targets.T, probabilities)
         return minimize(
             _excess_and_slope, start, args=(noise_std, *grid), jac=True, method="BFGS", options={"gtol": 1e-9}

@@ -56,8 +56,8 @@ def bayes_denoiser(mixture: GaussianMixture, noise_std: Scalar, query: Float[Arr
 def head_outputs(head: Attention, noisy: GaussianMixture, queries: Float[Array, "n d"]) -> Float[Array, "n d"]:
     r"""Return the outputs of a head on the infinite prompt for many queries: `attend`, as a few products of matrices.
 
-    `V (S U z + Σ_k α_k(z) m_k)` [GBB26, Prop. 2.1], for components of one covariance S. Trainings take thousands
-    of steps, and products of small matrices, one for each query, are slow.
+    `V (S U z + Σ_k α_k(z) m_k)` [GBB26, Prop. 2.1], for components of one covariance S. Trainings take thousands of
+    steps, and products of small matrices, one for each query, are slow.
     """
     means, tilts = noisy.components.mean, queries @ head.bilinear.T
     weights = jax.nn.softmax(tilts @ means.T + noisy.log_weights, axis=1)

@@ -77,8 +77,8 @@ def _distances(path: Blocks, best: GatedScore, family: str) -> Float[np.ndarray,
 
 def _scores(path: Blocks, law: GaussianMixture) -> list[Parameters]:
     """Return the parameters of the score of each head along a path."""
-    classes_ = Classes.of(law)
-    return [parameters_of(Blocks(*blocks), classes_) for blocks in zip(*map(np.asarray, path), strict=True)]
+    of_law = Classes.of(law)
+    return [parameters_of(Blocks(*blocks), of_law) for blocks in zip(*map(np.asarray, path), strict=True)]
 
 
 def perturbed(blocks: Blocks, size: float, key: PRNGKeyArray) -> Blocks:
@@ -216,8 +216,8 @@ class InvariantFlow(NamedTuple):
 def solve_invariant_flow() -> InvariantFlow:
     """Return the flow from the start of Theorem 3.6, with the rate that the end of the path predicts.
 
-    On the invariant set `w' = -G ∇L(w)`, `G = ‖Γ v_21‖² I + U_11 Γ² U_11ᵀ`; the rate is the least eigenvalue of
-    G times the Hessian of L at w*, on the Krylov space, which w does not leave.
+    On the invariant set `w' = -G ∇L(w)`, `G = ‖Γ v_21‖² I + U_11 Γ² U_11ᵀ`; the rate is the least eigenvalue of G
+    times the Hessian of L at w*, on the Krylov space, which w does not leave.
     """
     law, cov = invariant_classes(), INVARIANT_COV
     start = invariant_start()

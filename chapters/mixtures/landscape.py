@@ -241,8 +241,9 @@ def solve_second_variation(*, key: PRNGKeyArray) -> dict[str, float]:
         return jax.vmap(score_of(jax.tree.map(lambda at, by: at + time * by, blocks, moved), law))(tokens)
 
     measured = np.asarray(jax.jit(jax.jacfwd(jax.jacfwd(score)))(0.0))
-    at, gate_offset = parameters_of(blocks, Classes.of(law)), Classes.of(law).gate_offset
-    gate = expit(gate_offset + tokens @ at.gate_slope)
+    of_law = Classes.of(law)
+    at = parameters_of(blocks, of_law)
+    gate = expit(of_law.gate_offset + tokens @ at.gate_slope)
     steepness = gate * (1 - gate)
     turned = tokens @ (2 * moved.column + moved.upper @ difference)
     higher = moved.row @ difference + 2 * moved.corner

@@ -40,13 +40,8 @@ def attend(inputs: HeadInputs) -> Float[Array, "heads l p"]:
     return jax.nn.softmax(scores, axis=-1) @ inputs.values
 
 
-def only_attend(inputs: HeadInputs, argument: Any) -> tuple[Float[Array, "heads l p"], None]:
-    """Return the outputs of the network's own heads, and collect nothing."""
-    return attend(inputs), None
-
-
 def encode(
-    weights: Weights, tokens: Int[Array, " l"], heads: HeadFunction = only_attend, arguments: Any = None
+    weights: Weights, tokens: Int[Array, " l"], heads: HeadFunction, arguments: Any = None
 ) -> tuple[Float[Array, "l d"], Any]:
     """Return the tokens after the last layer, and the values that `heads` collects in every layer, stacked.
 

@@ -127,7 +127,7 @@ def simulate_cut_errors(
       key: ω, shared by all lengths.
       prompts: simulated prompts per length.
       decades: the exact curves end at n = 10^decades, of which one prompt is left out.
-      seed: the seed of the prompts; each length has a random key of its own.
+      seed: the seed of the prompts; each length has a separate random key.
     """
     keys = named_keys(seed, *(f"cut {length}" for length in lengths))
     return [_cut_errors(task, length, key, (prompts, decades), keys[f"cut {length}"]) for length in lengths]

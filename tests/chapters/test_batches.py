@@ -38,7 +38,7 @@ def a_head(scale=0.4):
 
 
 def drawn(loss):
-    """A compiled function of a head and a seed: the loss of a separate prompt per row, and its gradient by U and V."""
+    """Return a compiled function of a head and a seed: loss and gradient by U and V, of a separate prompt per row."""
 
     def one(params, key):
         value, slope = jax.value_and_grad(loss)(params, key)
@@ -50,7 +50,7 @@ def drawn(loss):
 
 @cache
 def both(head, length):
-    """Functions for batches and for plain prompts."""
+    """Return the functions `drawn` for batches and for plain prompts."""
     options = {"batch": 1, "pool": POOLS[head]}
     plain = prompt_loss(a_task(), length, every_token=True, **options)
     return drawn(batch_loss(a_task(), length, **options)), drawn(plain)
@@ -118,7 +118,7 @@ def exact(head):
 @pytest.mark.parametrize(("precision", "batch"), [(np.float32, 125), (np.float64, 250)])
 @pytest.mark.parametrize("head", POOLS)
 def test_batches_are_unbiased(head, precision, batch, assert_monte_carlo):
-    """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
+    """The means are the exact risk of either head and its gradient, for an odd and an even number of prompts."""
     task, params, weight = a_task(), a_head(), 1.0
     risk, slope = exact(head)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)

@@ -1,4 +1,4 @@
-"""What the book's computations run in, in a process of its own."""
+"""The context in which the computations of the book run, tested in a separate process."""
 
 import functools
 import os

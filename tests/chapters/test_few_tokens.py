@@ -55,7 +55,7 @@ def test_averages_are_those_of_the_identity(length, activation, slope):
 
 
 def test_averages_in_the_max_model():
-    """There the scores of the other tokens also depend on the hidden token."""
+    """In this model the scores of the other tokens also depend on the hidden token."""
     found = attention_moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
     averages = prompts_of(max_log_ratio, 2, SNR).weight_averages(sl.softplus, 1.3)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)

@@ -46,7 +46,7 @@ def deviations(case, shift=0):
         for name, predicted in (("m_k", passes.q_k), ("m_v", passes.q_v)):
             mine = np.asarray(getattr(run.overlaps, name))[:, 1:6]
             theory = np.asarray(predicted)[1 + shift : 6 + shift]
-            # next to chance, overlaps at finite D differ by an order 1/D from their limits
+            # apart from chance, overlaps at finite D differ by an order 1/D from their limits
             error = np.hypot(standard_error(mine), 2.0 / DIMENSION)
             found.append((mine.mean(axis=0) - theory) / error)
     return np.abs(found)
@@ -169,7 +169,7 @@ def test_the_textbook_precision_along_the_spike_lacks_what_the_box_says():
     lacking, counted = missing_precision(length, snr, noise, q_k, q_v)
     expected = -alpha * lacking / (1.0 + alpha * counted)
     assert expected < -1.0, "the spike is strong enough here for the textbook's value to grow along k*"
-    # next to chance, finite dimension moves the mean by an order 1/D
+    # apart from chance, finite dimension moves the mean by an order 1/D
     bound = comparison_quantile(1) * standard_error(measured) + 2.0 * abs(expected) / dimension
     assert abs(measured.mean() - expected) < bound
 

@@ -1,7 +1,7 @@
 """The laboratory: its tables, the ranges of its pages, and the properties that its headlines state.
 
-The claims `live-plane-read`, `live-needle-read`, `live-pair-read`, `live-valley-read` and `live-cloud-read` compare
-the tables with the library between their nodes.
+The claims `live-plane-read`, `live-needle-read`, `live-pair-read`, `live-valley-read` and `live-cloud-read` compare the
+tables with the library between their nodes.
 """
 
 import ast

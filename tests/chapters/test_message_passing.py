@@ -107,7 +107,7 @@ def test_widths_of_a_grid_are_those_of_its_hard_points():
 
 
 def test_tracked_phases_are_those_of_the_library(float64):
-    """One point of the hard phase and one beside it agree with the page's points within their standard errors."""
+    """One point of the hard phase and one next to it agree with the page's points within their standard errors."""
     phases = settings.read_tracked("phases")
     mine = phases[(phases["length"] == 10) & (phases["snr"] == 2.0) & (phases["noise_std"] == 0.03)]
     for alpha in (mine["alpha"].iloc[2], mine["alpha"].iloc[17]):
@@ -193,7 +193,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 
 def test_descents_are_on_the_prompts_of_message_passing():
-    """Every tracked descent has its run of message passing, but for the sample ratios at which there is none."""
+    """Every tracked descent has its run of message passing, except at sample ratios for which there is none."""
     descended, messages = settings.read_tracked("descended"), descents.read_message_passing_runs()
     keys = ["length", "snr", "noise_std", "alpha", "dimension", "seed", "start"]
     expected = len(settings.STARTS) * descents.RUNS * (len(settings.ALPHAS) + len(descents.HARD_ALPHAS))

@@ -26,7 +26,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 @pytest.mark.parametrize("process", [*sequences.PROCESSES, sequences.autoregressive(0.0)], ids=lambda p: p.name)
 def test_sequences_have_their_correlations(float64, process):
-    """Also at the ends of a sequence: it is stationary."""
+    """The sequence is stationary, so that this includes its ends."""
     drawn = sequences.draw(process, (20_000, 6), key=jr.key(4))
     products = np.stack([drawn[:, i] * drawn[:, j] for i in range(6) for j in range(i, 6)], axis=1)
     own = np.concatenate([[1.0], process.correlations, np.zeros(6)])

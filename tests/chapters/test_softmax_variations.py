@@ -45,7 +45,7 @@ def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
 
 
 def test_a_law_of_no_width_is_the_mean_length_itself(run):
-    """There the fixed softmax head is Bayes, and its two neighbours are above it."""
+    """At width 0 the softmax head has the Bayes risk, and the sigmoid and linear heads have larger risks."""
     frame = run.tables["random_length"].frame
     narrow = frame[frame["width"] == 0].pivot(index="model", columns="activation", values="risk")
     bayes = frame[frame["width"] == 0].groupby("model")["bayes"].first()

@@ -114,7 +114,7 @@ def test_the_standard_error_is_known_well(monkeypatch):
 @pytest.mark.parametrize("alpha", [1.25, 2.391])
 @pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
 def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
-    """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
+    """The ratio 2.391 is just beyond the one at which the upper end vanishes."""
     setting = {"noise_std": 0.03, "alpha": alpha}
     end = fixed_point(Spiked(10, 2.0), **setting, start_overlap=known, points=1024).end
     average = PromptAverage.of(Spiked(10, 2.0), **setting, points=1024, sets=evolution.SETS)

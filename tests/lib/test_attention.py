@@ -312,7 +312,7 @@ def test_fluctuation_of_a_finite_law_is_a_finite_sum(assert_exact):
 
 
 def test_fluctuation_of_dependent_tokens_without_correlations_is_that_of_independent_ones(assert_exact):
-    """Also with a mean, which changes neither, and a singular covariance."""
+    """The tokens have a mean, which changes neither fluctuation, and an invertible or a singular covariance."""
     for cov in (0.4 * np.eye(3), np.diag([1.0, 0.5, 0.0])):
         gaussian, query = Gaussian(np.array([0.3, -1.0, 0.2]), cov), jnp.asarray([0.5, -0.2, 0.8])
         params = head(3, scale=1.5)
@@ -511,7 +511,7 @@ print(json.dumps({
 
 @pytest.mark.daily
 def test_stream_of_ten_million_tokens_fits_in_a_gibibyte(tmp_path):
-    """A separate process has only the memory of the stream; tokens are in float32."""
+    """The stream runs in a separate process, so that the peak is its memory only; tokens are in float32."""
     run = subprocess.run(
         [sys.executable, "-c", TEN_MILLION], capture_output=True, text=True, check=True, cwd=tmp_path, timeout=300
     )

@@ -20,7 +20,7 @@ def test_a_table_does_not_depend_on_its_batches(float64, size):
 @pytest.mark.parametrize("together", [1, 30, 40, 10**6])
 @pytest.mark.parametrize("rows", [1, 4, 13])
 def test_mapping_in_batches_is_mapping_one_by_one(float64, rows, together):
-    """Also inside jit, also of pytrees and of keys, also where the last batch is not full."""
+    """Rows are pytrees with keys; the cases include `jit` and a last batch that is not full."""
     table = {"key": jr.split(jr.key(0), rows), "scale": jnp.arange(float(rows))}
 
     def one(row):

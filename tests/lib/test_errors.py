@@ -245,7 +245,7 @@ STACKS = {
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", STACKS)
 def test_a_stack_is_refused_where_one_measure_is_needed(name, k):
-    """Also where the stack is as high as a token is long, and broadcasting would give some answer."""
+    """One stack has as many measures as tokens have entries, so that broadcasting would return a wrong result."""
     bad = stack(STACKS[name], k)
     for call in (attend, linear_attend, fluctuation):
         with pytest.raises(ValueError, match=r"jax\.vmap"):
@@ -313,7 +313,7 @@ def test_fluctuation_needs_twice_the_tilt_inside_the_domain():
     ids=["attend", "fluctuation", "tilted_mean", "tilted_cov", "nan"],
 )
 def test_a_tilt_outside_the_domain_is_refused_inside_jit(function, inside, outside):
-    """There the values cannot be shown; the rule still is."""
+    """The message shows the rule, but not the values, which are traced."""
     jitted = eqx.filter_jit(function)
     assert jnp.isfinite(jitted(jnp.array([0.0, inside, 0.1]))).all()
     with pytest.raises(eqx.EquinoxRuntimeError, match=DOMAIN):

@@ -47,7 +47,7 @@ def linear_pool(scores, values):
 
 @cache
 def gradient_of(every_token, pool, length):
-    """A compiled function of a head and keys: one gradient per row, in the entries of U and V."""
+    """Return a compiled function of a head and keys: one gradient per key, in the entries of U and V."""
     loss = prompt_loss(a_task(), length, batch=1, pool=pool, every_token=every_token)
 
     def one(params, key):
@@ -58,7 +58,7 @@ def gradient_of(every_token, pool, length):
 
 
 def gradients(every_token, pool, length, params, seed):
-    """One gradient per row, each of its own prompt, in the entries of U and V."""
+    """Return one gradient per row, each of a separate prompt, in the entries of U and V."""
     return gradient_of(every_token, pool, length)(params, jr.split(jr.key(seed), DRAWS))
 
 

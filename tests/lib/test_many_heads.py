@@ -316,7 +316,7 @@ def test_best_values_keep_the_digits_of_long_prompts():
 
 
 def test_slopes_of_the_best_risk_are_finite_and_right(monkeypatch):
-    """Also where keys coincide, at a key of 0 and at one token; averages over eight lengths of the query."""
+    """The cases include equal keys, a key of 0 and one token; averages are over eight lengths of the query."""
     task = published()
     monkeypatch.setattr(heads_module, "_RADII", 8)
 

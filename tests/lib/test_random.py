@@ -82,7 +82,7 @@ def test_fast_normals_of_a_known_key_are_those_of_a_program(float64, dtype):
 
 
 def test_threefry_is_that_of_jax():
-    """Whose 32 bits are the two words of the count, combined."""
+    """The 32 random bits of JAX are the two words of the count, combined."""
     count = jnp.arange(1000, dtype=jnp.uint32)
     key = jr.key(5)
     left, right = _threefry(jr.key_data(key), jnp.zeros_like(count), count)

@@ -293,7 +293,7 @@ def test_elementwise_heads_read_the_probability_only(checked, kind):
 
 @pytest.mark.parametrize(("length", "relevant"), [(10, 2), (10, 3), (10, 7), (9, 8), (50, 20)])
 def test_simulated_risk_is_between_the_bounds(length, relevant):
-    """Also where r does not divide L; with r E_r = (L - r) E_{L-r}."""
+    """In some cases r does not divide L. The risks also satisfy r E_r = (L - r) E_{L-r}."""
     task = Several(length, relevant, 3.0)
     lower, upper = (float(each) for each in bayes_risk_bounds(task))
     risk, error = (float(each) for each in simulate_bayes_risk(task, 20_000, key=jr.key(1)))

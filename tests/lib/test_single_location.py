@@ -450,7 +450,7 @@ def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact)
 
 
 def test_batches_of_a_stack_do_not_change_risks(assert_exact):
-    """Also where the last batch is not full, inside `jit` and `vmap`, and where the batch is larger than the stack."""
+    """The cases include a last batch that is not full, `jit` and `vmap`, and a batch larger than the stack."""
     snrs = jnp.linspace(0.5, 6.0, 5)
 
     def risk(batch, snr):

@@ -58,7 +58,7 @@ def references():
 
 
 def test_integrals_agree_with_mpmath_within_the_reported_error(references):
-    """Also where nearly all or nearly nothing of the weight is the sink's."""
+    """The cases include sinks with nearly all of the weight and with nearly none."""
     triples, truth = references
     assert truth[:, 0].min() < 0.01
     assert truth[:, 0].max() > 0.99
