@@ -68,7 +68,7 @@ def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -
         # the quadrature, which is slow, decides on heads at the edge
         edge = np.abs(_away(measured, curve)) < EDGE
         if edge.any():
-            curve[edge] = participation(tau, np.log(heads.length))[edge]
+            curve[edge] = participation(tau[edge], np.log(heads.length))
         return np.sum(_away(measured, curve) <= 0)
 
     on_gaussian = np.sum(_away(control.participation, control.expected_participation) <= 0)

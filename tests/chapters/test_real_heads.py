@@ -51,7 +51,7 @@ def trained():
     return found
 
 
-# Length and number of the prompts of several tests, which share one compiled program.
+# Length and number of the prompts of several tests, which share one compiled program and one table.
 SHORT, FEW = 32, 3
 
 
@@ -339,7 +339,7 @@ def test_even_parts_are_those_of_the_transcript(trained):
 
 def test_gaussian_tokens_have_the_exact_even_part():
     """Simulated prompts of a random head, with queries from small to beyond the freezing of their scores."""
-    rng, length, prompts = np.random.default_rng(12), 64, 4000
+    rng, length, prompts = np.random.default_rng(12), SHORT, 4000
     mixing = rng.normal(size=(8, 8)) / 3
     covariance = mixing @ mixing.T
     queries = rng.normal(size=(5, 4)) * np.array([0.3, 0.7, 1.0, 2.0, 6.0])[:, None]
@@ -364,8 +364,8 @@ def test_gaussian_tokens_have_the_exact_even_part():
 
 def test_tabulated_even_parts_are_exact_between_the_nodes(assert_exact):
     taus = np.asarray([0.06, 0.61, 1.874, 3.3, 7.7])
-    table, single = even_parts.tabulate_even_parts(64), score_statistics(taus**2, np.log(64))
-    pair = _pair_statistics(taus, -taus, np.log(64))
+    table, single = even_parts.tabulate_even_parts(SHORT), score_statistics(taus**2, np.log(SHORT))
+    pair = _pair_statistics(taus, -taus, np.log(SHORT))
     weights = (np.asarray(single.participation) + np.asarray(pair.participation)) / 2
     scores = (np.asarray(single.score_error) + np.asarray(pair.score_error)) / 2
     for column, exact in ((table.even_weights, weights), (table.even_scores, scores)):
