@@ -238,7 +238,7 @@ def test_the_tabulated_participation_is_exact_between_its_nodes(assert_exact):
 @pytest.mark.parametrize("length", [32, 512])
 def test_the_tabulated_curve_decides_only_where_it_is_accurate(length):
     """Heads whose distance from the edge of the band is less than `EDGE` are left to the quadrature."""
-    taus = np.random.default_rng(3).uniform(0.0, 6.0, 500)
+    taus = np.random.default_rng(3).uniform(0.0, 6.0, 200)
     curve = np.interp(taus, head_measurements.GRID, head_measurements.tabulate_participation(length))
     errors = np.abs(np.log(curve / np.asarray(participation(taus, np.log(length)))))
     assert errors.max() < head_participations.EDGE
