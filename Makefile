@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(shell command -v uv)
 # a user's pip may be set to install into the home folder, which pip refuses in an environment
 export PIP_USER := 0
+# Python keeps compiled modules, which many processes import
+unexport PYTHONDONTWRITEBYTECODE
 # tests run side by side, each on one core
 export OPENBLAS_NUM_THREADS ?= 1
 QUICK := \

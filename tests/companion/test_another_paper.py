@@ -31,7 +31,7 @@ class Paper:
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         hidden = ("PYTHONPATH", "VIRTUAL_ENV", OUT, PROFILE, "FORCE_COLOR")
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
-        environment |= {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"NO_COLOR": "1", "COLUMNS": "200"}
         command = [str(self.interpreter), *arguments]
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
@@ -53,8 +53,6 @@ def elsewhere(tmp_path_factory) -> Path:
     command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.check_output(command, text=True).strip())
     shutil.unpack_archive(next(folder.glob("*.whl")), packages, "zip")
-    # once, as pip does: the processes of these tests write no bytecode
-    subprocess.run([python, "-m", "compileall", "-q", packages], check=True)
     # Python searches a folder named in a .pth file, but ignores .pth files there, such as that of the editable checkout
     (packages / "locked.pth").write_text(f"{LOCKED}\n")
     return python
