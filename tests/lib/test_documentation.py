@@ -128,62 +128,68 @@ def _is_bound(public: Public) -> bool:
     return public.owner is not None and "staticmethod" not in _decorators(public.node)
 
 
-def _each(publics: list[Public]):
-    return pytest.mark.parametrize("public", publics, ids=lambda public: public.name)
+def _names(publics) -> list[str]:
+    return [public.name for public in publics]
 
 
-@_each(PUBLICS)
-def test_docstring_begins_with_a_sentence(public):
-    first = public.doc.split("\n\n")[0]
-    assert len(first.split()) >= 3
-    assert first[-1] in ".:"
+def test_docstrings_begin_with_a_sentence():
+    firsts = {public.name: public.doc.split("\n\n")[0] for public in PUBLICS}
+    assert [name for name, first in firsts.items() if len(first.split()) < 3 or first[-1] not in ".:"] == []
 
 
-@_each(FUNCTIONS)
-def test_arguments_are_explained(public):
-    names = [argument.arg for argument in _parameters(public.node, bound=_is_bound(public))]
-    assert set(names) - public.section("Args") == set()
-
-
-@_each(FUNCTIONS)
-def test_explained_arguments_exist(public):
+def _unexplained(public) -> set[str]:
+    """Arguments that the docstring does not explain, and explained ones that do not exist."""
     names = {argument.arg for argument in _parameters(public.node, bound=_is_bound(public))}
-    assert _explained(public.doc, ("Args",)) - names == set()
+    return (names - public.section("Args")) | (_explained(public.doc, ("Args",)) - names)
 
 
-@_each(FUNCTIONS)
-def test_types_are_annotated(public):
+def test_arguments_are_explained_and_those_explained_exist():
+    assert {public.name: names for public in FUNCTIONS if (names := _unexplained(public))} == {}
+
+
+def _is_annotated(public) -> bool:
     arguments = _parameters(public.node, bound=_is_bound(public))
-    assert [argument.arg for argument in arguments if argument.annotation is None] == []
-    assert public.node.returns is not None
+    return public.node.returns is not None and all(argument.annotation is not None for argument in arguments)
 
 
-@_each(FUNCTIONS)
-def test_results_are_explained(public):
-    """A property's first line does it; a function that returns None has nothing to explain."""
+def test_types_are_annotated():
+    assert _names(public for public in FUNCTIONS if not _is_annotated(public)) == []
+
+
+def _explains_its_result(public) -> bool:
     docs = [public.doc, *([public.overridden.doc] if public.overridden else [])]
     nothing = public.node.returns is not None and ast.unparse(public.node.returns) == "None"
-    assert public.is_property or nothing or any(re.search(r"^(Returns|Yields):\n", doc, re.M) for doc in docs)
+    return public.is_property or nothing or any(re.search(r"^(Returns|Yields):\n", doc, re.M) for doc in docs)
 
 
-@_each(CLASS_LIST)
-def test_fields_and_constructor_arguments_are_explained(public):
+def test_results_are_explained():
+    """A property's first line does it; a function that returns None has nothing to explain."""
+    assert _names(public for public in FUNCTIONS if not _explains_its_result(public)) == []
+
+
+def _explains_its_fields(public) -> bool:
     init = _functions(public.node).get("__init__")
     arguments = {argument.arg for argument in _parameters(init, bound=True)} if init else set()
     fields = {name for name in _fields(public.node) if _is_public(name)}
     explained = public.section("Args", "Attributes")
-    assert (arguments | fields) - explained == set()
     inherited = {name for base in public.node.bases if isinstance(base, ast.Name) and base.id in CLASSES
                  for name in _fields(CLASSES[base.id][1])}  # fmt: skip
-    assert explained - arguments - fields - inherited == set()
+    return (arguments | fields) <= explained <= (arguments | fields | inherited)
 
 
-@_each([public for public in FUNCTIONS if not public.is_property])
-def test_functions_of_jax_arrays_name_their_transformations(public):
-    """Required of functions and methods that return JAX arrays; `test_transformations.py` tries what they list."""
+def test_fields_and_constructor_arguments_are_explained():
+    assert _names(public for public in CLASS_LIST if not _explains_its_fields(public)) == []
+
+
+def _names_its_transformations(public) -> bool:
     returns = ast.unparse(public.node.returns) if public.node.returns else ""
     docs = public.doc + (public.overridden.doc if public.overridden else "")
-    assert not re.search(r"\bArray\b", returns) or re.search(r"^(.*\. )?Transformations: ", docs, re.M)
+    return not re.search(r"\bArray\b", returns) or bool(re.search(r"^(.*\. )?Transformations: ", docs, re.M))
+
+
+def test_functions_of_jax_arrays_name_their_transformations():
+    """Required of functions and methods that return JAX arrays; `test_transformations.py` tries what they list."""
+    assert _names(each for each in FUNCTIONS if not each.is_property and not _names_its_transformations(each)) == []
 
 
 @pytest.mark.parametrize("page", ["lib_attention", "lib_icl", "lib_single_location"])
