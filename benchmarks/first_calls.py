@@ -23,7 +23,6 @@ COLUMNS = ["function", "before", "first", "programs", "one", "thirty", "thousand
 # A first call that takes longer than this has a reason; the functions are named without what follows a comma.
 LONG = 0.15
 REASONS = {
-    "it compiles a derivative of `log_mgf`": ("linear_attend",),
     "it imports SciPy's Sobol points": (
         "QueryAverage.of_frames",
         "PairAverage.of_frames",
@@ -32,18 +31,6 @@ REASONS = {
     "it trains": ("Blocks.best", "gradient_flow", "follow_flow", "sgd", "train", "simulate_erm"),
     "it iterates replica equations": ("bayes_optimal_risk", "replica"),
     "it averages over thousands of nodes": ("LinearRegression.finite_risk", "LinearRegression.finite_risk_error"),
-    "its computation takes that long": (
-        "RadialTable.at",
-        "ScoreTable.at",
-        "heads_risk",
-        "best_values",
-        "best_pair",
-        "attention_risk",
-        "best_risk",
-        "Activation.of_kernel",
-        "Prompts.of",
-        "Prompts.best_key_risk",
-    ),
 }
 COUNTS = {"one": 1, "thirty": 30, "thousand": 1000}
 # A call is repeated for this long; a function is not called on more values if that would take longer than the latter.
@@ -512,16 +499,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table = pd.DataFrame(rows, columns=COLUMNS)
         if TABLE.exists():
             table["before"] = table["function"].map(pd.read_csv(TABLE).set_index("function")["before"])
-        table["because"] = [because(row["function"], row["first"]) for row in rows]
+        table["because"] = [because(row["function"], row["first"], row["programs"]) for row in rows]
         table.to_csv(TABLE, index=False, float_format="%.3g")
 
 
-def because(name: str, first: float) -> str:
+def because(name: str, first: float, programs: int) -> str:
     """Return why a first call takes long, and nothing if it does not."""
     if first < LONG:
         return ""
     bare = name.partition(",")[0]
-    return next((reason for reason, names in REASONS.items() if bare in names), "it compiles small programs")
+    otherwise = "it compiles small programs" if programs else "its computation takes that long"
+    return next((reason for reason, names in REASONS.items() if bare in names), otherwise)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.first_calls import LONG  # noqa: E402
 from companion.io.atomic import write_text  # noqa: E402
 from companion.site.sphinx.inline_text import escaped, table  # noqa: E402
 
@@ -83,7 +84,7 @@ def by_reason(rows: Sequence[Row], names: Sequence[str]) -> str:
     reasons = [*dict.fromkeys(row["because"] for row in rows if row["because"]), ""]
     groups = [[row for row in rows if row["because"] == reason and (reason or row["before"])] for reason in reasons]
     return "\n\n".join(
-        _table(group, names, [], [{}] * len(group), reason or "less than 0.15 s now")
+        _table(group, names, [], [{}] * len(group), reason or f"less than {LONG} s now")
         for reason, group in zip(reasons, groups, strict=True)
     )
 

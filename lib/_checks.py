@@ -101,10 +101,10 @@ def _default_promotion() -> ExitStack:
 
 
 def as_array(value: Any, dtype: Any = None) -> Array:
-    """Return `jnp.asarray(value, dtype)`, for NumPy's arrays and numbers without compiling.
+    """Return `jnp.asarray(value, dtype)`, for numbers and NumPy's arrays without compiling.
 
     JAX compiles a program for each shape of NumPy's arrays, unless their type is given. Then it may share their memory,
-    hence the copy.
+    hence the copy. It compiles one for a Python number, too, unless that is put on the device.
 
     Args:
       value: a number or an array.
@@ -113,6 +113,8 @@ def as_array(value: Any, dtype: Any = None) -> Array:
     Returns:
       The array, of the same shape.
     """
+    if isinstance(value, int | float) and dtype is None:
+        return jax.device_put(value)
     if not isinstance(value, np.ndarray | np.generic):
         return jnp.asarray(value, dtype)
     dtype = jnp.result_type(value if dtype is None else dtype)

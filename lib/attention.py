@@ -21,6 +21,9 @@ from lib._types import AnyArray, Scalar
 from lib.measures import Gaussian, Measure, _derivatives, _inside_domain, tilted_mean
 from lib.random import _fold_in
 
+# Up to this dimension NumPy forms the second moment of linear attention; beyond, a compiled program multiplies by it.
+_MOST_FORMED = 64
+
 
 class Attention(eqx.Module):
     """One attention head, `T[μ](z) = V ∇Λ_μ(U z)`; no factor 1/√d is applied to scores.
@@ -100,7 +103,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """Return `V E_μ[z' z'ᵀ] U z`, linear attention: the second moment replaces the tilted mean.
 
-    The second moment is never formed: `E[z' z'ᵀ] ξ = ∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`.
+    Its product with ξ = Uz is `∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`; it is formed only in few dimensions.
 
     Args:
       params: the head.
@@ -115,11 +118,15 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
 
     Source: [BB26]. Transformations: jit, vmap, grad.
     """
-    return _linear_output(params, measure, _tilt_of(params, measure, query))
+    tilt = known(_tilt_of(params, measure, query))
+    if measure.dimension > _MOST_FORMED or not is_concrete(params.value, tilt, *jax.tree.leaves(measure)):
+        return _linear_output(params, measure, tilt)
+    _, mean, cov = _derivatives(measure, np.zeros_like(tilt), 2)
+    return as_array(product(params.value, cov @ tilt + (mean @ tilt) * mean))
 
 
 @eqx.filter_jit
-def _linear_output(params: Attention, measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " e"]:
+def _linear_output(params: Attention, measure: Measure, tilt: Float[AnyArray, " d"]) -> Float[Array, " e"]:
     mean, cov_tilt = jax.jvp(jax.grad(measure.log_mgf), (jnp.zeros_like(tilt),), (tilt,))
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 

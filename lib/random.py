@@ -62,8 +62,17 @@ def named_keys(seed: int | Int[Array, ""], *names: str) -> dict[str, PRNGKeyArra
             "`named_keys(seed, *names)` needs different names, because equal names would share their randomness. "
             f"Got twice: {', '.join(map(repr, repeated))}."
         )
-    key = jr.key(seed)
+    key = _key(seed)
     return {name: _fold_in_name(key, name) for name in names}
+
+
+def _key(seed: int | Int[Array, ""]) -> PRNGKeyArray:
+    """Return `jax.random.key(seed)`, without compiling for seeds of 31 bits and JAX's default settings."""
+    settings: Any = jax.config
+    default = settings.jax_default_prng_impl == "threefry2x32" and settings.jax_random_seed_offset == 0
+    if isinstance(seed, int) and 0 <= seed < 2**31 and default:
+        return _key_of(np.array([0, seed], np.uint32))
+    return jr.key(seed)
 
 
 def _fold_in_name(key: PRNGKeyArray, name: str) -> PRNGKeyArray:

@@ -51,7 +51,7 @@ class Blocks(eqx.Module):
 
         Source: [BB26, Eq. 9]. Transformations: jit, vmap, grad.
         """
-        theta = as_float(theta)
+        theta = known(as_float(theta))
         gram = product(theta, theta.T)
         matrix = known(alpha) * gram / namespace(gram).linalg.norm(gram)
         return cls(matrix.astype(jnp.result_type(alpha, gram)), alpha)

@@ -299,7 +299,7 @@ def trained(published=0.13, half=0.115, decaying=0.11, optimum=0.128):
     ]
     frame = pd.DataFrame(rows)
     ends = frame[frame["step"] > 8].groupby(RUN)[["key", "value"]].mean()
-    return trained_pairs.TrainedPairs(frame, ends, 0.0712, 6.2)
+    return trained_pairs.TrainedPairs(frame, ends, 0.0712)
 
 
 @pytest.mark.parametrize(

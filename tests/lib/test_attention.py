@@ -257,7 +257,16 @@ def test_linear_attention_is_the_second_moment(measure, assert_exact):
     mean, cov = mean_and_cov(measure)
     params, query = head(measure.dimension), query_for(measure)
     expected = params.value @ (cov + np.outer(mean, mean)) @ params.bilinear @ query
-    assert_exact(linear_once(params, measure, query), expected)
+    for output in (linear_once, linear_attend):
+        assert_exact(output(params, measure, query), expected)
+
+
+def test_linear_attention_in_many_dimensions_does_not_form_the_second_moment(assert_exact, monkeypatch):
+    points = np.random.default_rng(0).normal(size=(9, 100))
+    params, query = head(100), jnp.cos(jnp.arange(100.0))
+    monkeypatch.setattr(Empirical, "_derivatives_in_numpy", None)
+    expected = params.value @ points.T @ (points @ params.bilinear @ query) / 9
+    assert_exact(linear_attend(params, Empirical(points), query), expected)
 
 
 def test_linear_and_softmax_attention_agree_on_centred_gaussians(assert_exact):

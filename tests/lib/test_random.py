@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from lib.random import _fold_in, _split, _threefry, _uniform, fast_normal, named_keys, normal
+from lib.random import _fold_in, _key, _split, _threefry, _uniform, fast_normal, named_keys, normal
 
 
 def words(keys):
@@ -45,6 +45,11 @@ def test_equal_names_are_refused():
 def test_a_name_that_is_not_a_string_is_refused():
     with pytest.raises(TypeError):
         named_keys(0, "a", 1)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**31 - 1, 2**31, 2**33 + 5, -1])
+def test_keys_of_seeds_are_those_of_jax(float64, seed):
+    np.testing.assert_array_equal(jr.key_data(_key(seed)), jr.key_data(jr.key(seed)))
 
 
 def test_seeds_can_be_traced():

@@ -1,12 +1,12 @@
 r"""With two relevant tokens softmax must share one unit of weight; a sigmoid need not.
 
-Schematic. Three tokens, of which two (dark) are relevant; bars are their weights in the output. The label is the sum
+Schematic. Three tokens, of which two (filled) are relevant; bars are their weights in the output. The label is the sum
 of the relevant values, so that the right weights are 1, 1 and 0. Left: softmax weights add up to one. A larger scale
 of the output doubles all of them, and if the score of one relevant token is a little higher than that of the other,
 the two weights differ much. Right: the sigmoid decides for each token separately.
 
-Alt: Two panels with three bars each and a dotted line at one. On the left the two dark bars are one tall and one
-short, together one unit. On the right both reach almost the dotted line. The third, pale bar is low in both panels.
+Alt: Two panels with three bars each and a dotted line at one. On the left the two filled bars are one tall and
+one short, together one unit. On the right both reach almost the dotted line. The third, pale bar is low in both panels.
 """
 
 import matplotlib.pyplot as plt
