@@ -166,13 +166,13 @@ def test_a_book_in_a_folder_of_any_name_is_built(ran, tmp_path):
     matplotlib in another environment governs the build. Warnings that the user made errors stop no site.
     """
     clone = ran.copy_to(tmp_path / "books" / FOLDER / "clone")
+    clone.succeed("run", "toy", "-p", "seed=5")
     clone.replace(CODE, "Points are means", "Points are averages")
     (tmp_path / "profile").mkdir()
     (tmp_path / "profile/config.yaml").write_text("dry-run: true\n", encoding="utf-8")
     clone.environment |= {"SNAKEMAKE_PROFILE": str(tmp_path / "profile"), "MPLBACKEND": "module://backend_elsewhere"}
     output = clone.succeed("build", "--target", "figures")
     assert "toy/toy_error redrawn; replaced" in output
-    clone.succeed("run", "toy", "-p", "seed=5")
     clone.environment["PYTHONWARNINGS"] = "error"
     clone.succeed("site")
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
@@ -193,7 +193,7 @@ FILES = {
 }
 VARIABLES = {
     **{"MATPLOTLIBRC": "{}/matplotlibrc", "JUPYTER_PATH": "{}", "PYTHONSAFEPATH": "1", "PYTHONPATH": "{}"},
-    **{"TMPDIR": f"{{}}/{SCRATCH}", "VIRTUAL_ENV": "{}/.venv"},
+    **{"TMPDIR": f"{{}}/{SCRATCH}", "VIRTUAL_ENV": "{}/.venv", "MPLBACKEND": "module://backend_elsewhere"},
     **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},  # a terminal that shows ASCII only
 }
 

@@ -113,7 +113,7 @@ def test_the_needle_agrees_with_the_library(float64, lab: Page):
 
 def test_several_tokens_agree_with_the_library(float64, lab: Page):
     rng, stops = np.random.default_rng(4), np.asarray(several_risks.RELEVANT, dtype=float)
-    snrs, places = rng.integers(0, ranges.LARGEST_SEVERAL_SNR + 1, 12), rng.integers(0, stops.size, 12)
+    snrs, places = rng.integers(0, ranges.LARGEST_SEVERAL_SNR + 1, 6), rng.integers(0, stops.size, 6)
     shown = shown_at(lab, "live-several", snrs, places)
     task = sl.Several(np.full(snrs.size, 100.0), stops[places], snrs.astype(float))
     for name, head in several_risks.HEADS.items():
@@ -121,7 +121,7 @@ def test_several_tokens_agree_with_the_library(float64, lab: Page):
 
 
 def test_the_valley_agrees_with_the_library(float64, lab: Page):
-    rng, settings = np.random.default_rng(3), 12
+    rng, settings = np.random.default_rng(3), 6
     tilt, share = rng.integers(10, 201, settings) / 200, rng.integers(0, 401, settings) / 200
     decades = np.resize([0.85, 2.0, 3.65, 5.95], settings)
     dimension, noise = rng.integers(4, size=settings), rng.integers(3, size=settings)
@@ -139,7 +139,7 @@ def test_the_valley_agrees_with_the_library(float64, lab: Page):
 
 def test_the_pair_agrees_with_the_library(float64, lab: Page):
     """Also with both keys at zero, where the pair is debiased gradient descent, and for the opposite pair."""
-    rng, settings, task = np.random.default_rng(5), 6, key_pairs.task()
+    rng, settings, task = np.random.default_rng(5), 3, key_pairs.task()
     keys, decades = rng.integers(-60, 61, (settings, 2)) / 100, rng.integers(20, 81, settings) / 20
     shown = shown_at(lab, "live-pair", np.append(keys, [[0, 0]], axis=0), np.append(decades, 2))
     for place, log_length in enumerate(np.log(np.round(10.0**decades))):
@@ -227,8 +227,8 @@ def test_a_figure_shows_what_can_be_dragged(visit: Callable[..., Page], phone: P
     expect(knob.locator(".lab-way").first).to_be_hidden()
 
 
-@pytest.mark.parametrize(("motion", "least", "most"), [("no-preference", 5, 41), ("reduce", 2, 4)])
-def test_a_figure_plays_and_a_key_stops_it(visit: Callable[..., Page], motion: str, least: int, most: int):
+@pytest.mark.parametrize(("motion", "least", "most"), [("no-preference", 5, None), ("reduce", 2, 4)])
+def test_a_figure_plays_and_a_key_stops_it(visit: Callable[..., Page], motion: str, least: int, most: int | None):
     """The front page plays the needle from 10² to 10¹² tokens, in steps for readers who want no motion."""
     page = visit("index", reduced_motion=motion)
     figure = page.locator(".companion-shown-live .lab")
@@ -239,8 +239,10 @@ def test_a_figure_plays_and_a_key_stops_it(visit: Callable[..., Page], motion: s
     for _ in range(40):
         seen.add(float(slider.input_value()))
         page.wait_for_timeout(50)
+        if most is None and len(seen) >= least and min(seen) < 3 < max(seen):
+            break  # the picture is drawn again at each step
     assert min(seen) < 3 < max(seen)
-    assert least <= len(seen) <= most
+    assert least <= len(seen) <= (most or len(seen))
     figure.locator("[role=slider]").first.press("ArrowRight")
     expect(button).to_have_text("▶ From 10² to 10¹² tokens")
     stopped = slider.input_value()
