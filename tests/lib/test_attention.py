@@ -295,7 +295,7 @@ SETTLING = ["gaussian", "singular_gaussian", "mixture", "rademacher", "uniform",
 @pytest.mark.parametrize("make_measure", SETTLING, indirect=True)
 def test_fluctuation_is_the_covariance_of_many_prompts(measure, assert_monte_carlo):
     """`L Cov T[μ̂_L]` at L = 1000, where what is missing to the limit, O(1/L), is a fraction of the error."""
-    length, repeats = 1000, 2000
+    length, repeats = 1000, 500
     params, query = small_head_and_query(measure)
     drawn = np.asarray(outputs(params, measure, query, length=length, repeats=repeats, key=jr.key(0)))
     centred = (drawn - drawn.mean(axis=0)) * np.sqrt(length * repeats / (repeats - 1))
@@ -358,7 +358,7 @@ def test_fluctuation_of_dependent_tokens_is_a_sum_of_tilted_cross_moments(assert
 @pytest.mark.parametrize("correlations", [0.6 ** np.arange(1, 80), np.array([-0.45])], ids=["AR", "MA"])
 def test_fluctuation_of_dependent_tokens_is_the_covariance_of_many_prompts(float64, correlations, assert_monte_carlo):
     """`L Cov` at L = 2000 by NumPy; a convolution makes tokens with the given correlations."""
-    length, repeats, cov = 2000, 2000, np.array([[0.5, 0.2], [0.2, 0.3]])
+    length, repeats, cov = 2000, 500, np.array([[0.5, 0.2], [0.2, 0.3]])
     rng = np.random.default_rng(9)
     if len(correlations) > 1:
         kernel = 0.6 ** np.arange(60) * np.sqrt(1 - 0.36)
