@@ -197,6 +197,7 @@ _DEFAULT = _Resolution()
 _FINER = _Resolution(level_step=0.22, score_step=0.18, phase_step=0.24, reach=10.0, drop=38.0)
 _LARGEST_PRODUCT = 250_000  # multiplications of one matrix product
 _LARGEST_SIZE = 6.5  # of log uA: e^{-uA} is below 1e-288 there
+_NEGLIGIBLE = 300.0  # e^{-uA} beyond counts as 0 in NumPy, whose products of smaller numbers are slow
 _HALVINGS, _ROUGH = 10, 200  # of the search for the upper ends, and its nodes in g
 
 
@@ -310,11 +311,21 @@ def _trapezoid(ends: tuple[Scalar, Scalar], nodes: int):
 
 
 def _times(left: Float[AnyArray, "n m"], right: Float[AnyArray, "k m"]) -> Float[AnyArray, "n k"]:
-    """`left @ rightᵀ`, by NumPy in slices so small that BLAS does not divide them among threads, which wait busily."""
+    """`left @ rightᵀ`, by NumPy in tiles so small that BLAS does not divide them among threads, which wait busily."""
     if namespace(left, right) is jnp:
         return left @ right.T
-    slices = math.ceil(left.size * len(right) / _LARGEST_PRODUCT)
-    return np.concatenate([rows @ right.T for rows in np.array_split(left, slices)])
+    side = max(math.isqrt(_LARGEST_PRODUCT // left.shape[1]), 1)
+    product = np.empty((len(left), len(right)))
+    for i in range(0, len(left), side):
+        for j in range(0, len(right), side):
+            product[i : i + side, j : j + side] = left[i : i + side] @ right[j : j + side].T
+    return product
+
+
+def _kept(size: Float[AnyArray, "n m"]) -> Float[AnyArray, "n m"]:
+    """`e^{-size}`."""
+    kept = namespace(size).exp(-size)
+    return kept * (size < _NEGLIGIBLE) if isinstance(kept, np.ndarray) else kept
 
 
 def _log_phi(lost: Scalars) -> Scalars:
@@ -337,7 +348,7 @@ def _integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
     (s, s_weight), (t, t_weight) = (levels.nodes(size[0]) for levels in (window.s, window.t))
     g, g_step = _trapezoid(window.g, size[1])
     first, second = (xp.exp(xp.minimum(x[:, None] + tilt * g, _LARGEST_SIZE)) for tilt, x in ((a, s), (b, t)))
-    kept, kept_second, lost_second = xp.exp(-first), xp.exp(-second), -xp.expm1(-second)
+    kept, kept_second, lost_second = _kept(first), _kept(second), -xp.expm1(-second)
     normal = g_step / math.sqrt(2 * math.pi) * xp.exp(-(g**2) / 2)
     (both, log_both), (twice_a, log_twice_a), (twice_b, log_twice_b) = (
         _tilted_normal(tilt, g, g_step) for tilt in (a + b, 2 * a, 2 * b)
@@ -380,7 +391,7 @@ def _opposite_integrals(a, b, log_length, window: _Window, *, size: tuple[int, i
 
     large = xp.exp(xp.minimum(s[:, None] + a * g, _LARGEST_SIZE))
     small = xp.exp(xp.minimum(s[:, None] - a * g, _LARGEST_SIZE))
-    kept_large, kept_small = xp.exp(-large), xp.exp(-small)
+    kept_large, kept_small = _kept(large), _kept(small)
     kept_change = kept_small * xp.expm1(large * xp.expm1(-2 * a * g))
     lost_even = -0.5 * (xp.expm1(-large) + xp.expm1(-small))
     even, odd, log_scales = [0.5 * (kept_large + kept_small)], [0.5 * kept_change], []
