@@ -221,7 +221,8 @@ def best_pair(
         return jnp.asarray(key), *_opposite_values(task, key, log_length)
     xp = namespace(log_length, task.task_scale, task.noise_std)
     inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
-    leaves, structure = jax.tree.flatten((task, xp.where(inside, log_length, 1.0)))
+    searched = inside & (log_length > 0)  # at one token every key is best, and the search would compare rounding errors
+    leaves, structure = jax.tree.flatten((task, xp.where(searched, log_length, 1.0)))
     (best,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
     return jnp.asarray(xp.where(inside, best, xp.nan)), *_opposite_values(task, best, log_length)
 
