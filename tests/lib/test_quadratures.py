@@ -22,6 +22,7 @@ from lib.single_location.population import _in_numpy_or_stack
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
 risk_of_blocks = jax.jit(block_risk)
+log_chances = jax.jit(log_argmax_probability)
 
 # (model, L, ν): the Bayes risk to 16 digits, by `python tests/lib/references/bayes_risk.py` (minutes to an hour).
 BAYES = {
@@ -100,12 +101,12 @@ SHAPES = {
 
 
 def elementwise_terms(shape, length, snr, m_k, q_k):
-    """E s_ε and E Σ s² by mpmath, one token at a time."""
+    """E s_ε and E Σ s² by mpmath, one token at a time, over intervals of three standard deviations."""
     with mp.workdps(20):
         spread, offset = mp.sqrt(q_k), mp.sqrt(snr) * m_k
 
         def mean(power, centre):
-            nodes = sorted({mp.mpf(3), *(centre + spread * k for k in range(-12, 25))})
+            nodes = sorted({mp.mpf(3), *(centre + spread * k for k in range(-12, 25, 3))})
             return mp.quad(lambda x: shape(x) ** power * mp.npdf(x, centre, spread), nodes)
 
         return float(mean(1, offset)), float(mean(2, offset) + (length - 1) * mean(2, mp.mpf(0)))
@@ -183,6 +184,13 @@ def test_one_token_is_averaged_to_the_stated_accuracy(tau, log_others, allowed):
 
 
 @pytest.fixture(scope="module")
+def score_tables(float64, unchecked):
+    """The score tables of all lengths of this module, computed together."""
+    lengths = (1, 20, 10**8)
+    return dict(zip(lengths, ScoreTable.at_each(np.log(lengths)), strict=True))
+
+
+@pytest.fixture(scope="module")
 def tables(float64):
     """The default radial table, and one with more nodes that reach farther."""
     log_lengths = np.asarray([np.log(2.0), 15.0, 28.0])
@@ -200,10 +208,10 @@ def test_isotropic_error_is_nan_where_the_nodes_miss_its_mean(tables, norm, dime
     assert np.isnan(tables[0].error(norm, dimension)).all()
 
 
-def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes():
+def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes(score_tables):
     """In three dimensions, against 64 times as many directions; each within the accuracy that it states."""
-    task, log_length = LinearRegression(np.diag([0.5, 1.0, 1.5])), float(np.log(20))
-    best, scores = Blocks.best(task, log_length), ScoreTable.at(log_length)
+    task, log_length, scores = LinearRegression(np.diag([0.5, 1.0, 1.5])), float(np.log(20)), score_tables[20]
+    best = Blocks.best(task, log_length)
     turn = np.random.default_rng(3).normal(size=(3, 3))
     far = Blocks(best.matrix + 0.1 * np.linalg.norm(best.matrix) * turn, best.gain)
     fine = QueryAverage.of_frames(3, frames=4096, seed=7)
@@ -226,7 +234,7 @@ def test_finite_risk_off_the_optimum_is_sharper_than_block_risk_at_default_nodes
 @pytest.mark.parametrize("tokens", [2, 3, 4, 30, 31, 500])
 def test_equal_means_are_chosen_equally_often(tokens):
     """On both sides of each length at which the number of nodes changes."""
-    chances = np.exp(jax.jit(log_argmax_probability)(jnp.zeros(tokens), 0.4))
+    chances = np.exp(log_chances(jnp.zeros(tokens), 0.4))
     np.testing.assert_allclose(chances, 1 / tokens, rtol=1e-11)
 
 
@@ -234,7 +242,7 @@ def test_equal_means_are_chosen_equally_often(tokens):
 def test_a_token_behind_another_is_chosen_by_a_normal_tail(behind):
     with mp.workdps(20):
         desired = float(mp.ncdf(-behind / mp.sqrt(2)))
-    chance = float(np.exp(log_argmax_probability(jnp.asarray([-behind, 0.0]), jnp.asarray(1.0))[0]))
+    chance = float(np.exp(log_chances(jnp.asarray([-behind, 0.0]), 1.0)[0]))
     assert abs(chance - desired) < (1e-8 * desired if behind <= 10 else 1e-11)
 
 
@@ -247,9 +255,9 @@ def test_no_number_of_prompts_beats_the_bayes_risk(alpha):
 
 @pytest.mark.parametrize("size", [0.1, 0.6, 2.0])
 @pytest.mark.parametrize("length", [1, 20, 10**8])
-def test_block_risk_of_isotropic_heads_is_resolved_by_the_radial_nodes(length, size):
+def test_block_risk_of_isotropic_heads_is_resolved_by_the_radial_nodes(score_tables, length, size):
     """Three times as many nodes give the same digits, up to the stated norm ‖A‖ = 2."""
-    scores = ScoreTable.at(np.log(length))
+    scores = score_tables[length]
     for dimension in (1, 5, 16):
         task = LinearRegression(jnp.eye(dimension), noise_std=0.3)
         head = Blocks(size * np.eye(dimension), 1 / size)
