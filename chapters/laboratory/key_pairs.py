@@ -4,6 +4,7 @@ The library computes the covariance of two heads at one length; its integrand de
 of φ, so that one grid of one-token moments serves all lengths. The tests compare both.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,9 @@ RADIUS, WEIGHT = (rule[few_radii(DIMENSION, 16)[1] > 1e-12] for rule in few_radi
 # Steps in the logarithms s and t of the auxiliary variables, and in the score g; natural logarithms that the integrand
 # falls before it is cut, and standard deviations of g beyond the largest of the scores.
 LEVEL_STEP, SCORE_STEP, DROP, REACH = 0.32, 0.18, 30.0, 7.5
+# Largest logarithm of uA that is distinguished: e^{-uA} is below 1e-106 there, and no product is so small that
+# processors take long.
+LARGEST_SIZE = 5.5
 
 
 def task() -> LinearRegression:
@@ -52,9 +56,12 @@ def log_ratios(size: Values, product: float, log_lengths: Values) -> Float[np.nd
     size, log_lengths = np.asarray(size, float), np.asarray(log_lengths, float)
     mean, gap = keys_at(np.where(size > 0, size, 1.0), product)
     first, second = mean + gap, mean - gap
-    pairs = [[_covariance(a * r, b * r, log_lengths) for r in RADIUS] for a, b in zip(first, second, strict=True)]
-    mixed = np.einsum("prl,r->pl", np.array(pairs), WEIGHT)
-    (one, shrink_one), (two, shrink_two) = (_one_head(keys, log_lengths) for keys in (first, second))
+    pairs = [[_two_heads(a * r, b * r, log_lengths) for r in RADIUS] for a, b in zip(first, second, strict=True)]
+    mixed, *of_heads = np.moveaxis(np.array(pairs), 2, 0)
+    mixed = np.einsum("prl,r->pl", mixed, WEIGHT)
+    (one, shrink_one), (two, shrink_two) = (
+        _one_head(keys, *of_head) for keys, of_head in ((first, of_heads[:2]), (second, of_heads[2:]))
+    )
     excess = _least(mean[:, None], gap[:, None], (one, two, mixed), (shrink_one, shrink_two))
     return np.where(size[:, None] > 0, np.log(excess / descent_excess(log_lengths)), 0.0)
 
@@ -83,10 +90,8 @@ def solve_pair_risks(settings: int, *, seed: int) -> Trial:
     return Trial(grid, (log_length, size, product), {"log_ratio": np.asarray(exact)})
 
 
-def _one_head(keys: Float[np.ndarray, " p"], log_lengths) -> tuple[Values, Values]:
-    """Return N_hh and `ω_h E r² P(ω_h r)`, with the axes (keys, lengths)."""
-    heads = np.array([[_statistics(key * r, log_lengths) for r in RADIUS] for key in keys])
-    participation, score_error = np.moveaxis(heads, 2, 0)
+def _one_head(keys: Float[np.ndarray, " p"], participation: Values, score_error: Values) -> tuple[Values, Values]:
+    """Return N_hh and `ω_h E r² P(ω_h r)`, with the axes (keys, lengths), from P and Q at each radius."""
     noise = np.einsum("prl,r->pl", TASK_VARIANCE * score_error + LABEL * participation, WEIGHT)
     return noise, keys[:, None] * np.einsum("prl,r->pl", participation, WEIGHT * RADIUS**2)
 
@@ -110,6 +115,14 @@ def _least(mean: Values, gap: Values, noise: tuple[Values, Values, Values], shri
     return 1 / np.sum(slopes * np.linalg.solve(moments, slopes[..., None])[..., 0], axis=-1)
 
 
+def _two_heads(a: float, b: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, "5 l"]:
+    """Return the covariance of two heads with tilts a and b, and the statistics of each, at each length."""
+    first, second = _factors(a), _factors(b)
+    heads = _statistics(a, first, log_lengths), _statistics(b, second, log_lengths)
+    return np.concatenate([_covariance(a, b, first, second, log_lengths)[None], *heads])
+
+
+@cache
 def _scores() -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
     """Return the nodes of the scores g, and their weights under the standard normal distribution."""
     edge = np.sqrt(2 * LONGEST) + REACH
@@ -126,24 +139,24 @@ class _Factors(NamedTuple):
     size: Float[np.ndarray, "s g"]
 
 
-def _factors(tilt: float, g: Float[np.ndarray, " g"]) -> _Factors:
+def _factors(tilt: float) -> _Factors:
     """Return the factors at `s = turn + width (z - e^{-z})`: left of the turn, where they change little, steps grow."""
     turn, width = -(LONGEST + tilt**2 / 2 + 2 * abs(tilt)), 1 + abs(tilt) / 2
     ends = (np.array([-(LONGEST + DROP) - tilt**2 / 2, 4 + 2 * abs(tilt)]) - turn) / width
     low, high = ends + wrightomega(-ends)
     z, step = np.linspace(low, high, int(np.ceil(width * (high - low) / LEVEL_STEP)) + 1, retstep=True)
-    size = np.exp(np.minimum((turn + width * (z - np.exp(-z)))[:, None] + tilt * g, 6.5))
+    size = np.exp(np.minimum((turn + width * (z - np.exp(-z)))[:, None] + tilt * _scores()[0], LARGEST_SIZE))
     return _Factors(width * step * (1 + np.exp(-z)), -np.expm1(-size), np.exp(-size), size)
 
 
-def _statistics(tilt: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, "2 l"]:
+def _statistics(tilt: float, factors: _Factors, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, "2 l"]:
     """Return P and Q of one head at each length.
 
     They are one-dimensional: `P = L ∫ M_2 φ^{L-1} ds` and
     `Q = L ∫ E[(g-a)² (uA)² e^{-uA}] φ^{L-1} ds + L(L-1) ∫ a² M_2² φ^{L-2} ds`, with M_2 = E[(uA)² e^{-uA}].
     """
     g, normal = _scores()
-    steps, lost, kept, size = _factors(tilt, g)
+    steps, lost, kept, size = factors
     log_phi = np.log1p(-np.minimum(lost @ normal, 1 - 1e-16))
     square = size**2 * kept
     second, errors = square @ normal, square @ (normal * (g - tilt) ** 2)
@@ -153,23 +166,21 @@ def _statistics(tilt: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.n
     return (others + 1) * np.stack([alone @ (steps * second), alone @ (steps * errors) + pairs])
 
 
-def _covariance(a: float, b: float, log_lengths: Float[np.ndarray, " l"]) -> Float[np.ndarray, " l"]:
+def _covariance(
+    a: float, b: float, first: _Factors, second: _Factors, log_lengths: Float[np.ndarray, " l"]
+) -> Float[np.ndarray, " l"]:
     """Return `τ_w² G̃ + (τ_w² (d - 1) + s²) C` of heads with tilts a and b at each length.
 
     C and G̃ are the integrals of `lib.pairs`, by the trapezoidal rule.
     """
     g, normal = _scores()
-    first, second = _factors(a, g), _factors(b, g)
-    one, one_b = first.size * first.kept, second.size * second.kept
-
-    def mean(left, right):
-        return (left * normal) @ right.T
-
-    lost = (first.lost @ normal)[:, None] + mean(first.kept, second.lost)
+    one, one_b = first.size * first.kept * normal, second.size * second.kept
+    kept = first.kept * normal
+    lost = (first.lost @ normal)[:, None] + kept @ second.lost.T
     log_phi = np.log1p(-np.minimum(lost, 1 - 1e-16))
-    one_one, errors = mean(one, one_b), mean(one * ((g - a) * (g - b)), one_b)
-    from_a = a * mean(first.size * one, second.kept) + b * one_one
-    from_b = b * mean(first.kept, second.size * one_b) + a * one_one
+    one_one, errors = one @ one_b.T, (one * ((g - a) * (g - b))) @ one_b.T
+    from_a = a * ((first.size * one) @ second.kept.T) + b * one_one
+    from_b = b * (kept @ (second.size * one_b).T) + a * one_one
     area = first.steps[:, None] * second.steps
     alone = area * np.exp(log_phi) * (TASK_VARIANCE * errors + LABEL * one_one)
     pairs = area * TASK_VARIANCE * from_a * from_b
