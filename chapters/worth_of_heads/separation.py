@@ -24,6 +24,8 @@ from lib.statistics import standard_error
 
 # Nodes in the length of the query, and standard deviations of it that they cover on both sides.
 RADII, REACH = 48, 10.0
+# Nodes of less weight, relative to the largest, do not change any digit.
+LEAST_LOG_WEIGHT = -50.0
 # Simulated prompts in memory at once.
 BATCH = 250
 
@@ -83,7 +85,9 @@ def head_error(dimension: int, key: float, length: int) -> tuple[float, float]:
     low, high = max(0.0, dimension**0.5 - REACH), dimension**0.5 + REACH
     radius = low + (high - low) * (nodes + 1) / 2
     log_weight = np.log(width) + (dimension - 1) * np.log(radius) - radius**2 / 2
-    weight = np.exp(log_weight - log_weight.max())
+    log_weight -= log_weight.max()
+    seen = log_weight > LEAST_LOG_WEIGHT
+    radius, weight = radius[seen], np.exp(log_weight[seen])
     weight /= weight.sum()
     statistics = score_statistics((key * radius) ** 2, math.log(length))
     participation, score_error = np.asarray(statistics.participation), np.asarray(statistics.score_error)
