@@ -105,10 +105,9 @@ def _run_cells(name: str, *, only: str | None = None, draws: bool = False, **ove
 
 
 def _draw(figure, table: Table) -> None:
-    """Draw a figure from its table; every visible axis must contain data."""
+    """Draw a figure from its table; every visible axis must contain data. `companion` renders what is published."""
     with style():
         drawn = figure.draw(table.frame)
-        drawn.canvas.draw()
         plt.close(drawn)
     assert drawn.axes
     assert all(axes.has_data() for axes in drawn.axes if axes.axison)  # axes without a frame may hold a legend
