@@ -76,7 +76,7 @@ def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
     scores = ScoreTable.at(5.0)
     angles = np.linspace(0, np.pi, 400)
     points = 2.0 * np.stack([np.cos(angles), 0 * angles, 0 * angles, np.sin(angles)], axis=1)
-    gaps = jax.vmap(ball_search._line_gap, (0, None))(jnp.asarray(points), scores)
+    gaps = jax.jit(jax.vmap(ball_search._line_gap, (0, None)))(jnp.asarray(points), scores)
     found = {row.family: row.gap for row in ball_search.solve_largest_gaps([2.0], [5.0], [5.0]) if row.rule == "2"}
     # rank one on one axis of the plane is a head on the line, with one more silent coordinate
     assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)
@@ -88,18 +88,23 @@ def test_the_gap_in_the_plane_is_a_difference_of_risks(float64):
     angles = np.pi * np.arange(200) / 200
     queries = _on_rays(np.stack([np.cos(angles), np.sin(angles)], axis=1), 60)
     task, scores = LinearRegression(np.eye(2)), ScoreTable.at(4.0)
+
+    @jax.jit
+    def difference(blocks):
+        return block_risk(task, blocks, scores, queries) - task.infinite_risk(blocks.head())
+
     for point in np.random.default_rng(0).uniform(-0.7, 0.7, (3, 5)):
-        blocks = Blocks(point[:4].reshape(2, 2), point[4])
-        gap = block_risk(task, blocks, scores, queries) - task.infinite_risk(blocks.head())
-        assert float(ball_search._plane_gap(jnp.asarray(point), scores)) == pytest.approx(float(gap), rel=1e-8)
+        gap = difference(Blocks(point[:4].reshape(2, 2), point[4]))
+        assert float(jax.jit(ball_search._plane_gap)(jnp.asarray(point), scores)) == pytest.approx(float(gap), rel=1e-8)
 
 
 def test_the_gap_on_the_line_is_that_of_any_head(float64):
     """The head has weights a, c of covariate and label in the scores and v, b in the values."""
     task, scores, average = LinearRegression(np.eye(1)), ScoreTable.at(4.0), PairAverage.line(48)
+    difference = jax.jit(lambda head: task.risk_gap(head, scores, average))
     for a, c, v, b in np.random.default_rng(0).uniform(-0.7, 0.7, (3, 4)):
-        gap = task.risk_gap(Attention(np.asarray([[a, 0.0], [c, 0.0]]), np.asarray([[v, b]])), scores, average)
-        found = ball_search._line_gap(jnp.asarray([a, c, v, b]), scores)
+        gap = difference(Attention(np.asarray([[a, 0.0], [c, 0.0]]), np.asarray([[v, b]])))
+        found = jax.jit(ball_search._line_gap)(jnp.asarray([a, c, v, b]), scores)
         assert float(found) == pytest.approx(float(gap), rel=1e-10)
 
 
