@@ -73,7 +73,8 @@ def blocks():
 
 
 def scores():
-    return icl.ScoreTable.at(LOG_LENGTH)
+    """A table; that of `check_vmap` for the larger length is computed with it."""
+    return icl.ScoreTable.at_each([LOG_LENGTH, 1.01 * LOG_LENGTH])[0]
 
 
 def four_panels(log_length):
@@ -86,6 +87,12 @@ def four_panels(log_length):
 
 def few_pairs():
     return icl.PairAverage.of_frames(2, frames=2, query_radii=3, task_radii=2)
+
+
+def few_frames(function):
+    """A function that averages over two frames of queries where it would choose 512."""
+    small = partial(icl.PairAverage.of_frames, frames=2)
+    return mock.patch.object(icl.PairAverage, "of_frames", small)(function)
 
 
 def risk(name, *fixed, average=None):
@@ -180,7 +187,10 @@ EXAMPLES = {
         lambda x: x[0].risk_gap(x[1], x[2], few_pairs()),
         (regression(), regression_head(), scores()),
     ),
-    "lib.icl.regression.LinearRegression.finite_risk_error": risk("finite_risk_error", LOG_LENGTH),
+    "lib.icl.regression.LinearRegression.finite_risk_error": lambda: (
+        few_frames(lambda x: x[0].finite_risk_error(x[1], LOG_LENGTH)),
+        (regression(), regression_head()),
+    ),
     "lib.icl.regression.LinearRegression.linear_attention_risk": lambda: (
         lambda x: regression_of(x).linear_attention_risk(LENGTH),
         COV,
@@ -208,6 +218,12 @@ EXAMPLES = {
         lambda x: [fast_normal(jr.wrap_key_data(x), (3,), dtype) for dtype in (float, complex)],
         WORDS,
     ),
+}
+
+IN_NUMPY = {
+    "lib.partition.log_survival",
+    "lib.partition.log_tilted",
+    "lib.partition.Resolution.levels",
 }
 
 

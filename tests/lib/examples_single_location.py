@@ -94,9 +94,9 @@ FOLDER = {
         lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),
         2.0,
     ),
-    "tasks.Spiked.bayes_integrals": lambda: (lambda snr: Spiked(5.0, snr).bayes_integrals(), 2.0),
-    "tasks.Max.bayes_integrals": lambda: (lambda snr: Max(5.0, snr).bayes_integrals(), 2.0),
-    "tasks.LocationTask.bayes_risk": lambda: (lambda snr: Spiked(5.0, snr).bayes_risk(), 2.0),
+    "tasks.Spiked.bayes_integrals": lambda: (lambda task: task.bayes_integrals(), Spiked(5.0, 2.0)),
+    "tasks.Max.bayes_integrals": lambda: (lambda task: task.bayes_integrals(), Max(5.0, 2.0)),
+    "tasks.LocationTask.bayes_risk": lambda: (lambda task: task.bayes_risk(), Spiked(5.0, 2.0)),
     "tasks.LocationTask.risk": lambda: (
         lambda values: Spiked(5.0, 2.0).risk(erf.moments(marginals(2.0)), seven(values)),
         np.asarray(list(SEVEN.values())),
@@ -104,3 +104,7 @@ FOLDER = {
 }
 EXAMPLES = {f"lib.single_location.{name}": make for name, make in FOLDER.items()}
 LOWEST_CANDIDATES = {"lib.single_location.prox.gauss_newton_scores", "lib.single_location.replica.update"}
+IN_NUMPY = {
+    f"lib.single_location.tasks.{name}"
+    for name in ("LocationTask.bayes_risk", "Max.bayes_integrals", "Spiked.bayes_integrals")
+}

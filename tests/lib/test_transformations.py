@@ -3,14 +3,15 @@
 The files `examples_*.py` of this folder hold the examples: `EXAMPLES` maps the full name of a function or method to a
 maker, which returns a function of one pytree of arrays and the value at which it is tried. Random words and keys are
 integers, by which nothing can be differentiated.
-`LOWEST_CANDIDATES` names those that return the candidate with the least energy.
+`LOWEST_CANDIDATES` names those that return the candidate with the least energy, `IN_NUMPY` some that compute with NumPy
+if they are given its arrays: operation by operation, JAX would compile a hundred programs for them.
 """
 
 import ast
 import importlib.util
 import inspect
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import jax
@@ -45,6 +46,7 @@ def _load(path: Path):
 FILES = [_load(path) for path in sorted(FOLDER.glob("examples_*.py"))]
 EXAMPLES = {name: make for file in FILES for name, make in file.EXAMPLES.items()}
 LOWEST_CANDIDATES = set().union(*(getattr(file, "LOWEST_CANDIDATES", ()) for file in FILES))
+IN_NUMPY = set().union(*(file.IN_NUMPY for file in FILES))
 
 
 def listed_in(doc: str) -> set[str] | None:
@@ -100,36 +102,62 @@ def changed(change, *trees):
 
 
 class Example:
-    """A function and its argument.
+    """A function and its argument, with the transformations that it should allow."""
 
-    `compile` is `jax.jit`, or the identity if `jit` does not work: one program is compiled faster than its operations.
-    """
-
-    def __init__(self, function, argument, *, compile=jax.jit, rounding=ROUNDING):
-        self.function, self.compile, self.rounding = function, compile, rounding
+    def __init__(self, function, argument, *, listed=TRANSFORMATIONS, rounding=ROUNDING, in_numpy=False):
+        self.function, self.listed, self.rounding, self.in_numpy = function, set(listed), rounding, in_numpy
         self.argument = jax.tree.map(jnp.asarray, argument)
-        self.compiled = compile(function)
+        # one program is compiled faster than its operations
+        self.compile = jax.jit if "jit" in listed else lambda function: function
+
+    @cached_property
+    def points(self):
+        """The argument, one that is a little larger, and two at distance `STEP` for the derivative."""
+        larger = changed(lambda leaf: 1.01 * leaf if is_float(leaf) else leaf + 1, self.argument)
+        direction = jax.tree.map(symmetric_direction, self.argument)
+        near = (
+            changed(lambda x, v, s=s: x + s * v if is_float(x) else x, self.argument, direction) for s in (STEP, -STEP)
+        )
+        return self.argument, larger, *near
+
+    def vectorised(self):
+        """The values at the points by `vmap`."""
+        batch = changed(lambda *leaves: np.stack(leaves), *self.points)
+        results = as_numbers(self.compile(jax.vmap(self.function))(batch))
+        return [[leaf[index] for leaf in results] for index in range(len(self.points))]
+
+    @cached_property
+    def direct(self):
+        """The values at the first two points without transformations."""
+        points = [jax.tree.map(np.asarray, point) if self.in_numpy else point for point in self.points[:2]]
+        return [self.function(point) for point in points]
+
+    @cached_property
+    def values(self):
+        """The values at the points: if `jit` and `vmap` work, by one program that shows both."""
+        if {"jit", "vmap"} <= self.listed:
+            return self.vectorised()
+        compiled = self.compile(self.function)
+        return [as_numbers(compiled(point)) for point in self.points]
 
 
 @lru_cache(maxsize=1)
 def example(name: str) -> Example:
     """The example of a function; its three tests follow each other and share a compiled program."""
-    compile = jax.jit if "jit" in DOCUMENTED[name] else lambda function: function
     rounding = ROUNDING_OF_LOWEST if name in LOWEST_CANDIDATES else ROUNDING
-    return Example(*EXAMPLES[name](), compile=compile, rounding=rounding)
+    return Example(*EXAMPLES[name](), listed=DOCUMENTED[name], rounding=rounding, in_numpy=name in IN_NUMPY)
 
 
 def check_jit(case):
-    assert_close(jax.jit(case.function)(case.argument), case.function(case.argument), case.rounding)
+    found = case.values[0] if "jit" in case.listed else jax.jit(case.function)(case.argument)
+    assert_close(found, case.direct[0], case.rounding)
 
 
 def check_vmap(case):
-    """Two copies, the second a little larger."""
-    larger = changed(lambda leaf: 1.01 * leaf if is_float(leaf) else leaf + 1, case.argument)
-    batch = changed(lambda *leaves: np.stack(leaves), case.argument, larger)
-    results = as_numbers(case.compile(jax.vmap(case.function))(batch))
-    for index, single in enumerate((case.argument, larger)):
-        assert_close([leaf[index] for leaf in results], case.compiled(single), case.rounding)
+    """At the argument, and at one that is a little larger."""
+    found = case.values if {"jit", "vmap"} <= case.listed else case.vectorised()
+    for values, direct in zip(found[:2], case.direct, strict=True):
+        assert_close(values, direct, case.rounding)
 
 
 def check_grad(case):
@@ -142,13 +170,9 @@ def check_grad(case):
     gradient = case.compile(jax.grad(lambda argument: total(case.function(argument))))(case.argument)
     assert all(np.isfinite(leaf).all() for leaf in as_numbers(gradient))
     direction = jax.tree.map(symmetric_direction, case.argument)
-    ahead, behind = (
-        total(as_numbers(case.compiled(changed(lambda x, v, s=s: x + s * v, case.argument, direction))))
-        for s in (STEP, -STEP)
-    )
     products = [g * v for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True)]
     slope, scale = (sum(size(product).sum() for product in products) for size in (np.asarray, np.abs))
-    difference = (ahead - behind) / (2 * STEP)
+    difference = (total(case.values[2]) - total(case.values[3])) / (2 * STEP)
     np.testing.assert_allclose(slope, difference, rtol=DIFFERENCE_ERROR, atol=DIFFERENCE_ERROR * float(scale) / 10)
 
 
