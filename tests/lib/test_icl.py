@@ -24,7 +24,7 @@ from lib.icl import (
 from lib.icl.averages import _few_radii, _radial
 from lib.random import normal
 
-pytestmark = pytest.mark.usefixtures("float64", "unchecked")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 DIMENSIONS = (2, 5)
 # prompts drawn a batch, and batches: the samples of a test are the means of batches
@@ -32,8 +32,17 @@ BATCH = {1: 4000, 10: 2000, 300: 100}
 BATCHES = 60
 # (d, length)
 DRAWN = [(2, 1), (2, 10), (5, 300)]
+# natural logarithms of the prompt lengths of tables
+LOG_LENGTHS = (0.0, math.log(2), math.log(10), math.log(1000), math.log(1e8), 40 * math.log(10), 330.0)
+OTHERS = (2.0, math.log(50), math.log(300), 20.0, 93.0)
 # compiled as one program each
 risk_of_blocks = jax.jit(block_risk)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tables(float64, unchecked):
+    """Compute all tables together, which takes a fourth of the time."""
+    ScoreTable.at_each(LOG_LENGTHS + OTHERS)
 
 
 def a_task(d):
@@ -99,7 +108,7 @@ def test_infinite_risk_is_that_of_gaussian_prompts(d, assert_monte_carlo):
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_finite_risk_becomes_infinite_risk(d):
     task, params = a_task(d), a_head(d)
-    gaps = [abs(task.finite_risk(params, log) / task.infinite_risk(params) - 1) for log in (0.0, 20.0, 300.0)]
+    gaps = [abs(task.finite_risk(params, log) / task.infinite_risk(params) - 1) for log in (0.0, 20.0, 330.0)]
     assert gaps[0] > 1e-2
     assert gaps[1] < 1e-2
     assert gaps[2] < 1e-6
@@ -206,7 +215,7 @@ def test_blocks_are_heads(assert_exact):
     rng = np.random.default_rng(3)
     blocks = Blocks(0.3 * rng.normal(size=(5, 5)), 1.3)
     head = Blocks.head(blocks)
-    for log_length in (0.0, math.log(10), 40.0):
+    for log_length in (0.0, math.log(10), 20.0):
         pairs = PairAverage.of_frames(5, frames=4, query_radii=32)
         queries = QueryAverage.of_frames(5, frames=4, radii=32)
         by_nodes = task.finite_risk(head, log_length, average=pairs)
@@ -220,10 +229,10 @@ def test_blocks_are_heads(assert_exact):
 
 @pytest.mark.parametrize(("d", "length"), [(2, 300), (5, 10)])
 def test_reported_error_covers_the_true_error(d, length):
-    """The truth being the mean over ten other sets of nodes."""
+    """The truth being the mean over five other sets of nodes."""
     task, params, log_length = a_task(d), a_head(d), math.log(length)
     risk = jax.jit(lambda average: task.finite_risk(params, log_length, average=average))
-    others = [risk(PairAverage.of_frames(d, seed=seed)) for seed in range(10, 20)]
+    others = [risk(PairAverage.of_frames(d, seed=seed)) for seed in range(10, 15)]
     error = abs(task.finite_risk(params, log_length) - np.mean(others))
     assert error <= task.finite_risk_error(params, log_length) < 0.05 * np.mean(others)
 
@@ -272,9 +281,6 @@ def test_best_blocks_do_not_depend_on_the_start(checked, isotropic_queries):
         < risks[0]
         < risk_of_blocks(task, Blocks.infinite_limit(task), ScoreTable.at(log_length), queries)
     )
-
-
-LOG_LENGTHS = (0.0, math.log(2), math.log(10), math.log(1000), math.log(1e8), 40 * math.log(10), 330.0)
 
 
 @jax.jit
@@ -390,5 +396,5 @@ def test_risk_gap_is_the_difference_and_keeps_its_digits(checked):
     gap = task.risk_gap(head, ScoreTable.at(math.log(50)), average)
     np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50)) - infinite, rtol=1e-3)
     np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50), average=average) - infinite, rtol=1e-8)
-    ratio = task.risk_gap(head, ScoreTable.at(60.0), average) / task.risk_gap(head, ScoreTable.at(61.0), average)
-    assert 1 < ratio < math.e**1.01
+    long, longer = (task.risk_gap(head, ScoreTable.at(log), average) for log in (40 * math.log(10), 93.0))
+    assert 1 < long / longer < math.e**1.01
