@@ -5,7 +5,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -26,7 +25,7 @@ from lib.single_location.activations import (
 )
 from lib.single_location.population import _MOST_MIXTURES, _in_numpy_or_stack, _moments
 
-pytestmark = pytest.mark.usefixtures("float64", "unchecked")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 # Averages of weights, of every element of stacks: the first ones by NumPy.
 attention_moments = partial(_in_numpy_or_stack, _moments, batch=1, most=_MOST_MIXTURES)
@@ -211,7 +210,7 @@ def gram(*overlaps):
 def test_attention_risk_meets_simulated_fields(model, length, snr, overlaps, assert_monte_carlo):
     rng = np.random.default_rng(length)
     covariance = gram(*overlaps)
-    fields = rng.multivariate_normal(np.zeros(4), covariance, size=(40_000, length), method="eigh")
+    fields = rng.multivariate_normal(np.zeros(4), covariance, size=(10_000, length), method="eigh")
     if model is sl.Spiked:
         fields[:, 0] += np.sqrt(snr) * covariance[0]
         hidden = np.zeros(len(fields), int)
@@ -246,7 +245,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
     """Softplus and softmax in the max model, at a length where one token is little."""
     rng = np.random.default_rng(3)
     length, snr = 2000, 4.0
-    scores = rng.normal(size=(4000, length))
+    scores = rng.normal(size=(1000, length))
     p = special.softmax(snr * scores, axis=1)
     for activation in (sl.softplus, sl.softmax, sl.hardmax):
         s = np.asarray(activation.weights(jnp.asarray(2.0 * scores)))
@@ -258,7 +257,11 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
 # --- searches ---------------------------------------------------------------------------------------------
 
 
-@eqx.filter_jit
+# `quick_compilation` would double the time of the searches
+OPTIMISED = {"xla_backend_optimization_level": 1, "xla_llvm_disable_expensive_passes": False}
+
+
+@partial(jax.jit, compiler_options=OPTIMISED)
 def compiled_risk_at(task, activation, c):
     these = attention_moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
     return _optimal_risk(these.hidden, these.power)
