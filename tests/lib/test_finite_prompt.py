@@ -156,12 +156,12 @@ def test_integrals_agree_with_mpmath(references):
 
 
 def test_references_can_be_recomputed(references):
-    """The rows with the two largest τ, which take the least time, are computed by the function that made the table."""
+    """The row with the largest τ, which takes the least time, is computed by the function that made the table."""
     recompute = runpy.run_path(str(REFERENCES.with_name("sink.py")))["statistics"]
-    for row in np.argsort(-references["tau"])[:2]:
-        _, *actual = recompute(references["tau"][row], int(references["length"][row]), -np.inf)
-        stored = references["participation"][row], references["score_error"][row]
-        np.testing.assert_allclose(np.asarray(actual, float), stored, rtol=1e-15)
+    row = np.argmax(references["tau"])
+    _, *actual = recompute(references["tau"][row], int(references["length"][row]), -np.inf)
+    stored = references["participation"][row], references["score_error"][row]
+    np.testing.assert_allclose(np.asarray(actual, float), stored, rtol=1e-15)
 
 
 SAMPLED = [(0.3, 2), (5.0, 2), (1.0, 10), (4.0, 10), (0.7, 100), (2.0, 100), (6.0, 100)]
@@ -176,7 +176,7 @@ def sampled(float64):
     p, q = statistics(tau, np.log(length))
     deviations = []
     for t, n, *expected in zip(tau, length.astype(int), p, q, tau * (1 - p), strict=True):
-        scores = rng.normal(size=(max(250, 300_000 // n), n))
+        scores = rng.normal(size=(max(250, 100_000 // n), n))
         weights = special.softmax(t * scores, axis=1)
         mean_score = (weights * scores).sum(axis=1)
         samples = np.stack([(weights**2).sum(axis=1), (mean_score - t) ** 2, mean_score], axis=1)
@@ -426,9 +426,9 @@ PROMPTS = {
     "flat": (6, 7, 3, 20, 1.0),
     "across": (6, 7, 3, 20, 0.0),
     "no tilt": (6, 7, 6, 20, 0.0),
-    "long": (16, 16, 16, 400, 1.5),
-    "high": (64, 8, 64, 100, 2.0),
-    "high and flat": (64, 8, 10, 100, 1.0),
+    "long": (16, 16, 16, 200, 1.5),
+    "high": (64, 8, 64, 50, 2.0),
+    "high and flat": (64, 8, 10, 50, 1.0),
 }
 DRAWS = 1500
 
@@ -556,7 +556,7 @@ def test_gradients_of_the_error_are_finite_differences_and_vanish_at_no_query(as
     params, law, query, _ = head_and_law("full")
     queries = jnp.stack([query, 0 * query])
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     @jax.vmap
     def error_and_gradients(query, size):
         """By the query, and by the size of head and law."""
