@@ -27,7 +27,7 @@ from lib.measures import (
     tilted_mean,
 )
 
-pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation", "unchecked")
 
 QUADRATURE = 1e-8
 DIFFERENCES = 1e-8
@@ -211,14 +211,15 @@ def test_a_float32_session_agrees_with_float64(make_measure, measure):
         np.testing.assert_allclose(value, precise, rtol=2e-5, atol=2e-5)
 
 
-def test_float32_leaves_stay_float32_in_a_float64_session(measure):
+def test_float32_leaves_stay_float32_in_a_float64_session(checked, measure):
+    """With the checks of types: each function is traced here."""
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), measure)
     tilt = jnp.zeros(measure.dimension, jnp.float32)
     for verb in (lambda m, tilt: m.log_mgf(tilt), tilted_mean, tilted_cov, lambda m, _: m.sample(2, key=jr.key(0))):
         assert eqx.filter_eval_shape(verb, single, tilt).dtype == jnp.float32
 
 
-def test_the_dimension_is_that_of_a_token(measure):
+def test_the_dimension_is_that_of_a_token(checked, measure):
     assert measure.dimension == measure.sample(1, key=jr.key(0)).shape[1]
 
 
