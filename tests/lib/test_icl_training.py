@@ -27,7 +27,7 @@ from lib.statistics import standard_error
 
 pytestmark = pytest.mark.usefixtures("float64", "unchecked")
 
-DRAWS = 40_000
+DRAWS = 10_000
 
 
 def a_task():
