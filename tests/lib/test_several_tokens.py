@@ -174,7 +174,7 @@ def test_bayes_risk_against_enumeration(make, prior):
     task = make()
     expected = enumerated_bayes_risk(int(task.length), float(task.snr), prior)
     assert float(bayes_risk(task)) == pytest.approx(expected, abs=1e-9)
-    risk, error = simulate_bayes_risk(task, 40_000, key=jr.key(3))
+    risk, error = simulate_bayes_risk(task, 10_000, key=jr.key(3))
     assert abs(float(risk) - expected) <= 4.5 * float(error) + 1e-12
 
 
@@ -189,7 +189,7 @@ def test_two_of_four_against_enumeration():
     terms = [np.exp(math.sqrt(3.0) * scores @ each) for each in sets]
     hit = sum(term for term, each in zip(terms, sets, strict=True) if each[0]) / sum(terms)
     assert 1.0 - (chance * hit).sum() == pytest.approx(0.2129380229, abs=1e-4)
-    risk, error = simulate_bayes_risk(task, 200_000, key=jr.key(0))
+    risk, error = simulate_bayes_risk(task, 50_000, key=jr.key(0))
     assert abs(float(risk) - 0.2129380229) <= 4.5 * float(error)
     lower, upper = bayes_risk_bounds(task)
     assert float(lower) < 0.2129380229 < float(upper)
