@@ -1,12 +1,13 @@
 """Descent of a softmax head without projection, off the manifold of zero cross overlaps and on it."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.single_location_training.population_descent import HeadTrajectory, descend_population
 from lib.single_location import Head, Overlaps, Spiked, softmax
@@ -29,27 +30,43 @@ class Walk:
 def train_descents(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
     """Return two descents in dimension `dimension`; each head of the first has `prompts` fresh prompts."""
     truth_key, start_key, prompt_key = jr.split(key, 3)
-    task, truth = Spiked(LENGTH, SNR), Head.orthogonal(dimension, key=truth_key)
-
-    @jax.jit
-    def descend(starts):
-        how = {"step_size": STEP_SIZE, "steps": STEPS, "every": EVERY}
-        return jax.lax.map(lambda start: descend_population(task, softmax, start, truth, **how), starts)
-
-    def test(head, index):
-        fresh = task.draw(truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
-        return (fresh.labels - fresh.outputs(softmax, head)) ** 2
-
+    truth = Head.orthogonal(dimension, key=truth_key)
     starts = start_off(truth, key=start_key), start_on(truth, key=start_key)
-    both = descend(jax.tree.map(lambda *vectors: jnp.stack(vectors), *starts))
+    both = _descend(jax.tree.map(lambda *vectors: jnp.stack(vectors), *starts), truth)
     path, kept = (jax.tree.map(lambda leaf, index=index: leaf[index], both) for index in range(2))
-    errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)
+    errors = _errors(path.head, truth, prompts, prompt_key)
     on = path.overlaps
-    bare = jax.jit(lambda many: jax.lax.map(lambda one: task.fresh_risk(softmax, one), many))(
-        Overlaps(on.m_k, on.q_k, on.m_v, on.q_v, *(jnp.zeros_like(on.m_k) for _ in range(3)))
-    )
+    bare = _risks(Overlaps(on.m_k, on.q_k, on.m_v, on.q_v, *(jnp.zeros_like(on.m_k) for _ in range(3))))
     path, kept = jax.tree.map(np.asarray, (path, kept.overlaps))
     return Walk(path, np.asarray(bare), np.asarray(errors), kept)
+
+
+@jax.jit
+def _descend(starts: Head, truth: Head) -> HeadTrajectory:
+    """Return the descent from each start."""
+    how = {"step_size": STEP_SIZE, "steps": STEPS, "every": EVERY}
+    return jax.lax.map(lambda start: descend_population(_task(), softmax, start, truth, **how), starts)
+
+
+@partial(jax.jit, static_argnums=2)
+def _errors(heads: Head, truth: Head, prompts: int, key: PRNGKeyArray) -> Float[Array, "heads prompts"]:
+    """Return squared errors of each head on fresh prompts."""
+
+    def test(head, index):
+        fresh = _task().draw(truth, prompts, noise_std=0.0, key=jr.fold_in(key, index))
+        return (fresh.labels - fresh.outputs(softmax, head)) ** 2
+
+    return jax.lax.map(lambda at: test(*at), (heads, jnp.arange(len(heads.key))))
+
+
+@jax.jit
+def _risks(overlaps: Overlaps) -> Float[Array, " heads"]:
+    return jax.lax.map(lambda one: _task().fresh_risk(softmax, one), overlaps)
+
+
+def _task() -> Spiked:
+    with jax.ensure_compile_time_eval():  # its length decides shapes
+        return Spiked(LENGTH, SNR)
 
 
 def start_off(truth: Head, *, key: PRNGKeyArray) -> Head:

@@ -72,6 +72,8 @@ def table(float64):
     return RadialTable.at(np.log([1.0, 64.0, 1e8]))
 
 
+# Short prompts in memory at once: the number changes no result, and large ones need few calls.
+AT_ONCE = 500
 SIZES = [4, 8, 16, 32, 64, 128, 256, 512]
 LENGTHS = np.asarray(SIZES)
 
@@ -151,7 +153,7 @@ def test_errors_of_one_token_are_moments_of_the_laws(assert_monte_carlo, asked):
 
     exact = np.asarray([spread(V), 2 * spread(np.eye(3)), np.trace(second) * np.sum((V @ COV) ** 2)])
     arguments = (all_gaps, params(), gaussian(), queries(), [1])
-    samples = sample_gaps(*arguments, prompts=20_000, key=jr.key(4), queries_per_prompt=asked)
+    samples = sample_gaps(*arguments, prompts=20_000, key=jr.key(4), queries_per_prompt=asked, at_once=AT_ONCE)
     assert_monte_carlo(samples[:, 0], exact, laws=2)
 
 
@@ -165,10 +167,8 @@ def test_long_prompts_err_by_their_fluctuation(assert_monte_carlo, name):
 
 def test_more_queries_a_prompt_leave_the_mean_and_shrink_the_error():
     arguments = (output_gap, params(), gaussian(), queries(), [8])
-    one, four = (
-        ErrorCurve.of([8], sample_gaps(*arguments, prompts=4000, key=jr.key(6), queries_per_prompt=asked))
-        for asked in (1, 4)
-    )
+    options = {"prompts": 4000, "key": jr.key(6), "at_once": AT_ONCE}
+    one, four = (ErrorCurve.of([8], sample_gaps(*arguments, queries_per_prompt=asked, **options)) for asked in (1, 4))
     assert abs(one.mean[0] - four.mean[0]) < 4 * np.hypot(one.std_error[0], four.std_error[0])
     assert four.std_error[0] < 0.85 * one.std_error[0]
 
@@ -229,7 +229,7 @@ def test_the_shape_is_the_papers_and_zero_for_one_token():
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.8, 2), (1.6, 2), (0.6, 16)])
 def test_the_isotropic_error_is_that_of_simulated_prompts(table, assert_monte_carlo, norm, dimension):
     law, head = Gaussian(np.zeros(dimension), np.eye(dimension)), Attention(norm * np.eye(dimension), np.eye(dimension))
-    samples = sample_gaps(output_gap, head, law, law, [1, 64], prompts=4000, key=jr.key(10))
+    samples = sample_gaps(output_gap, head, law, law, [1, 64], prompts=4000, key=jr.key(10), at_once=AT_ONCE)
     assert_monte_carlo(samples, table.error(norm, dimension)[:2], laws=4)
 
 
@@ -253,7 +253,7 @@ def test_wider_queries_with_weights_are_standard_normal_in_the_mean(assert_monte
 
     def samples(spread):
         wide = Gaussian(np.zeros(3), spread**2 * np.eye(3))
-        options = {"prompts": 4000, "key": jr.key(13)}
+        options = {"prompts": 4000, "key": jr.key(13), "at_once": AT_ONCE}
         return sample_gaps(ByImportance(moments, spread), params(), gaussian(), wide, [1], **options)
 
     wider = samples(1.3)
