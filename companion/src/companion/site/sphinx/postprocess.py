@@ -16,13 +16,13 @@ from companion.site.sphinx.style_sheets import join_sheets
 # The theme's icons, which its style sheet shows by fonts; and the search of Sphinx with the marks that it makes in the
 # pages it finds, which `search.js` replaces.
 UNUSED_SCRIPT = re.compile(
-    r'\s*<script[^>]*\bsrc="[^"]*(?:scripts/fontawesome|searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"'
-    r"[^>]*></script>"
+    r'<script[^>]*\bsrc="[^"]*(?:scripts/fontawesome|searchtools|language_data|searchindex|sphinx_highlight)\.js[^"]*"'
+    r"[^>]*></script>\s*"
 )
 # Tags of the scripts of components, and what only pages with such a component contain.
 COMPONENT_SCRIPTS = {
-    re.compile(r'\s*<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>'): re.compile(r"\bsd-tab-set\b"),
-    re.compile(r'\s*<script[^>]*\bsrc="[^"]*/togglebutton\.js[^"]*"[^>]*></script>'): re.compile(
+    re.compile(r'<script[^>]*\bsrc="[^"]*/design-tabs\.js[^"]*"[^>]*></script>\s*'): re.compile(r"sd-tab-set\b"),
+    re.compile(r'<script[^>]*\bsrc="[^"]*/togglebutton\.js[^"]*"[^>]*></script>\s*'): re.compile(
         r'class="(?:[^"]* )?(?:toggle|admonition (?:[^"]* )?dropdown|dropdown (?:[^"]* )?admonition)[ "]'
     ),
 }
