@@ -29,7 +29,7 @@ from chapters.single_location_training.sphere_descent import (
 from lib import single_location as sl
 from lib.single_location.tasks import Head, Overlaps
 
-pytestmark = pytest.mark.usefixtures("float64")
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
 TASK = SphereTask(dimension=40, length=5, variance=0.5)
 RISKS = {"erf": (erf_risk, erf), "softmax": (softmax_risk, lambda chi: softmax(chi, axis=1))}
@@ -183,15 +183,24 @@ def test_erf_risk_is_nan_where_its_nodes_are_too_far_apart():
 FAR = {0.0: 1.29205, 0.1: 1.17592, 0.2: 0.87507, 0.3: 0.46617, 0.34: 0.32344, 0.4: 0.16418, 0.5: 0.03752}
 
 
+FAR_TASK = SphereTask(100, 20, 0.5)
+
+
+@jax.jit
+def far_risks(overlap):
+    """Return the risk by quadrature, by prompts, and the standard error of the latter."""
+    at = sl.Overlaps(overlap, 1.0, 1.0, 1.0), jnp.asarray(10.0)
+    return [risk(FAR_TASK, *at) for risk in (softmax_quadrature_risk, softmax_risk, softmax_risk_error)]
+
+
 @pytest.mark.parametrize("overlap", FAR)
 def test_softmax_risk_by_quadrature_and_by_prompts_with_a_standard_error(overlap):
     """The prompts are off by up to 15 %, and their standard error covers it."""
-    task, overlaps, sharpness = SphereTask(100, 20, 0.5), sl.Overlaps(overlap, 1.0, 1.0, 1.0), jnp.asarray(10.0)
-    desired = FAR[overlap] / task.variance
-    np.testing.assert_allclose(softmax_quadrature_risk(task, overlaps, sharpness), desired, atol=1e-5 / task.variance)
-    error = abs(float(softmax_risk(task, overlaps, sharpness)) - desired)
+    by_quadrature, by_prompts, std_error = map(float, far_risks(overlap))
+    desired = FAR[overlap] / FAR_TASK.variance
+    np.testing.assert_allclose(by_quadrature, desired, atol=1e-5 / FAR_TASK.variance)
     # the 99.9 % quantile of Student's distribution with 7 degrees of freedom for 7 comparisons
-    assert error < 8.1 * float(softmax_risk_error(task, overlaps, sharpness))
+    assert abs(by_prompts - desired) < 8.1 * std_error
 
 
 def test_softmax_risk_by_quadrature_of_two_tokens():
