@@ -85,8 +85,8 @@ def drawn_from_the_larger(noise, alpha, seed):
     """The evolution for the larger of two scores by plain Monte Carlo: scores and hidden tokens are drawn, and what is
     known of them is one normal distribution function of a difference, differentiated by hand."""
     rng = np.random.default_rng(seed)
-    known, missing, values = rng.normal(size=(3, 100_000, 2))
-    noises = rng.normal(size=100_000)
+    known, missing, values = rng.normal(size=(3, 25_000, 2))
+    noises = rng.normal(size=25_000)
     q_k = q_v = 0.01
     for _ in range(60):
         means, width = np.sqrt(q_k) * known, np.sqrt(2 * (1 - q_k))
