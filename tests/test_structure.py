@@ -255,6 +255,18 @@ def test_lib_is_a_table_of_contents():
         assert [alias.asname for alias in node.names] == [alias.name for alias in node.names]
 
 
+def test_chapters_import_public_names_of_lib():
+    private = [
+        f"{path.name}: {alias.name}"
+        for path in files("chapters")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lib"
+        for alias in node.names
+        if alias.name.startswith("_") or "._" in f".{node.module}"
+    ]
+    assert private == []
+
+
 # Names that checks outside the repository import.
 PUBLIC = {
     "lib.measures": "Measure Gaussian GaussianMixture Empirical Rademacher Uniform Laplace Pushforward empirical "

@@ -34,7 +34,7 @@ from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.regimes import freezing
 from chapters.real_heads.statistics import ByPrompt, Heads, PromptStatistics
 from lib.finite_prompt import LARGEST_TAU, score_statistics
-from lib.pairs import _opposite_statistics
+from lib.pairs import pair_participation, pair_score_error
 
 # Spread of scores up to which expectations for both signs together are exact; spreads at which they are computed.
 LARGEST_EXACT, NODES = 10.0, np.linspace(0.0, LARGEST_TAU, 241)
@@ -185,10 +185,9 @@ def tabulate_even_parts(length: int) -> EvenTables:
     squares = np.asarray(single.score_error) + 2 * NODES * mean - NODES**2
     weights, scores = participation / 2, (squares - mean**2) / 2
     inside = NODES <= LARGEST_EXACT
-    # at τ = 0 any finite gap will do
-    half_square, gaps = NODES[inside] ** 2 / 2, _opposite_statistics(np.maximum(NODES[inside], NODES[1]), log_length)
-    weights[inside] = participation[inside] - half_square * gaps.participation_gap
-    scores[inside] = np.asarray(single.score_error)[inside] - half_square * gaps.score_error_gap
+    pair = NODES[inside], -NODES[inside], log_length
+    weights[inside] += np.asarray(pair_participation(*pair)) / 2
+    scores[inside] = (np.asarray(single.score_error)[inside] + np.asarray(pair_score_error(*pair))) / 2
     columns = (participation, weights, squares, scores)
     # all four are even functions of τ, so that their slope at zero vanishes
     splines = (CubicSpline(NODES, np.log(column), bc_type=((1, 0.0), "not-a-knot")) for column in columns)
