@@ -356,7 +356,7 @@ def of_location() -> dict[str, Measured]:
         ),
         "LocationTask.fresh_risk": once(sl.Spiked.fresh_risk, lambda: given(spiked(), sl.softmax, overlaps())),
         "bayes_optimal_risk, Spiked": once(sl.bayes_optimal_risk, lambda: given(spiked(), **setting)),
-        "bayes_optimal_risk, Max": once(sl.bayes_optimal_risk, lambda: given(sl.Max(10, np.inf), **setting)),
+        "bayes_optimal_risk, Max": once(sl.bayes_optimal_risk, lambda: given(sl.Max(2, np.inf), **setting)),
         "replica": once(
             sl.replica,
             lambda: given(spiked(), sl.softmax, **setting, ridge=(1.0, 1.0), points=256, replicates=2),

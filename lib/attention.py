@@ -68,7 +68,7 @@ class Attention(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        key, query = as_float(key), as_float(query)
+        key, query = known(as_float(key)), known(as_float(query))
         if key.ndim != 2 or query.ndim != 2 or key.shape[0] != query.shape[0]:
             raise ValueError(
                 "`Attention.from_kqv(key, query, value)` needs K and Q with the same number of rows, because "

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import is_concrete, public
+from lib._checks import as_array, is_concrete, public
 from lib._namespace import (
     constant,
     exact,
@@ -132,7 +132,7 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
         xp.abs(finer_participation / participation - 1),
         xp.abs(finer_error - error) / xp.sqrt(scale[0] * scale[1]),
     )
-    return jnp.asarray(2 * xp.maximum(*changes) + _ROUNDING)
+    return as_array(2 * xp.maximum(*changes) + _ROUNDING)
 
 
 @public

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.special
 from jaxtyping import Array, Float
 
-from lib._checks import public, require_count
+from lib._checks import as_array, public, require_count
 from lib._namespace import namespace, softmax
 from lib._quasi_random import quasi_normals
 from lib._types import Scalar
@@ -72,9 +72,7 @@ class QueryAverage(eqx.Module):
 def _on_rays(rays: Float[np.ndarray, "n d"], radii: int) -> QueryAverage:
     radius, weights = _radial(rays.shape[1], radii)
     nodes = radius[:, None, None] * rays
-    return QueryAverage(
-        jnp.asarray(nodes.reshape(-1, rays.shape[1])), jnp.asarray(np.repeat(weights / len(rays), len(rays)))
-    )
+    return QueryAverage(as_array(nodes.reshape(-1, rays.shape[1])), as_array(np.repeat(weights / len(rays), len(rays))))
 
 
 class PairAverage(eqx.Module):

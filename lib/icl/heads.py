@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, public
+from lib._checks import as_array, as_float, is_concrete, public
 from lib._namespace import choose, constant, exact, jitted, known, namespace
 from lib._types import AnyArray, Scalar
 from lib.finite_prompt import score_statistics
@@ -74,7 +74,7 @@ def heads_risk(
     noise, shrinkage = _head_moments(task, omega, log_length)
     missing = 1 - mu @ omega
     bias = task.task_scale**2 * (missing**2 * task.dimension + 2 * missing * mu @ shrinkage)
-    return jnp.asarray(0.5 * (task.noise_std**2 + bias + mu @ noise @ mu))
+    return as_array(0.5 * (task.noise_std**2 + bias + mu @ noise @ mu))
 
 
 @public
@@ -142,7 +142,7 @@ def _solve_for_values(task, omega, log_length, noise, shrinkage):
     alone = log_length > 0  # a single token has the same answer at all keys
     mu = xp.where(alone, solution[:heads], 0 * solution[:heads])
     excess = xp.where(alone, solution[-1] * unit / length, untouched)
-    return jnp.asarray(mu), jnp.asarray(xp.where(finite, 0.5 * (task.noise_std**2 + excess), xp.nan))
+    return as_array(mu), as_array(xp.where(finite, 0.5 * (task.noise_std**2 + excess), xp.nan))
 
 
 def _isotropic(owner: str, task: LinearRegression, omega, log_length):
@@ -218,13 +218,13 @@ def best_pair(
     task, log_length = _identity("best_pair", task), exact("best_pair", log_length)[0]
     if omega is not None:
         key = exact("best_pair", omega)[0]
-        return jnp.asarray(key), *_opposite_values(task, key, log_length)
+        return as_array(key), *_opposite_values(task, key, log_length)
     xp = namespace(log_length, task.task_scale, task.noise_std)
     inside = (log_length >= 0) & (log_length <= _LARGEST_LOG_LENGTH)
     searched = inside & (log_length > 0)  # at one token every key is best, and the search would compare rounding errors
     leaves, structure = jax.tree.flatten((task, xp.where(searched, log_length, 1.0)))
     (best,) = constant(_best_key(*jax.tree.unflatten(structure, constant(*leaves))))
-    return jnp.asarray(xp.where(inside, best, xp.nan)), *_opposite_values(task, best, log_length)
+    return as_array(xp.where(inside, best, xp.nan)), *_opposite_values(task, best, log_length)
 
 
 def _opposite_values(
@@ -248,7 +248,7 @@ def _opposite_values(
     value = xp.where(alone, 0.0, gain / (2 * omega))
     power = task.task_scale**2 * task.dimension
     risk = 0.5 * (task.noise_std**2 + xp.where(alone, power, excess * xp.exp(-log_length)))
-    return jnp.asarray(xp.where(inside, value, xp.nan)), jnp.asarray(xp.where(inside, risk, xp.nan))
+    return as_array(xp.where(inside, value, xp.nan)), as_array(xp.where(inside, risk, xp.nan))
 
 
 def _best_key(task: LinearRegression, log_length: Scalar) -> Scalar:

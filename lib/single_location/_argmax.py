@@ -22,15 +22,15 @@ SMALLEST_VARIANCE = 1e-12
 @public
 def log_argmax_probability(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
     """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token."""
-    nodes, step = jnp.linspace(-LARGEST_DEVIATION, LARGEST_DEVIATION, _node_count(means.size), retstep=True)
+    nodes, step = jnp.linspace(-LARGEST_DEVIATION, LARGEST_DEVIATION, node_count(means.size), retstep=True)
     leads = (means[:, None] - means[None, :]) / jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
     behind = log_ndtr(nodes + leads[..., None])
     others = jnp.where(jnp.eye(means.size, dtype=bool)[..., None], 0.0, behind)
     return logsumexp(norm.logpdf(nodes) + jnp.sum(others, axis=1), axis=1) + jnp.log(step)
 
 
-def _node_count(tokens: int) -> int:
-    """The number of nodes that the product of `tokens` - 1 distribution functions needs."""
+def node_count(tokens: int) -> int:
+    """Return the number of nodes that the product of `tokens` - 1 distribution functions needs."""
     return 37 if tokens <= 3 else 73 if tokens <= 30 else 145
 
 
