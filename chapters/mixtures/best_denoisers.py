@@ -39,9 +39,6 @@ NODES = 96
 STARTS, SPREAD = 2, 0.5
 
 # Compiled once for all noise levels.
-bayes_risk = jax.jit(denoising_bayes_risk)
-affine_risk = jax.jit(partial(denoising_linear_risk, intercept=True))
-linear_risk = jax.jit(denoising_linear_risk)
 bayes_outputs = jax.jit(denoised)
 
 
@@ -76,7 +73,7 @@ def solve_noise_levels(ratios: Sequence[float], *, key: PRNGKeyArray) -> list[No
     levels, last = [], None
     # with less noise the best head is steeper, and hard to find except from the one at the level before
     for index, noise_std in reversed(list(enumerate(noise_levels(ratios)))):
-        bayes = float(bayes_risk(law, noise_std))
+        bayes, affine, linear = _risks(law, noise_std)
         one_head, last = search(noise_std, jr.fold_in(key, index), last)
         levels.append(
             NoiseLevel(
@@ -84,8 +81,8 @@ def solve_noise_levels(ratios: Sequence[float], *, key: PRNGKeyArray) -> list[No
                 bayes,
                 two_heads=float(_excess_of_the_sum(denoising_heads(law, noise_std), law, noise_std)),
                 one_head=one_head,
-                affine=float(affine_risk(law, noise_std)) - bayes,
-                linear=float(linear_risk(law, noise_std)) - bayes,
+                affine=affine - bayes,
+                linear=linear - bayes,
             )
         )
     return levels[::-1]
@@ -97,8 +94,14 @@ def solve_intercepts() -> dict[str, float]:
 
 
 def _gain(law: GaussianMixture, noise_std: float = PUBLISHED_NOISE_STD) -> float:
-    bayes, affine, linear = (float(risk(law, noise_std)) for risk in (bayes_risk, affine_risk, linear_risk))
+    bayes, affine, linear = _risks(law, noise_std)
     return (linear - affine) / (linear - bayes)
+
+
+def _risks(law: GaussianMixture, noise_std: float) -> tuple[float, float, float]:
+    """Return the Bayes risk, and the least risks of linear attention with and without an intercept."""
+    affine, linear = (denoising_linear_risk(law, noise_std, intercept=intercept) for intercept in (True, False))
+    return float(denoising_bayes_risk(law, noise_std)), float(affine), float(linear)
 
 
 @partial(jax.jit, compiler_options=UNOPTIMISED)
