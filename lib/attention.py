@@ -103,7 +103,8 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """Return `V E_μ[z' z'ᵀ] U z`, linear attention: the second moment replaces the tilted mean.
 
-    Its product with ξ = Uz is `∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`; it is formed only in few dimensions.
+    The product of the second moment and ξ = Uz is `∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`. In more than 64 dimensions the second
+    moment is not formed.
 
     Args:
       params: the head.

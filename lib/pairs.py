@@ -311,7 +311,7 @@ def _trapezoid(ends: tuple[Scalar, Scalar], nodes: int):
 
 
 def _times(left: Float[AnyArray, "n m"], right: Float[AnyArray, "k m"]) -> Float[AnyArray, "n k"]:
-    """`left @ rightᵀ`, by NumPy in tiles so small that BLAS does not divide them among threads, which wait busily."""
+    """Return `left @ rightᵀ`, by NumPy in tiles so small that BLAS does not divide them among threads, which wait busily."""
     if namespace(left, right) is jnp:
         return left @ right.T
     side = max(math.isqrt(_LARGEST_PRODUCT // left.shape[1]), 1)
@@ -323,7 +323,7 @@ def _times(left: Float[AnyArray, "n m"], right: Float[AnyArray, "k m"]) -> Float
 
 
 def _kept(size: Float[AnyArray, "n m"]) -> Float[AnyArray, "n m"]:
-    """`e^{-size}`."""
+    """Return `e^{-size}`, by NumPy without the numbers that are negligible and slow."""
     kept = namespace(size).exp(-size)
     return kept * (size < _NEGLIGIBLE) if isinstance(kept, np.ndarray) else kept
 

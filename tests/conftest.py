@@ -3,20 +3,15 @@
 import ctypes
 import gc
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from unittest.mock import patch
-
-# Processes that the tests start import compiled modules: compiling those of JAX or Sphinx takes seconds each time.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 # All tests and the kernels that they start share one compilation cache.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
-import chapters  # noqa: E402
+import chapters
 
 # with the compiler options of the book's kernels
 chapters.compile_quickly()

@@ -10,11 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
 
-# Processes that the tests start import compiled modules: compiling those of Sphinx takes seconds each time.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
-
-from companion.io import startup  # noqa: E402
+from companion.io import startup
 
 startup.skip_unused_formats()  # before a test imports jsonschema
 

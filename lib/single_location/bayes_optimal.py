@@ -139,8 +139,8 @@ def bayes_optimal_risk(
     Returns:
       The risk, shape (). The overlaps are averages over fixed quasi-random points, so that the risk has an absolute
       error of about 1e-3, for `Max` 2e-3. Given the overlaps the spiked risk is the quadrature of `bayes_risk`, so that
-      it is never below the Bayes risk of the task. A call takes a second or two, for `Max` ten at two tokens and a
-      time that grows like L² beyond.
+      it is never below the Bayes risk of the task. A call takes a second or two. For `Max` it takes ten seconds
+      with two tokens, and the time grows like L².
 
     Raises:
       ValueError: if float64 is off, for `Max` at finite ν, or outside the domain of a setting.

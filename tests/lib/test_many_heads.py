@@ -385,12 +385,12 @@ def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch, dimension,
 
 
 def test_best_pair_in_many_dimensions():
-    """No neighbour of the key is better, as judged by 40 nodes in place of the 20 of the search."""
+    """No neighbour of the key is better, as judged by 80 nodes in place of the 20 of the search."""
     task = LinearRegression(np.eye(40), task_scale=40**-0.5, noise_std=0.5)
     for length in (12.0, 200.0):
         log_length = jnp.log(length)
         keys = best_pair(task, log_length)[0] * jnp.array([0.98, 0.99, 1.01, 1.02])
-        at = heads_module._pair_excess(task, keys, log_length, heads_module._lengths_by_key(40, keys, log_length, 40))[
+        at = heads_module._pair_excess(task, keys, log_length, heads_module._lengths_by_key(40, keys, log_length, 80))[
             1
         ]
         # the minimum of the polynomial through four points that are placed evenly around it
