@@ -311,7 +311,7 @@ def _trapezoid(ends: tuple[Scalar, Scalar], nodes: int):
 
 
 def _times(left: Float[AnyArray, "n m"], right: Float[AnyArray, "k m"]) -> Float[AnyArray, "n k"]:
-    """Return `left @ rightᵀ`, by NumPy in tiles so small that BLAS does not divide them among threads, which wait busily."""
+    """Return `left @ rightᵀ`, by NumPy in tiles so small that BLAS keeps them on one thread; several wait busily."""
     if namespace(left, right) is jnp:
         return left @ right.T
     side = max(math.isqrt(_LARGEST_PRODUCT // left.shape[1]), 1)
