@@ -10,7 +10,9 @@ def test_indents_go_except_in_preformatted_text():
 
 
 def test_scripts_of_every_page_and_of_a_chapter_are_joined(tmp_path):
-    """They run in the same order. Tables, and scripts of some pages such as that of the gallery, stay alone."""
+    """They run in the same order. Tables, and scripts of some pages such as that of the gallery, stay alone. One script
+    at the end, which waits for the style sheet, writes them all.
+    """
     static, page = tmp_path / "_static", tmp_path / "book/one.html"
     chapter = [f"chapters/lab/{name}.js" for name in ("tables/t", "c", "d")]
     files = ["a.js", chapter[0], "b.js", *chapter[1:], "png.js", "last/e.js"]
@@ -28,4 +30,6 @@ def test_scripts_of_every_page_and_of_a_chapter_are_joined(tmp_path):
         ["// png.js"],
     ]
     assert sorted(static.rglob("*.js")) == sorted(shown)
+    assert joined[page].count("<script") == len(shown) + 1
+    assert joined[page].endswith("')</script>\n")
     assert script_files.join_scripts(tmp_path, joined) == joined

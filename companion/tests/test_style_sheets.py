@@ -33,6 +33,11 @@ def test_rules_for_composed_classes_are_kept():
     assert reduced([".made-0{color:red} .mad{color:red}"], Used(set(), ("made-",))) == ".made-0{color:red}"
 
 
+def loads(*scripts):
+    """Return the tags that load scripts."""
+    return "".join(f'<script defer src="{script}?v=1"></script>' for script in scripts)
+
+
 def test_unknown_selectors_are_removed_from_a_list():
     assert reduced([".lost,.shown, .also-shown {color:red}"], USED) == ".shown,.also-shown{color:red}"
 
@@ -43,8 +48,10 @@ def test_licences_are_kept_and_comments_are_not():
 
 
 def test_classes_of_scripts_and_pages_are_kept(tmp_path):
+    """Not those of a script that no page loads itself, such as the texts of the search."""
     (tmp_path / "page.js").write_text('node.classList.add("by-script", `composed-${name}`);')
-    used = Used.on_site(tmp_path, ['<p class="on-page">', "<p class=unquoted>"])
+    (tmp_path / "data.js").write_text('"words of a text that are lost in the search"')
+    used = Used.on_site(tmp_path, [f'<p class="on-page">{loads("page.js")}', "<p class=unquoted>"])
     kept = ".by-script{color:red}.on-page{color:red}.unquoted{color:red}.composed-a{color:red}"
     assert reduced([f"{kept} .lost{{color:red}}"], used) == kept
 
@@ -54,7 +61,7 @@ def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
     (tmp_path / "_static/scripts").mkdir(parents=True)
     (tmp_path / "_static/scripts/theme.js").write_text('"modal-open list-group-item popover-body tooltip"')
     (tmp_path / "_static/page.js").write_text('"popover-body"')
-    used = Used.on_site(tmp_path, ['<ul class="list-group">'])
+    used = Used.on_site(tmp_path, [f'<ul class="list-group">{loads("_static/scripts/theme.js", "_static/page.js")}'])
     kept = ".list-group-item{a:b}.popover-body{a:b}.tooltip{a:b}"
     assert reduced([f".modal-open{{a:b}}{kept}"], used) == kept
 
@@ -62,7 +69,7 @@ def test_components_of_the_theme_that_no_page_has_are_removed(tmp_path):
 def test_unused_custom_properties_are_removed(tmp_path):
     """Also one that only an unused one refers to. A page, a script or the sheet may use a property."""
     (tmp_path / "page.js").write_text('style.setProperty("--by-script", 1);')
-    site = Used.on_site(tmp_path, ['<p style="right: var(--on-page)">'])
+    site = Used.on_site(tmp_path, [f'<p style="right: var(--on-page)">{loads("page.js")}'])
     used = "--by-script:1;--on-page:2;--elsewhere:3;"
     unused = ';--lost:url(data:x;y,"}");--last:var(--only)'
     sheet = f'b{{top:var( --elsewhere, 0)}}p{{--only:4;{used}left:var(--own);--own:"--x:1;"{unused}}}'

@@ -1,6 +1,7 @@
 """Join the scripts of a page: one file for those of every page, and one per chapter for those in its folder `page`.
 
-Each request costs a slow connection more than the bytes of most scripts.
+Each request costs a slow connection more than the bytes of most scripts. A browser asks for them after the style
+sheet, because before it can show the page it needs the sheet and no script.
 """
 
 import os
@@ -11,7 +12,11 @@ from pathlib import Path
 from companion.analysis.dependencies import digest
 from companion.site.sphinx.page_scripts import OF_A_CLASS, PLACE, TABLES
 
-SCRIPT = re.compile(r'<script defer(?:="defer")? src="([^"?:]+\.js)(?:\?[^"]*)?"></script>\s*')
+# A script of a page, or one that `WRITE` writes.
+SCRIPT = re.compile(r'<script defer(?:="defer")? src="([^"?:]+\.js)(?:\?[^"]*)?"><\\?/script>\s*')
+# A script in the page waits for the style sheet, and what it writes is not seen before. A browser would ask for the
+# deferred scripts of a page at once, and they would share a slow connection with the sheet, whatever their priority.
+WRITE = "<script>document.write('{}')</script>\n"
 # The beginning of the names of joined files.
 JOINED = "scripts-"
 # A script may end without a semicolon, or with a comment.
@@ -21,7 +26,7 @@ SEPARATOR = "\n;\n"
 def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
     """Return the pages of the site in `out` with fewer scripts; write these, and remove those that no page loads now.
 
-    Scripts of one group run in the same order, at the place of the first.
+    Scripts of one group run in the same order, at the place of the first. All are written where the last one was.
     """
     static = out / "_static"
     replaced: set[Path] = set()
@@ -53,13 +58,23 @@ def join_scripts(out: Path, pages: dict[Path, str]) -> dict[Path, str]:
                 return f'<script defer src="{os.path.relpath(target, path.parent)}?v={version}"></script>\n'
             return "" if script in members else found[0]
 
-        return SCRIPT.sub(tag, page)
+        return _after_the_sheet(SCRIPT.sub(tag, page))
 
     linking = {path: with_fewer(path, page) for path, page in pages.items()}
     linked = {_script(path, source) for path, page in linking.items() for source in SCRIPT.findall(page)}
     for script in replaced - linked:
         script.unlink()
     return linking
+
+
+def _after_the_sheet(page: str) -> str:
+    """Return the page with one script that writes all deferred scripts, unless it has one."""
+    tags = [found for found in SCRIPT.finditer(page) if "<\\/" not in found[0]]
+    if not tags:
+        return page
+    written = WRITE.format("".join(found[0].strip().replace("</", "<\\/") for found in tags))
+    before = SCRIPT.sub("", page[: tags[-1].start()])
+    return before + written + page[tags[-1].end() :]
 
 
 def _script(page: Path, source: str) -> Path:

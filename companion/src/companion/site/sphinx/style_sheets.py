@@ -25,6 +25,7 @@ LICENCE = re.compile(r"/\*!.*?\*/", re.DOTALL)
 SPACE = re.compile(r"\s+")
 CLASSES = re.compile(r"""\bclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 WORD = re.compile(r"[\w-]+")
+LOADED = re.compile(r'<script\b[^>]*\bsrc="([^"?]+)')
 LINK = re.compile(r'\s*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?:]*)[^"]*"[^>]*>')
 IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
 ADDRESS = re.compile(r"""url\((["']?)(?!data:|https?:|#)([^"')]+)\1\)""")
@@ -33,20 +34,27 @@ COMPOSED = re.compile(r"([a-zA-Z][\w-]*-[\w-]*)\$\{")
 # The folder of the theme's scripts, and the beginnings of classes that they use only for components written in a page.
 THEME_SCRIPTS = "scripts"
 COMPONENTS = (
-    *("bs-popover", "carousel", "dropdown-", "list-group", "modal", "offcanvas", "popover", "toast"),
-    "version-switcher",
+    *("alert", "bd-header-announcement", "bs-popover", "carousel", "dropdown", "linenos", "list-group"),
+    *("margin-caption", "marginnote", "modal", "offcanvas", "popover", "progress", "pst-button-link", "pst-expand"),
+    *("pst-squeeze", "sidenote", "toast", "version-switcher"),
 )
 # The definition of a custom property, its use in a style sheet, and its name in a page.
 DEFINITION = re.compile(
     r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
-# A page preloads the faces of the text, because browsers do not use a face that comes late (`font-display: optional`).
-# A page on a disk does not: its faces are there at once, and browsers refuse to preload them.
+# Browsers do not use a face of the text that comes late (`font-display: optional`). Where the page came at once, its
+# faces are asked for with the sheet, and used. On a slow connection they would delay the sheet, and come after it for
+# the next page. On a disk they are there at once, and browsers refuse to preload them.
 PRELOAD = """
-<script>if (location.protocol !== "file:") for (const face of ["regular", "italic"])
-  document.head.append(Object.assign(document.createElement("link"),
-    {{ rel: "preload", as: "font", crossOrigin: "", href: `{static}/fonts/book-serif-${{face}}.woff2` }}));</script>"""
+<script>if (location.protocol !== "file:") {{
+  const preload = () => {{
+    for (const face of ["regular", "italic"]) document.head.append(Object.assign(document.createElement("link"),
+      {{ rel: "preload", as: "font", crossOrigin: "", href: `{static}/fonts/book-serif-${{face}}.woff2` }}));
+  }};
+  if (performance.now() < 200) preload(); // milliseconds since the reader asked for the page
+  else document.addEventListener("load", ({{ target }}) => {{ if (target.rel === "stylesheet") preload(); }}, true);
+}}</script>"""
 # The definition of a font face, and a font family in it.
 FACE, FAMILY = re.compile(r"@font-face\s*\{[^}]*\}"), re.compile(r"""font-family:\s*["']?([\w ]+)""")
 # At-rules that contain rules.
@@ -64,12 +72,15 @@ class Used:
     def on_site(cls, out: Path, pages: Iterable[str]) -> "Used":
         """Return what the site in `out` uses, whose pages have these contents."""
         names: set[str] = set()
+        loaded: set[str] = set()
         beginnings: set[str] = set()
         for page in pages:
             names.update(name for match in CLASSES.findall(page) for name in " ".join(match).split())
             names.update(PROPERTY.findall(page))
+            loaded.update(Path(source).name for source in LOADED.findall(page))
         absent = tuple(beginning for beginning in COMPONENTS if not any(name.startswith(beginning) for name in names))
-        for script in out.rglob("*.js"):
+        # The texts of the search, which `search.js` loads, are words of the book and no classes.
+        for script in (script for script in out.rglob("*.js") if script.name in loaded):
             text = script.read_text(encoding="utf-8")
             unseen = absent if script.parent.name == THEME_SCRIPTS else ()
             names.update(word for word in WORD.findall(text) if not word.startswith(unseen))
