@@ -6,7 +6,7 @@ scores, the rest of each token is an independent Gaussian, so with p = softmax(�
     T[μ̂_L](z) = V (m + (Γξ/τ) ĝ + √(Σ p_i²) C^{1/2} ζ)   in distribution,   C = Γ - (Γξ)(Γξ)ᵀ/τ²,   ζ ~ N(0, I).
 
 What matters of the scores are the participation `P = E Σ p_i²` and the score error `Q = E (ĝ - τ)²`; both are integrals
-of lib.partition. Derived here, see book/exact_finite_prompt.
+of lib.partition. A sink adds its score as a third argument. Derived here, see book/exact_finite_prompt.
 """
 
 from collections.abc import Iterator
@@ -497,7 +497,10 @@ _sink_error_mapped = jax.custom_batching.sequential_vmap(_sink_resolution_error)
 
 @jitted(static=(3,))
 def _sink_integrals(tau, log_length, sink, resolution):
-    """The integrals of P and Q with the sink's factor `k = exp(-e^{y+b})`, and those of its weight; all positive."""
+    """The integrals of P and Q with the sink's factor `k = exp(-e^{y+b})`, and those of its weight; all positive.
+
+    Without a sink they are `_integrals`, which is smooth in τ² at 0 and shares nodes between lengths.
+    """
     xp = namespace(tau, log_length, sink)
     tau = xp.maximum(xp.abs(tau), _SMALLEST_TAU)
     y, spacing = _sink_levels(tau, log_length, sink, resolution)

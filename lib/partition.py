@@ -1,4 +1,4 @@
-"""One quadrature for every ratio over a sum of random exponentials, at any number of terms.
+"""A quadrature for ratios over a sum of random exponentials, at any number of terms.
 
 Softmax weights of independent scores $χ_i ~ N(0, τ²)$ are $e^{χ_i}/S$ with $S = Σ e^{χ_i}$. Laplace's identity
 `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of one-token

@@ -10,6 +10,8 @@ from unittest.mock import patch
 # All tests and the kernels that they start share one compilation cache.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Tests run side by side. XLA divides no program among threads if it counts one processor.
+os.environ.setdefault("NPROC", "1")
 
 import chapters
 

@@ -222,7 +222,10 @@ def _block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, quer
 
 @jax.jit
 def _log_risk_and_slope(task, blocks, scores, queries):
-    """Use the logarithm, because a noiseless risk of 1e-8 has gradients below any tolerance long before its minimum."""
+    """Return ln of the risk, and its gradient.
+
+    A noiseless risk of 1e-8 has gradients below any tolerance long before its minimum.
+    """
     return jax.value_and_grad(lambda blocks: jnp.log(block_risk(task, blocks, scores, queries)))(blocks)
 
 

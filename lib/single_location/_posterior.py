@@ -6,6 +6,7 @@ one-token expectations of `lib.partition`: with u = y + τg and g ~ N(0, 1),
     φ = E exp(-e^u),   a = E[e^u exp(-e^u)],   b = E[e^{2u} exp(-e^u)].
 
 All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of ½.
+Only `max_bayes_risk_by_squares` is a difference, with an absolute error.
 
 In the spiked model the scores √ν χ have variance τ² = ν, and that of the relevant token has the mean ν. The joint
 density of scores and relevant token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so averages are taken over

@@ -118,6 +118,8 @@ class _Table(NamedTuple):
 def elementwise_bayes_risk(probability: float, snr: float) -> float:
     """Return `E sigmoid(-u)`, u ~ N(ν/2 + ln(q/(1-q)), ν): the least risk of weights that read their own score only.
 
+    At q = 1/L it is that of `best_elementwise_risk`, which is mapped and differentiated and so has fixed nodes.
+
     Args:
       probability: probability q that a token is relevant, 0 < q ≤ 1.
       snr: signal strength ν.
@@ -135,7 +137,8 @@ def absent_bayes_risk(length: float, snr: float, present: float) -> float:
     """Return the Bayes risk of at most one relevant token, which is there with probability π.
 
     `(L(1-π)/π) ∫ k a φ^{L-1} dy + (L-1) e^{-ν/2} ∫ e^{-y} k a² φ^{L-2} dy` with the sink's factor k; the expectation
-    of the relevant token is a tilted one of another token, so that none is in a far tail.
+    of the relevant token is a tilted one of another token, so that none is in a far tail. At π = 1 the second
+    integral is that of `spiked_bayes_risk`, which is mapped and differentiated.
 
     Args:
       length: number L of tokens.
@@ -173,6 +176,8 @@ def absent_bayes_risk(length: float, snr: float, present: float) -> float:
 
 def softmax_moments(law: Law, log_length: float, mean: float, slope: float, sink: float = -math.inf) -> SoftmaxMoments:
     """Return the moments of `e^{χ}/(e^{sink} + Σ e^{χ})`; the scores are N(mean, slope²) and N(0, slope²).
+
+    `normalised_moments` does this for one relevant token and any kernel, mapped and differentiated.
 
     Args:
       law: distribution of the relevant tokens.

@@ -2,7 +2,8 @@
 
 Activations are values: `softmax`, `linear`, … There are two families [D26]. Normalised weights are
 `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit. Element-wise weights depend on one score each: linear and
-exp, and, with a bias to be chosen, erf, sigmoid and relu.
+exp, and, with a bias to be chosen, erf, sigmoid and relu. `sink_softmax` is a softmax with one more score, whose weight
+is lost.
 """
 
 import abc
@@ -36,7 +37,8 @@ from lib.single_location._search import minimise_scalar
 from lib.single_location.several_tokens import _RelevantTokens
 from lib.single_location.tasks import LocationTask
 
-# Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
+# Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved. Normalised kernels
+# are searched to twice the largest one.
 _SMALLEST_SLOPE, _LARGEST_SLOPE = 0.01, 30.0
 # Largest share of an average that a node at the end of the grid may have.
 _END_TOLERANCE = 1e-13
@@ -105,7 +107,9 @@ class Activation(eqx.Module):
 
     @abc.abstractmethod
     def lowest_risk(self, mixture: ScoreMixture) -> Scalar:
-        """Return the lowest risk with scores cχ, over c > 0, c = ∞ included, over the bias and the length of v.
+        """Return the lowest risk with scores cχ, over c > 0, the bias and the length of v.
+
+        The limit c = ∞ is included where the weights have one that is known.
 
         Args:
           mixture: the distribution of χ, as `score_mixture` returns it.

@@ -85,7 +85,9 @@ def attention_risk(
 
 @public
 def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> Float[Array, "*stack"]:
-    """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, c → ∞ included, v's length, the bias.
+    """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, the length of v, and the bias.
+
+    The limit c → ∞ is included where the weights have one that is known: not for `exp`, and not for other kernels.
 
     Args:
       task: in the domain of `attention_risk`; for `softmax` in that of `bayes_risk`. For `Several`, `Independent` and
@@ -100,8 +102,8 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
       and the search can only end above the lowest risk. A value takes up to 0.4 s, and 0.05 s for element-wise
       activations. After the first ten values of a process (200 for element-wise activations, 1,000 for `softplus`) a
       program is compiled. For sets of relevant tokens `softmax` and `sink_softmax`, whose sink is free, are searched
-      over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid` and `linear` have closed forms with a relative error
-      below 1e-10.
+      over all slopes to 1e-9 in 0.3 s and 0.8 s, and `sigmoid`, one integral, and `linear`, a closed form, have a
+      relative error below 1e-10.
 
     Raises:
       ValueError: if float64 is off, or for a set of relevant tokens that is traced or has another normalised

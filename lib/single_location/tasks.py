@@ -310,7 +310,7 @@ class LocationTask(eqx.Module):
           overlaps: the overlaps of the head.
 
         Raises:
-          ValueError: for `Max`, if a concrete cross overlap is not zero.
+          ValueError: for `Max` and sets of relevant tokens, if a concrete cross overlap is not zero.
         """
 
     @public
