@@ -43,16 +43,17 @@ DEFINITION = re.compile(
     r"""(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}"'()]|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\))*(?:;|(?=\}))"""
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
-# Browsers do not use a face of the text that comes late (`font-display: optional`). Where the page came at once, its
-# faces are asked for with the sheet, and used. On a slow connection they would delay the sheet, and come after it for
-# the next page. On a disk they are there at once, and browsers refuse to preload them.
+# Browsers do not use a face of the text that comes late (`font-display: optional`), so a page asks for its faces with
+# the sheet. On a slow connection they would delay the sheet, and come after it, for the next page. On a disk they are
+# there at once, and browsers refuse to preload them.
 PRELOAD = """
 <script>if (location.protocol !== "file:") {{
   const preload = () => {{
     for (const face of ["regular", "italic"]) document.head.append(Object.assign(document.createElement("link"),
       {{ rel: "preload", as: "font", crossOrigin: "", href: `{static}/fonts/book-serif-${{face}}.woff2` }}));
   }};
-  if (performance.now() < 200) preload(); // milliseconds since the reader asked for the page
+  const slow = navigator.connection?.downlink < 2; // Mbit/s; not every browser estimates it
+  if (!slow) preload();
   else document.addEventListener("load", ({{ target }}) => {{ if (target.rel === "stylesheet") preload(); }}, true);
 }}</script>"""
 # The definition of a font face, and a font family in it.
