@@ -93,7 +93,7 @@ def test_the_sheets_of_a_page_are_joined_in_order(tmp_path):
     other = LINK.format("_static/only.css")
     pages = join_sheets(tmp_path, {one: f"<head>{links[0]}<meta>{links[1]}</head>", two: other})
     (joined,) = (tmp_path / "_static").glob("sheets-*.css")
-    assert pages[one].count("stylesheet") == 1
+    assert pages[one].count('rel="stylesheet"') == 1
     assert f"../_static/{joined.name}?v=" in pages[one]
     assert joined.read_text() == "b{color:red}p{color:red}i{background:url(fonts/x.woff)}u{background:url(data:x)}"
     assert {path.name for path in tmp_path.rglob("*.css")} == {joined.name, "only.css"}
