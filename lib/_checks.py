@@ -30,7 +30,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     because these settings are for the code of the user.
 
     Args:
-      function: a public function or method of `lib`, or a private one that is called with the same arguments.
+      function: a public function or method of `lib`, or a private one that takes arguments of the same kinds.
 
     Returns:
       The function, with the same name, signature and docstring.

@@ -8,6 +8,11 @@ USED = Used({"shown", "also-shown"})
 LINK = '<link rel="stylesheet" href="{}?v=1" />'
 
 
+def loads(*scripts):
+    """Return the tags that load scripts."""
+    return "".join(f'<script defer src="{script}?v=1"></script>' for script in scripts)
+
+
 @pytest.mark.parametrize(
     ("rule", "kept"),
     [
@@ -31,11 +36,6 @@ def test_only_rules_for_unknown_classes_are_removed(rule, kept):
 
 def test_rules_for_composed_classes_are_kept():
     assert reduced([".made-0{color:red} .mad{color:red}"], Used(set(), ("made-",))) == ".made-0{color:red}"
-
-
-def loads(*scripts):
-    """Return the tags that load scripts."""
-    return "".join(f'<script defer src="{script}?v=1"></script>' for script in scripts)
 
 
 def test_unknown_selectors_are_removed_from_a_list():

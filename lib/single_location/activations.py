@@ -3,7 +3,7 @@
 Activations are values: `softmax`, `linear`, … There are two families [D26]. Normalised weights are
 `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit. Element-wise weights depend on one score each: linear and
 exp, and, with a bias to be chosen, erf, sigmoid and relu. `sink_softmax` is a softmax with one more score, whose weight
-is lost.
+no token gets.
 """
 
 import abc

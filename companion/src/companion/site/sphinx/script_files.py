@@ -1,7 +1,7 @@
 """Join the scripts of a page: one file for those of every page, and one per chapter for those in its folder `page`.
 
-Each request costs a slow connection more than the bytes of most scripts. A browser asks for them after the style
-sheet, because before it can show the page it needs the sheet and no script.
+Each request costs a slow connection more than the bytes of most scripts. A browser asks for scripts after the style
+sheet, because it needs the sheet, and no script, to show the page.
 """
 
 import os

@@ -25,6 +25,7 @@ LICENCE = re.compile(r"/\*!.*?\*/", re.DOTALL)
 SPACE = re.compile(r"\s+")
 CLASSES = re.compile(r"""\bclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 WORD = re.compile(r"[\w-]+")
+# The address of a script that a page loads.
 LOADED = re.compile(r'<script\b[^>]*\bsrc="([^"?]+)')
 LINK = re.compile(r'\s*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?:]*)[^"]*"[^>]*>')
 IMPORT = re.compile(r"""@import *(?:url\()?["']([^"']+)["']\)?;""")
@@ -44,8 +45,8 @@ DEFINITION = re.compile(
 )
 USE, PROPERTY = re.compile(r"var\(\s*(--[\w-]+)"), re.compile(r"--[a-zA-Z][\w-]*")
 # Browsers do not use a face of the text that comes late (`font-display: optional`), so a page asks for its faces with
-# the sheet. On a slow connection they would delay the sheet, and come after it, for the next page. On a disk they are
-# there at once, and browsers refuse to preload them.
+# the sheet. On a slow connection they would delay the sheet: there the page asks for them after it, and the next page
+# uses them. On a disk they are there at once, and browsers refuse to preload them.
 PRELOAD = """
 <script>if (location.protocol !== "file:") {{
   const preload = () => {{
