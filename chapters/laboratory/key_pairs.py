@@ -4,6 +4,7 @@ The library computes the covariance of two heads at one length; its integrand de
 of φ, so that one grid of one-token moments serves all lengths. The tests compare both.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -16,8 +17,6 @@ from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordi
 from chapters.laboratory.trials import Trial
 from lib.icl import LinearRegression
 
-# Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
-LENGTHS, SIZES, PRODUCTS = 11, 17, 21
 # The last node in `product`; equal keys, at 1, are read from the same polynomial.
 NEARLY_EQUAL = 1 - 1e-3
 
@@ -72,13 +71,10 @@ def descent_excess(log_length: Values) -> Values:
     return 2 * np.reshape(risks, np.shape(log_length)) - NOISE
 
 
-def solve_pair_risks(settings: int, *, seed: int) -> Trial:
+def solve_pair_risks(nodes: Sequence[int], settings: int, *, seed: int) -> Trial:
     """Return the least risks at the nodes, and at random keys, uniform in the square, and uniform ln L."""
-    axes = (
-        Axis.between("log_length", SHORTEST, LONGEST, LENGTHS),
-        Axis.between("size", 0.0, 1.0, SIZES),
-        Axis.between("product", -1.0, NEARLY_EQUAL, PRODUCTS),
-    )
+    ends = {"log_length": (SHORTEST, LONGEST), "size": (0.0, 1.0), "product": (-1.0, NEARLY_EQUAL)}
+    axes = [Axis.between(name, *ends[name], count) for name, count in zip(ends, nodes, strict=True)]
     log_lengths, sizes, products = (axis.nodes for axis in axes)
     columns = [log_ratios(sizes, product, log_lengths) for product in products]
     grid = Grid.of(axes, lambda *_: {"log_ratio": np.stack(columns, axis=-1).transpose(1, 0, 2)})

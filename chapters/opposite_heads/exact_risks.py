@@ -73,6 +73,17 @@ def _pair_excess(task: LinearRegression, keys: np.ndarray, length: int) -> np.nd
     return 2 * (pairs - float(task.debiased_descent(log_length)[1]))
 
 
+def pair_risk(task: LinearRegression, key: float, value: float, log_length: float) -> float:
+    """Return the risk of the heads (key, value) and (-key, -value), half a mean square with the noise of the label.
+
+    It is quadratic in the value: that of the output 0 at value 0, and least at the best value. `heads_risk` computes
+    it without this form, in twenty times the time.
+    """
+    _, best_value, least = (float(one) for one in best_pair(task, log_length, key))
+    output_zero = float(task.task_scale**2 * task.dimension + task.noise_std**2) / 2
+    return least + (output_zero - least) * (value / best_value - 1) ** 2
+
+
 def solve_pair_risks(task: LinearRegression, lengths: Sequence[int], keys: int) -> list[PairRisks]:
     """Return the excess of the best pair over debiased gradient descent along its key, at each length."""
     scaled = np.linspace(SMALLEST_SCALED_KEY, LARGEST_SCALED_KEY, keys)

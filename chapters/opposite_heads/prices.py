@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.opposite_heads.exact_risks import pair_risk
 from lib.icl import LinearRegression
-from lib.icl.heads import best_pair, best_values
+from lib.icl.heads import best_values
 from lib.random import named_keys
 
 KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -56,16 +57,10 @@ def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int
 
 
 def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float, float]:
-    """Return the best value of one head and the cost of its even part, the difference to the pair with half the value.
-
-    The risk of a pair is quadratic in its value: it is that of the output 0 at value 0, and least at the best value.
-    """
-    log_length = jnp.log(float(length))
+    """Return the best value of one head and the cost of its even part, the difference to the pair with half the value."""
+    log_length = np.log(length)
     [value], risk = best_values(task, np.array([key]), log_length)
-    _, pair_value, pair_risk = best_pair(task, log_length, key)
-    output_zero = (task.task_scale**2 * task.dimension + task.noise_std**2) / 2
-    halved = pair_risk + (output_zero - pair_risk) * (value / (2 * pair_value) - 1) ** 2
-    return float(value), float(2 * (risk - halved))
+    return float(value), float(2 * (risk - pair_risk(task, key, float(value) / 2, log_length)))
 
 
 def long_prompt_coefficient(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from chapters.opposite_heads.exact_risks import regression
+from chapters.opposite_heads.exact_risks import pair_risk, regression
 from lib.icl import LinearRegression
 from lib.icl.heads import heads_risk
 
@@ -32,11 +32,6 @@ class PublishedLosses:
     printed: pd.DataFrame
     curves: pd.DataFrame
     noise_variance: float
-
-
-def _opposite(pair: tuple[float, float]) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, " 2"]]:
-    key, value = pair
-    return np.array([key, -key]), np.array([value, -value])
 
 
 def published_head(task: LinearRegression) -> tuple[Float[np.ndarray, " 1"], Float[np.ndarray, " 1"]]:
@@ -75,23 +70,17 @@ def approximate_error(
     return float(labels - 2 * power * mu @ omega + mu @ matrix @ mu)
 
 
-def _heads(task: LinearRegression, predictor: str, heads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return keys and values of the softmax heads; trained models with several heads are one pair."""
-    if predictor == "head":
-        return published_head(task)
-    if heads == 1:
-        return np.array(TRAINED_HEAD[:1]), np.array(TRAINED_HEAD[1:])
-    return _opposite(PAIR)
-
-
 def _errors(task: LinearRegression, predictor: str, heads: int, length: float) -> tuple[float, float]:
-    """Return the exact and the approximate mean square error of one predictor."""
+    """Return the exact and the approximate mean square error; trained models with several heads are one pair."""
     if heads == 0:
         step = 2 * PAIR[0] * PAIR[1]
         return descent_error(task, step, length, debiased=predictor == "debiased"), np.nan
-    omega, mu = _heads(task, predictor, heads)
-    exact = 2 * float(heads_risk(task, omega, mu, np.log(length)))
-    return exact, approximate_error(task, omega, mu, length)
+    if heads > 1:
+        opposite = np.array([1.0, -1.0])
+        error = 2 * pair_risk(task, *PAIR, np.log(length))
+        return error, approximate_error(task, PAIR[0] * opposite, PAIR[1] * opposite, length)
+    omega, mu = published_head(task) if predictor == "head" else map(np.atleast_1d, TRAINED_HEAD)
+    return 2 * float(heads_risk(task, omega, mu, np.log(length))), approximate_error(task, omega, mu, length)
 
 
 def solve_published_losses() -> PublishedLosses:

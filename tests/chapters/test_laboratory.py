@@ -45,7 +45,9 @@ def published(figure: str, *axes: str) -> Grid:
 
 
 def test_claims_hold_and_tables_are_finite(run):
-    run.assert_sound()
+    run.assert_sound(
+        "live-plane-read", "live-plane-line", "live-needle-read", "live-pair-read", "live-pair-best", "live-valley-read"
+    )
 
 
 def test_a_grid_reads_polynomials_exactly_and_nodes_as_they_are():
@@ -226,7 +228,15 @@ def test_the_table_carries_the_settings_of_the_page():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"plane_nodes": 20}, {"needle_nodes": 4}, {"valley_tilts": 3}, {"heads": 1}, {"settings": 3}, {"seed": -1}],
+    [
+        {"plane_nodes": 15},
+        {"pair_nodes": [11, 16, 21]},
+        {"needle_nodes": 4},
+        {"valley_tilts": 3},
+        {"heads": 1},
+        {"settings": 3},
+        {"seed": -1},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -44,6 +44,7 @@ def numbers(trial: Trial) -> Numbers:
         within=5e-4,
         because="at most half a unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", trial.error_of_lines(*RISKS)),
+        requires=trial.requires(scale=28, top=28),
     )
     return Numbers(Table(trial.grid.frame, columns), claim)
 

@@ -48,6 +48,7 @@ def numbers(trial: Trial) -> Numbers:
     coarse = Grid(every_second, {"log_ratio": trial.grid.columns["log_ratio"][::2, ::2, ::2]})
     half = Trial(coarse, trial.places, trial.exact)
     claim = Claims("live", source="measured here")
+    accurate = trial.requires(log_length=11, size=17, product=21)
     claim.at_most(
         "pair-read",
         "The page reads the logarithm of the least risk of a pair from its table with small errors (largest error "
@@ -57,6 +58,7 @@ def numbers(trial: Trial) -> Numbers:
         within=INTERPOLATION,
         because=BECAUSE,
         rejects=("every second node of each axis", half.error("log_ratio")),
+        requires=accurate,
     )
     opposite, plane = _least_ratios(trial.grid)
     claim.at_most(
@@ -68,6 +70,7 @@ def numbers(trial: Trial) -> Numbers:
         within=INTERPOLATION,
         because=BECAUSE,
         rejects=("keys of zero, debiased gradient descent, are best", np.max(1 / plane - 1)),
+        requires=accurate,
     )
     return Numbers(Table(trial.grid.frame, columns), claim)
 

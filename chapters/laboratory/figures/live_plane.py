@@ -39,6 +39,7 @@ def numbers(trial: Trial) -> Numbers:
     }
     names = ("log_participation", "log_score_error", "slope")
     claim = Claims("live-plane", source="measured here")
+    accurate = trial.requires(tau=56, top=56)
     claim.at_most(
         "read",
         "The laboratory interpolates $ln P$, $ln Q$ and the exponent of the error in its table with small errors "
@@ -49,6 +50,7 @@ def numbers(trial: Trial) -> Numbers:
         within=1e-3,
         because="at most one unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", trial.error_of_lines(*names)),
+        requires=accurate,
     )
     claim.at_most(
         "line",
@@ -58,6 +60,7 @@ def numbers(trial: Trial) -> Numbers:
         max(LEVELS),
         because="the darkest colour of the plane begins here",
         rejects=("the mean output is that of linear attention", 1.0),
+        requires=accurate,
     )
     return Numbers(Table(trial.grid.frame, columns), claim)
 

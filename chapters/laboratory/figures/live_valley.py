@@ -51,6 +51,7 @@ def numbers(trial: Trial) -> Numbers:
         within=1e-3,
         because="at most one unit of the third digit of a reading",
         rejects=("straight lines between the same nodes", _error(trial, trial.read_straight)),
+        requires=trial.requires(log_length=14, tilt=18),
     )
     return Numbers(Table(trial.grid.frame, columns), claim)
 
