@@ -57,7 +57,7 @@ def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int
 
 
 def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float, float]:
-    """Return the best value of one head and the cost of its even part, the difference to the pair with half the value."""
+    """Return the best value of one head and the cost of its even part: what the pair with half the value gains."""
     log_length = np.log(length)
     [value], risk = best_values(task, np.array([key]), log_length)
     return float(value), float(2 * (risk - pair_risk(task, key, float(value) / 2, log_length)))
