@@ -1,5 +1,6 @@
 """Fixtures for all tests: run-time checks of the types of `lib`, and assertions with the common tolerances."""
 
+import ast
 import ctypes
 import gc
 import os
@@ -19,7 +20,16 @@ import chapters
 chapters.compile_quickly()
 
 import jaxtyping  # noqa: E402
+from jaxtyping._import_hook import JaxtypingTransformer  # noqa: E402
 
+
+def _leave_inner_functions(self, node):
+    """Types of functions within functions are not checked: each call of the outer one would prepare it again."""
+    if not isinstance(node, ast.FunctionDef):
+        ast.NodeVisitor.generic_visit(self, node)
+
+
+JaxtypingTransformer.generic_visit = _leave_inner_functions
 # before any module imports `lib`; users do not pay for these checks
 jaxtyping.install_import_hook("lib", "beartype.beartype")
 

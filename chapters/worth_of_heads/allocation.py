@@ -29,8 +29,8 @@ START = 0.1
 IMBALANCE = 0.01
 # Windows in which the losses of steps are averaged, and steps around each time that are averaged to find a time.
 WINDOWS, SMOOTHING = 100, 40
-# The part of the training, at its end, whose loss is reported.
-LAST = 0.1
+# The part of the training, at its end, whose loss is reported, and steps by which it is below one head per task.
+LAST, LATE = 0.1, 2500
 
 
 class Factors(NamedTuple):

@@ -26,7 +26,7 @@ class Parameters(companion.Parameters):
     ]
     length: Annotated[int, Field(ge=50, le=1000, description="Prompt length $L$ of the exact separation.")]
     prompts: Annotated[int, Field(ge=500, le=10**5, description="Simulated prompts.")]
-    steps: Annotated[int, Field(ge=2500, le=20000, description="Steps of the training.")]
+    steps: Annotated[int, Field(ge=1000, le=20000, description="Steps of the training.")]
 
     @model_validator(mode="after")
     def tasks_share_the_covariates(self) -> "Parameters":

@@ -84,18 +84,18 @@ KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
 from chapters.published_experiment.every_run import Checkpoint, Run, training
-folder, run = Path(sys.argv[1]), Run("corrected", "linear", 10, 0)
+folder, times, run = Path(sys.argv[1]), int(sys.argv[2]), Run("corrected", "linear", 10, 0)
 
 def train(name):
     checkpoint = Checkpoint(folder / name, "a run that is killed")
-    training(run, checkpoint=checkpoint, steps=2000, every=5)
+    training(run, checkpoint=checkpoint, steps=200 * times, every=5)
 
 def saved():
     place = folder / "killed.npz"
     return place.stat().st_mtime_ns if place.exists() else 0
 
 kills, chance = 0, random.Random(0)
-while kills < 10:  # each child is a separate process, started before JAX
+while kills < times:  # each child is a separate process, started before JAX
     before, child = saved(), os.fork()
     if not child:
         train("killed.npz")
@@ -111,17 +111,18 @@ for name in ("killed.npz", "whole.npz"):
 """
 
 
-def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.daily)])
+def test_a_killed_run_ends_at_the_same_bytes(tmp_path, times):
     """It is killed by SIGKILL at random moments. The later processes read the programs that the first compiles."""
     cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "xla"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     completed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)],
+        [sys.executable, "-c", KILLED, str(tmp_path), str(times)],
         check=True,
         capture_output=True,
         text=True,
         env={**os.environ, **cache},
     )
-    assert completed.stdout.split() == list(map(str, range(1, 11)))
+    assert completed.stdout.split() == list(map(str, range(1, times + 1)))
     with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "whole.npz") as whole:
         assert killed.files == whole.files
         for name in whole.files:

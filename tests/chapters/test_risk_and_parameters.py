@@ -6,6 +6,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
+from chapters.risk_and_parameters import opposite_heads
 from chapters.risk_and_parameters.figures import beyond_one_family
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, LONG, BestHead, best_heads, exact_risk
@@ -131,7 +132,13 @@ def test_the_price_is_that_of_the_returned_head():
         np.testing.assert_allclose(risk, head.ratio * task.linear_attention_risk(length), rtol=1e-5)
 
 
-def test_one_head_is_compared_at_its_best_gain():
+@pytest.fixture
+def few_keys(monkeypatch):
+    """A grid of three keys besides those of the test."""
+    monkeypatch.setattr(opposite_heads, "GRID", 3)
+
+
+def test_one_head_is_compared_at_its_best_gain(few_keys):
     """The exact risk agrees with a search over gains where the best is not 1/u, the simulation with least squares."""
     length, tilts = 30, [0.2, 0.5]
     with jax.enable_x64(True):
@@ -150,18 +157,18 @@ def test_one_head_is_compared_at_its_best_gain():
     np.testing.assert_allclose(errors.mean(axis=1), least, rtol=1e-12)
 
 
-def test_two_heads_are_compared_at_their_best_gain():
-    """Opposite gains found by a search have the same risk, and small keys that of debiased gradient descent."""
+def test_two_heads_are_compared_at_their_best_gain(few_keys):
+    """The parabola of the risk in the gain has the same least value; small keys, that of debiased gradient descent."""
     length, tilts = 30, [0.03, 0.4]
     with jax.enable_x64(True):
         theory, task = solve_errors(length, tilts), LinearRegression(np.eye(DIMENSION))
 
-        def risk(gain):
-            return float(heads_risk(task, np.array([0.4, -0.4]), gain / 2 * np.array([1.0, -1.0]), np.log(length)))
-
-        found = minimize_scalar(risk, bracket=(0.1, 2.0), options={"xtol": 1e-6})
-    assert abs(found.x * 0.4 - 1) > 0.05
-    np.testing.assert_allclose(theory.two_exact[theory.tilts == 0.4], 2 * length * found.fun, rtol=1e-7)
+        opposite, gains = np.array([1.0, -1.0]), np.array([0.5, 1.5, 2.5])
+        risks = [float(heads_risk(task, 0.4 * opposite, gain / 2 * opposite, np.log(length))) for gain in gains]
+    parabola = np.polynomial.Polynomial.fit(gains, risks, 2)  # outputs are proportional to the gain
+    [best] = parabola.deriv().roots()
+    assert abs(best * 0.4 - 1) > 0.05
+    np.testing.assert_allclose(theory.two_exact[theory.tilts == 0.4], 2 * length * parabola(best), rtol=1e-7)
     # the error of debiased gradient descent is quadratic in small keys, with the coefficient of opposite_heads
     descent = DIMENSION * (1 - (length - 1) / (length + DIMENSION))
     quadratic = 4 * DIMENSION * (DIMENSION + 2) * (length - 1) / (length * (length + DIMENSION) ** 2) * 0.03**2

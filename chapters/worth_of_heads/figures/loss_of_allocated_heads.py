@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.worth_of_heads.allocation import Flow, Training
+from chapters.worth_of_heads.allocation import LATE, Flow, Training
 from chapters.worth_of_heads.style import ALLOCATED, SOFTMAX
 from companion import Claims, Column, Estimate, Numbers, Table
 from companion.figures.style import WIDE, error_bars, ink, label, ticks_at
@@ -71,6 +71,7 @@ def numbers(flow: Flow, unbalanced: Flow, allocated: float, training: Training) 
         because="the exact least error of one head for each task, less the 99.9 % quantile of the noise of the mean",
         std_error=error,
         rejects=("the training stays at one head for each task", allocated),
+        requires=(training.losses.size >= LATE, f"heads leave this arrangement late, and it needs {LATE:,} steps"),
     )
     return Numbers(Table.of([group], columns), claim)
 
