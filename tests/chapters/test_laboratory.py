@@ -20,6 +20,7 @@ from chapters.laboratory import (
     needle_risks,
     query_plane,
     ranges,
+    regression_heads,
     several_risks,
     valley_risks,
 )
@@ -121,6 +122,19 @@ def test_the_published_valley_is_the_library(float64):
         np.testing.assert_allclose(linear, task.linear_attention_risk(length) - noise / 2, rtol=1e-3)
 
 
+def test_the_parts_of_the_valley_are_those_of_the_library(float64):
+    """As the claim on the table, which is withheld for small tables, and against the risk of one of several heads."""
+    rng = np.random.default_rng(14)
+    for dimension, noise, length in ((1, 1.0, 40), (5, 0.1, 900)):
+        task, tilt, share = LinearRegression(np.eye(dimension), noise_std=np.sqrt(noise)), *rng.uniform(0.2, 0.5, 2)
+        places = (np.array([one]) for one in (float(dimension), np.log(length), tilt, noise))
+        parts = {name: np.exp(one[0]) for name, one in regression_heads.parts(*places).items()}
+        head = live_valley._excess(dimension, share, parts["log_shrink"], parts["log_spread"])
+        risk = heads_risk(task, np.array([tilt]), np.array([share / tilt]), np.log(length))
+        np.testing.assert_allclose(head, risk - noise / 2, rtol=1e-6)
+        np.testing.assert_allclose(parts["log_linear"], task.linear_attention_risk(length) - noise / 2, rtol=1e-9)
+
+
 @pytest.mark.parametrize("dimension", valley_risks.DIMENSIONS)
 def test_the_floor_of_the_valley_has_the_price_of_one_head(dimension):
     grid, tilts = published("live_valley", *VALLEY), np.linspace(0.1, 0.7, 200)
@@ -155,6 +169,13 @@ def test_risks_of_pairs_are_those_of_the_library(float64):
         size, product = key_plane.coordinates(first, second)
         found = key_pairs.log_ratios(size[None], float(product), log_lengths)[0]
         np.testing.assert_allclose(found, [log_ratio(first, second, one) for one in log_lengths], atol=2e-6)
+
+
+def test_rows_of_the_table_of_pairs_have_the_risks_of_their_keys(run):
+    """In a small table, too; the largest product is the last node, at which keys nearly coincide."""
+    for row in run.tables["live_pair"].frame.iloc[[7, 33, 49, 74]].itertuples():
+        found = key_pairs.log_ratios(np.array([row.size]), row.product, np.array([row.log_length]))
+        np.testing.assert_allclose(found, [[row.log_ratio]], rtol=1e-5, atol=1e-9)
 
 
 def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
