@@ -8,9 +8,9 @@ import companion
 
 
 def odd(nodes: int) -> int:
-    """Check that every second node is a table of half as many, with which the accuracy is compared."""
+    """Check that both ends are among every second node: tables of these nodes are compared with the whole table."""
     if nodes % 2 == 0:
-        raise ValueError(f"every second node must be a table of half as many. Got {nodes}: it must be odd")
+        raise ValueError(f"must be odd, so that every second node includes both ends of the axis. Got {nodes}")
     return nodes
 
 
@@ -42,6 +42,6 @@ class Parameters(companion.Parameters):
         Field(
             min_length=3,
             max_length=3,
-            description="Nodes of the table of pairs in the length, the size and the product of the keys, odd numbers.",
+            description="Nodes of the table of pairs by the length, the size and the product of the keys: odd numbers.",
         ),
     ]

@@ -27,10 +27,10 @@ class Trial:
     def requires(self, **nodes: int) -> tuple[bool, str]:
         """Return whether the table has at least these numbers of nodes by axis, and why a claim is withheld if not."""
         counts = {axis.name: len(axis.nodes) for axis in self.grid.axes}
-        needed = ", ".join(f"{count} in {name}" for name, count in nodes.items())
-        return all(
-            counts[name] >= count for name, count in nodes.items()
-        ), f"it needs a table with more nodes: {needed}"
+        enough = all(counts[name] >= count for name, count in nodes.items())
+        return enough, "the table needs at least " + ", ".join(
+            f"{count} nodes in {name}" for name, count in nodes.items()
+        )
 
     def read_straight(self, column: str, *at: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Return a column interpolated linearly between neighbouring nodes of the table."""
